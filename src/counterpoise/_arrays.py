@@ -1,0 +1,102 @@
+"""Array namespaces and devices: the only module that knows other array libraries exist.
+
+Everything numerical in the project is written once, against the array API standard, and runs on
+whatever array library the caller's data comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_numpy_array,
+    is_numpy_namespace,
+    is_torch_namespace,
+)
+
+__all__ = [
+    "Array",
+    "Namespace",
+    "array_namespace",
+    "as_float",
+    "as_float_arrays",
+    "device",
+    "exclusive_sum",
+    "is_array",
+    "is_numpy_array",
+    "is_numpy_namespace",
+    "is_torch_namespace",
+    "to_numpy",
+]
+
+# The standard has no common base class to annotate with.
+Array = Any
+Namespace = Any
+
+
+def is_array(value: object, /) -> bool:
+    """Tell whether `value` is an array of a library that follows the standard."""
+    try:
+        array_namespace(value)
+    except TypeError:
+        return False
+    return True
+
+
+def as_float(value: Any, /, *, like: Array | None = None) -> Array:
+    """Return `value` as a real floating array; lists become NumPy arrays.
+
+    Floating dtypes are kept (float32 stays float32); integers and booleans become `like`'s
+    floating dtype, or float64. With `like`, the result lives in its library and on its device.
+    """
+    if not is_array(value):
+        value = np.asarray(value)
+    if like is not None:
+        xp = array_namespace(like)
+        if array_namespace(value) is not xp:
+            value = xp.asarray(value, device=device(like))
+    xp = array_namespace(value)
+    if xp.isdtype(value.dtype, "real floating"):
+        return value
+    return xp.astype(value, xp.float64 if like is None else like.dtype)
+
+
+def as_float_arrays(*values: Any) -> tuple[Namespace, list[Array]]:
+    """Bring several inputs to one library, device and floating dtype (the widest among them)."""
+    first = next((v for v in values if is_array(v) and not is_numpy_array(v)), None)
+    arrays = [as_float(v) for v in values]
+    if first is not None:
+        xp = array_namespace(first)
+        arrays = [
+            a if array_namespace(a) is xp else xp.asarray(a, device=device(first)) for a in arrays
+        ]
+    xp = array_namespace(*arrays)
+    dtype = xp.result_type(*(a.dtype for a in arrays))
+    return xp, [xp.astype(a, dtype, copy=False) for a in arrays]
+
+
+def to_numpy(value: Array, /) -> np.ndarray:
+    """Copy an array of any library, from any device, to NumPy."""
+    if isinstance(value, np.ndarray):
+        return value
+    if is_array(value) and is_torch_namespace(array_namespace(value)):
+        return value.detach().cpu().numpy()
+    return np.asarray(value)
+
+
+def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
+    """Sum of all entries along `axis` except the one at each position.
+
+    Adds the entries before and after instead of subtracting the entry from the total: where one
+    entry dwarfs the rest, that difference would have no correct digit left.
+    """
+    xp = array_namespace(values)
+    values = xp.moveaxis(values, axis, -1)
+    zero = xp.zeros_like(values[..., :1])
+    before = xp.cumulative_sum(values, axis=-1)
+    after = xp.flip(xp.cumulative_sum(xp.flip(values, axis=-1), axis=-1), axis=-1)
+    total = xp.concat([zero, before[..., :-1]], axis=-1) + xp.concat([after[..., 1:], zero], axis=-1)
+    return xp.moveaxis(total, -1, axis)

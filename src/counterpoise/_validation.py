@@ -1,0 +1,205 @@
+"""Input checks at the public edge, and the messages they give.
+
+Every message names the parameter, the requirement, what came, and the remedy. Inner functions
+trust their inputs, so nothing here runs inside a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array, to_numpy
+
+__all__ = [
+    "check_choice",
+    "check_domains",
+    "check_finite",
+    "check_losses_and_weights",
+    "check_matrix",
+    "check_number",
+    "check_weights",
+]
+
+
+def check_number(
+    value: Any,
+    name: str,
+    /,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    closed: str = "neither",
+    integer: bool = False,
+    remedy: str = "",
+) -> Any:
+    """Return `value` if it is a real number (or an integer) inside the stated range.
+
+    `closed` says which ends belong to the range: "neither", "low", "high" or "both".
+    """
+    kind = Integral if integer else Real
+    allowed = isinstance(value, kind) and not isinstance(value, bool)
+    if allowed and low is not None:
+        allowed = value >= low if closed in ("low", "both") else value > low
+    if allowed and high is not None:
+        allowed = value <= high if closed in ("high", "both") else value < high
+    if not allowed:
+        limits = []
+        if low is not None:
+            limits.append(f"{'at least' if closed in ('low', 'both') else 'above'} {low:g}")
+        if high is not None:
+            limits.append(f"{'at most' if closed in ('high', 'both') else 'below'} {high:g}")
+        noun = "an integer" if integer else "a number"
+        requirement = " ".join([noun, " and ".join(limits)]).strip()
+        raise ValueError(f"`{name}` must be {requirement}; got {value!r}. {remedy}".strip())
+    return value
+
+
+def check_choice(value: Any, name: str, choices: Any, /) -> Any:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"`{name}` must be one of {listed}; got {value!r}.")
+    return value
+
+
+def check_finite(xp: Namespace, values: Array, name: str, remedy: str, /) -> None:
+    """Refuse NaN and infinity, saying how many there are."""
+    # A sum is one pass without a temporary, and not finite if any entry is not; only then (or on
+    # overflow) is it worth looking closer.
+    if bool(xp.isfinite(xp.sum(values))):
+        return
+    bad = int(xp.sum(xp.astype(~xp.isfinite(values), xp.int64)))
+    if bad:
+        size = 1
+        for length in values.shape:
+            size *= length
+        raise ValueError(
+            f"`{name}` must be finite; {bad} of its {size} values are NaN or infinite. {remedy}"
+        )
+
+
+def _refuse_column(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) > 1 and shape[-1] == 1 and shape[-2] > 1:
+        raise ValueError(
+            f"`{name}` has its samples on the last axis, but came with shape {shape}: a column "
+            f"would be read as {shape[-2]} data sets of one sample. Pass {name}[..., 0] instead."
+        )
+
+
+def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = None) -> Array:
+    """Return importance weights (..., n) as a floating array: finite, non-negative, not all zero."""
+    weights = as_float(weights)
+    xp, (weights,) = as_float_arrays(weights)
+    if weights.ndim == 0 or weights.shape[-1] == 0:
+        raise ValueError(
+            f"`{name}` must hold one weight per sample; got shape {tuple(weights.shape)}. "
+            "Pass an array of target-over-source ratios with the samples on the last axis."
+        )
+    _refuse_column(weights.shape, name)
+    if n is not None and weights.shape[-1] != n:
+        raise ValueError(
+            f"`{name}` has {weights.shape[-1]} values on its last axis, but there are {n} samples. "
+            "Pass one weight per source row, in the same order."
+        )
+    check_finite(xp, weights, name, "Check the density ratio for an overflow or a division by 0.")
+    negative = int(xp.sum(xp.astype(weights < 0, xp.int64)))
+    if negative:
+        raise ValueError(
+            f"`{name}` must not be negative; {negative} are (smallest {float(xp.min(weights)):g}). "
+            "Weights are density ratios: clip them at 0 or fit them again."
+        )
+    if bool(xp.any(xp.max(weights, axis=-1) == 0)):
+        raise ValueError(
+            f"`{name}` must not all be zero: then no source sample says anything about the target. "
+            "Check that source and target overlap."
+        )
+    return weights
+
+
+def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, Array, Array]:
+    """Return losses (..., n) and weights (n,) or (..., n), in one library and dtype."""
+    xp, (losses, weights) = as_float_arrays(losses, check_weights(weights))
+    if losses.ndim == 0 or losses.shape[-1] == 0:
+        raise ValueError(
+            f"`losses` must hold one loss per sample; got shape {tuple(losses.shape)}. "
+            "Pass an array with the samples on the last axis."
+        )
+    _refuse_column(losses.shape, "losses")
+    check_weights(weights, n=losses.shape[-1])
+    batch = weights.shape[:-1]
+    if batch and (len(batch) > losses.ndim - 1 or not _broadcasts(losses.shape[:-1], batch)):
+        raise ValueError(
+            f"`weights` has leading axes {tuple(batch)}, `losses` has {tuple(losses.shape[:-1])}. "
+            "Pass weights of shape (n,), or with leading axes that broadcast to those of losses."
+        )
+    check_finite(xp, losses, "losses", "Drop or impute those samples, or check the predictions.")
+    return xp, losses, weights
+
+
+def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    trailing = zip(reversed(shape), reversed(other), strict=False)
+    return all(a == b or b == 1 for a, b in trailing)
+
+
+def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False) -> Array:
+    """Return a floating (n, D) array, finite and not empty; with `batch`, (..., n, D)."""
+    try:
+        X = as_float(X)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`{name}` must be numeric; got {type(X).__name__} that does not convert to numbers "
+            f"({error}). Encode text and categories first."
+        ) from error
+    xp, (X,) = as_float_arrays(X)
+    if X.ndim < 2 or (X.ndim > 2 and not batch):
+        raise ValueError(
+            f"`{name}` must be a 2-D array of shape (rows, features); got shape {tuple(X.shape)}. "
+            f"Reshape one feature with {name}.reshape(-1, 1)."
+        )
+    rows, features = X.shape[-2:]
+    if rows < min_rows or features < 1:
+        raise ValueError(
+            f"`{name}` must have at least {min_rows} row{'s' * (min_rows > 1)} and 1 feature; "
+            f"got shape {tuple(X.shape)}. Pass more data."
+        )
+    check_finite(xp, X, name, "Drop or impute those rows first.")
+    return X
+
+
+def check_domains(
+    X_source: Any, X_target: Any, /, *, min_rows: int = 1
+) -> tuple[Namespace, Array, Array]:
+    """Return the two samples as floating matrices with the same columns."""
+    names = feature_names(X_source), feature_names(X_target)
+    if all(name is not None for name in names) and names[0] != names[1]:
+        raise ValueError(
+            f"`X_target` has columns {names[1]}, `X_source` has {names[0]}. "
+            "Pass the same columns in the same order."
+        )
+    X_source = check_matrix(X_source, "X_source", min_rows=min_rows)
+    X_target = check_matrix(X_target, "X_target", min_rows=min_rows)
+    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
+    xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
+    return xp, X_source, X_target
+
+
+def check_same_width(X: Array, width: int, name: str, other: str, /) -> None:
+    """Refuse a sample whose number of features differs from that of the other sample."""
+    if X.shape[-1] != width:
+        raise ValueError(
+            f"`{name}` has {X.shape[-1]} features, `{other}` has {width}. "
+            "Pass the same columns in the same order."
+        )
+
+
+def feature_names(X: Any, /) -> list[str] | None:
+    """Return the column names of a data frame, or None for arrays."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None or is_array(X) else list(columns)
+
+
+def describe_counts(counts: Mapping[Any, int], /) -> str:
+    """Return `a: 3, b: 1` for a message."""
+    return ", ".join(f"{key}: {to_numpy(value)}" for key, value in counts.items())

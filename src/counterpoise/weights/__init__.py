@@ -1,0 +1,5 @@
+"""How much does each source point count: estimators of p_target / p_source."""
+
+from counterpoise.weights.gaussian import GaussianRatio
+
+__all__ = ["GaussianRatio"]

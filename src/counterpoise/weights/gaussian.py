@@ -1,0 +1,214 @@
+"""Ratio of two fitted normal densities: the weights of the paper's main experiments."""
+
+from __future__ import annotations
+
+import math
+
+from counterpoise._arrays import Array, array_namespace, as_float, device
+from counterpoise._validation import check_number
+from counterpoise.weights._base import DensityRatio, exp_ratio
+
+__all__ = [
+    "GaussianRatio",
+    "fit_gaussian",
+    "gaussian_log_density",
+    "gaussian_log_ratio",
+    "ledoit_wolf_shrinkage",
+]
+
+
+class GaussianRatio(DensityRatio):
+    """Ratio of a normal density fitted to the target over one fitted to the source.
+
+    w(x) = N(x; m_target, C_target) / N(x; m_source, C_source), computed in logs, with the sample
+    means and the sample covariances (divisor n - 1) shrunk towards a multiple of the identity:
+    C = (1 - s) S + s tr(S)/D I.
+
+    Right when both domains are close to normal; it costs O((n + m) D^2) and is the natural first
+    choice for a few roughly symmetric features. It fails for skewed, heavy-tailed or clustered
+    features: the ratio of two fitted tails then grows without bound where the source is thin.
+
+    Parameters
+    ----------
+    regularization : float in [0, 1] or "auto", default="auto"
+        The shrinkage s. 0 is the paper's plain fit, which needs more rows than features in both
+        samples. "auto" takes the Ledoit-Wolf intensity for each sample, computed on features
+        divided by the target's standard deviation so that units do not matter; it tends to 0 as
+        the samples grow.
+    normalize : bool, default=False
+        Divide the weights by their mean over the source points.
+    standardize : bool, default=False
+        Scale the features by the target's mean and standard deviation first. The plain fit does
+        not change under any such scaling.
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_source,)
+        The ratio at the source points.
+    means_ : tuple of arrays of shape (n_features,)
+        Source mean, target mean.
+    factors_ : tuple of arrays of shape (n_features, n_features)
+        Cholesky factors of the source and target covariances.
+    shrinkage_ : tuple of float
+        The shrinkage used for source and target.
+
+    References
+    ----------
+    Kouw, Krijthe, Loog (2019), arXiv:1710.06514. Ledoit, Wolf (2004),
+    doi:10.1016/S0047-259X(03)00096-4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.weights import GaussianRatio
+    >>> rng = np.random.default_rng(0)
+    >>> X_source, X_target = rng.normal(-1, 1, (5000, 1)), rng.normal(0, 1, (5000, 1))
+    >>> ratio = GaussianRatio(regularization=0).fit(X_source, X_target)
+    >>> float(np.mean(ratio.weights_ * X_source[:, 0])).__round__(1)  # the target's mean
+    0.0
+    """
+
+    _min_rows = 2
+
+    def __init__(
+        self,
+        *,
+        regularization: float | str = "auto",
+        normalize: bool = False,
+        standardize: bool = False,
+    ) -> None:
+        self.regularization = regularization
+        self.normalize = normalize
+        self.standardize = standardize
+
+    def _fit(self, X_source: Array, X_target: Array) -> Array:
+        if self.regularization != "auto":
+            check_number(
+                self.regularization,
+                "regularization",
+                low=0,
+                high=1,
+                closed="both",
+                remedy='Pass 0 for the plain fit, or "auto".',
+            )
+        fits = []
+        for name, X in (("X_source", X_source), ("X_target", X_target)):
+            mean, factor, shrinkage = fit_gaussian(
+                X, regularization=self.regularization, unit=_unit(X_target)
+            )
+            _refuse_singular(factor, X.shape, name)
+            fits.append((mean, factor, float(shrinkage)))
+        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
+        return self._ratio(X_source)
+
+    def _ratio(self, X: Array) -> Array:
+        xp = array_namespace(X)
+        domains = ((m, f) for m, f in zip(self.means_, self.factors_, strict=True))
+        source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
+        return exp_ratio(xp, gaussian_log_ratio(X, source, target))
+
+
+def gaussian_log_ratio(
+    X: Array, source: tuple[Array, Array], target: tuple[Array, Array], /
+) -> Array:
+    """Return log N(x; target) - log N(x; source) at X (..., n, D).
+
+    A domain is its mean (..., D) and the lower Cholesky factor (..., D, D) of its covariance.
+    """
+    return gaussian_log_density(X, *target) - gaussian_log_density(X, *source)
+
+
+def gaussian_log_density(X: Array, mean: Array, factor: Array, /) -> Array:
+    """Return log N(x; mean, factor factor') at X (..., n, D), as (..., n).
+
+    The factor is inverted once (D is small): a matrix product over the rows is then much faster
+    than a triangular solve, and the array API has no triangular solve.
+    """
+    xp = array_namespace(X, mean, factor)
+    dimension = X.shape[-1]
+    whitened = (X - mean[..., None, :]) @ xp.linalg.matrix_transpose(xp.linalg.inv(factor))
+    log_determinant = xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1)
+    constant = log_determinant + 0.5 * dimension * math.log(2 * math.pi)
+    return -0.5 * xp.sum(whitened**2, axis=-1) - constant[..., None]
+
+
+def fit_gaussian(
+    X: Array, /, *, regularization: float | str = 0.0, unit: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Fit a normal density to X (..., n, D): mean, Cholesky factor, shrinkage used.
+
+    The covariance has divisor n - 1 and is shrunk towards a multiple of the identity in the
+    coordinates x / unit. A singular covariance gives a factor of NaN.
+    """
+    xp = array_namespace(X)
+    n, dimension = X.shape[-2:]
+    mean = xp.mean(X, axis=-2)
+    centred = X - mean[..., None, :]
+    if unit is not None:
+        centred = centred / unit[..., None, :]
+    covariance = xp.linalg.matrix_transpose(centred) @ centred / (n - 1)
+    if regularization == "auto":
+        shrinkage = ledoit_wolf_shrinkage(centred)
+    else:
+        shrinkage = xp.full(X.shape[:-2], regularization, dtype=X.dtype, device=device(X))
+    identity = xp.eye(dimension, dtype=X.dtype, device=device(X))
+    level = xp.linalg.trace(covariance) / dimension
+    covariance = (1 - shrinkage)[..., None, None] * covariance
+    covariance = covariance + (shrinkage * level)[..., None, None] * identity
+    factor = _cholesky_or_nan(covariance)
+    if unit is not None:
+        factor = unit[..., :, None] * factor
+    return mean, factor, shrinkage
+
+
+def ledoit_wolf_shrinkage(centred: Array, /) -> Array:
+    """Return the Ledoit-Wolf intensity in [0, 1] for centred rows (..., n, D), as (...).
+
+    The mean squared error of the sample covariance over its mean squared distance to the
+    multiple of the identity that it is shrunk to (doi:10.1016/S0047-259X(03)00096-4).
+    """
+    xp = array_namespace(centred)
+    n, dimension = centred.shape[-2:]
+    squares = xp.sum(centred**2, axis=-1)
+    gram = xp.linalg.matrix_transpose(centred) @ centred / n
+    gram_norm = xp.sum(gram**2, axis=(-2, -1))
+    level = xp.sum(squares, axis=-1) / (n * dimension)
+    distance = gram_norm - dimension * level**2
+    error = (xp.sum(squares**2, axis=-1) / n - gram_norm) / n
+    safe = xp.where(distance > 0, distance, xp.ones_like(distance))
+    return xp.where(distance > 0, xp.clip(error / safe, 0.0, 1.0), xp.zeros_like(distance))
+
+
+def _cholesky_or_nan(covariance: Array) -> Array:
+    """Lower Cholesky factor; NaN for a matrix that is singular to working precision."""
+    xp = array_namespace(covariance)
+    try:
+        factor = xp.linalg.cholesky(covariance)
+    except Exception as error:  # each array library raises its own class
+        if "linalg" not in type(error).__name__.lower() and not isinstance(error, RuntimeError):
+            raise
+        if covariance.ndim == 2:
+            return xp.full_like(covariance, xp.nan)
+        return xp.stack([_cholesky_or_nan(covariance[i, ...]) for i in range(covariance.shape[0])])
+    # A pivot is the variance of a feature that the features before it do not explain.
+    pivots = xp.linalg.diagonal(factor) ** 2
+    variances = xp.linalg.diagonal(covariance)
+    tolerance = 100 * covariance.shape[-1] * xp.finfo(covariance.dtype).eps
+    singular = xp.any(~(pivots > tolerance * variances), axis=-1)
+    return xp.where(singular[..., None, None], xp.full_like(factor, xp.nan), factor)
+
+
+def _unit(X_target: Array) -> Array:
+    xp = array_namespace(X_target)
+    spread = xp.std(X_target, axis=-2)
+    return xp.where(spread > 0, spread, xp.ones_like(spread))
+
+
+def _refuse_singular(factor: Array, shape: tuple[int, ...], name: str) -> None:
+    xp = array_namespace(factor)
+    if bool(xp.any(xp.isnan(factor))):
+        raise ValueError(
+            f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "
+            f"{shape[0]} rows and {shape[1]} features is singular. Pass "
+            'regularization="auto" or a positive number, or drop constant and duplicated features.'
+        )

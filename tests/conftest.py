@@ -1,0 +1,31 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+
+def _namespaces() -> list:
+    params = [pytest.param("numpy", id="numpy")]
+    for name in ("array_api_strict", "torch"):
+        reason = f"{name} is not installed"
+        available = importlib.util.find_spec(name) is not None
+        params.append(
+            pytest.param(name, id=name, marks=pytest.mark.skipif(not available, reason=reason))
+        )
+    return params
+
+
+@pytest.fixture(params=_namespaces())
+def xp(request):
+    """Each array library in turn, as its array API namespace."""
+    module = importlib.import_module(request.param)
+    return importlib.import_module("array_api_compat").array_namespace(module.asarray([0.0]))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20190601)
