@@ -98,5 +98,7 @@ def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
     zero = xp.zeros_like(values[..., :1])
     before = xp.cumulative_sum(values, axis=-1)
     after = xp.flip(xp.cumulative_sum(xp.flip(values, axis=-1), axis=-1), axis=-1)
-    total = xp.concat([zero, before[..., :-1]], axis=-1) + xp.concat([after[..., 1:], zero], axis=-1)
+    total = xp.concat([zero, before[..., :-1]], axis=-1) + xp.concat(
+        [after[..., 1:], zero], axis=-1
+    )
     return xp.moveaxis(total, -1, axis)

@@ -6,11 +6,10 @@ trust their inputs, so nothing here runs inside a loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array, to_numpy
+from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array
 
 __all__ = [
     "check_choice",
@@ -19,7 +18,10 @@ __all__ = [
     "check_losses_and_weights",
     "check_matrix",
     "check_number",
+    "check_same_columns",
+    "check_same_width",
     "check_weights",
+    "feature_names",
 ]
 
 
@@ -172,17 +174,27 @@ def check_domains(
     X_source: Any, X_target: Any, /, *, min_rows: int = 1
 ) -> tuple[Namespace, Array, Array]:
     """Return the two samples as floating matrices with the same columns."""
-    names = feature_names(X_source), feature_names(X_target)
-    if all(name is not None for name in names) and names[0] != names[1]:
-        raise ValueError(
-            f"`X_target` has columns {names[1]}, `X_source` has {names[0]}. "
-            "Pass the same columns in the same order."
-        )
+    check_same_columns(X_source, X_target)
     X_source = check_matrix(X_source, "X_source", min_rows=min_rows)
     X_target = check_matrix(X_target, "X_target", min_rows=min_rows)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
     xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
     return xp, X_source, X_target
+
+
+def check_same_columns(X_source: Any, X_target: Any, /) -> None:
+    """Refuse data frames whose column names differ."""
+    source, target = feature_names(X_source), feature_names(X_target)
+    if source is not None and target is not None and source != target:
+        missing = [name for name in source if name not in target]
+        extra = [name for name in target if name not in source]
+        difference = (
+            f"lacks {missing} and adds {extra}" if missing or extra else f"has the order {target}"
+        )
+        raise ValueError(
+            f"`X_target` must have the columns {source}; it {difference}. "
+            "Pass the same columns in the same order."
+        )
 
 
 def check_same_width(X: Array, width: int, name: str, other: str, /) -> None:
@@ -198,8 +210,3 @@ def feature_names(X: Any, /) -> list[str] | None:
     """Return the column names of a data frame, or None for arrays."""
     columns = getattr(X, "columns", None)
     return None if columns is None or is_array(X) else list(columns)
-
-
-def describe_counts(counts: Mapping[Any, int], /) -> str:
-    """Return `a: 3, b: 1` for a message."""
-    return ", ".join(f"{key}: {to_numpy(value)}" for key, value in counts.items())

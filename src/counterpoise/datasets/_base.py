@@ -1,0 +1,128 @@
+"""What the problems share: the sample record, random generators, moments of normal features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from counterpoise._validation import check_number
+
+__all__ = [
+    "DomainSample",
+    "as_generator",
+    "check_sizes",
+    "float_if_scalar",
+    "normal_density",
+    "normal_moments",
+    "probit_moments",
+]
+
+RandomState = int | np.random.Generator | np.random.SeedSequence | None
+
+
+@dataclass(frozen=True, eq=False)
+class DomainSample:
+    """Labelled samples of both domains; unpacks like a tuple, in the order of its fields.
+
+    A method may use the target's labels only to be judged, never to learn. Data sets drawn
+    together have a leading axis of length `repetitions`.
+
+    Attributes
+    ----------
+    X_source : array of shape (..., n_source, n_features)
+    y_source : array of shape (..., n_source)
+        Labels -1.0 and +1.0.
+    X_target : array of shape (..., n_target, n_features)
+    y_target : array of shape (..., n_target)
+
+    Examples
+    --------
+    >>> from counterpoise.datasets import gaussian_2d
+    >>> X_source, y_source, X_target, y_target = gaussian_2d().sample(20, 30, random_state=0)
+    >>> X_source.shape, y_source.shape, X_target.shape, y_target.shape
+    ((20, 2), (20,), (30, 2), (30,))
+    """
+
+    X_source: np.ndarray
+    y_source: np.ndarray
+    X_target: np.ndarray
+    y_target: np.ndarray
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter((self.X_source, self.y_source, self.X_target, self.y_target))
+
+
+def as_generator(random_state: Any, /) -> np.random.Generator:
+    """Return a generator: the given one, one seeded by an integer, or a fresh one for None."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if random_state is None or isinstance(random_state, np.random.SeedSequence):
+        return np.random.default_rng(random_state)
+    if seed and random_state >= 0:
+        return np.random.default_rng(int(random_state))
+    raise ValueError(
+        "`random_state` must be None, an integer that is not negative, or a "
+        f"numpy.random.Generator; got {random_state!r}. "
+        "Pass a seed, or numpy.random.default_rng(seed)."
+    )
+
+
+def check_sizes(
+    n_source: Any, n_target: Any, repetitions: Any, /
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes (..., n_source) and (..., n_target) of the labels to draw."""
+    many = "Ask for at least one"
+    check_number(n_source, "n_source", low=1, closed="low", integer=True, remedy=f"{many} point.")
+    check_number(n_target, "n_target", low=1, closed="low", integer=True, remedy=f"{many} point.")
+    batch: tuple[int, ...] = ()
+    if repetitions is not None:
+        remedy = f"{many} data set, or pass None for one without a leading axis."
+        check_number(repetitions, "repetitions", low=1, closed="low", integer=True, remedy=remedy)
+        batch = (int(repetitions),)
+    return (*batch, int(n_source)), (*batch, int(n_target))
+
+
+def float_if_scalar(values: Any, /) -> Any:
+    """Return a Python float for a number, the array itself otherwise."""
+    return float(values) if np.ndim(values) == 0 else values
+
+
+def normal_density(x: Any, mean: Any, variance: Any, /) -> Any:
+    """Return the density of N(mean, variance) at x, elementwise."""
+    return np.exp(-0.5 * (x - mean) ** 2 / variance) / np.sqrt(2 * math.pi * variance)
+
+
+def normal_moments(mean: Any, variance: Any, /, *, order: int) -> list[Any]:
+    """Return E[x^k] for k = 0 ... order under x ~ N(mean, variance).
+
+    By Stein's identity, E[x^(k+1)] = mean E[x^k] + variance k E[x^(k-1)].
+    """
+    moments = [np.ones_like(mean * variance), mean * np.ones_like(variance)]
+    for k in range(1, order):
+        moments.append(mean * moments[k] + variance * k * moments[k - 1])
+    return moments[: order + 1]
+
+
+def probit_moments(mean: Any, variance: Any, /, *, slope: float, order: int) -> list[Any]:
+    """Return E[x^k Phi(slope x)] for k = 0 ... order under x ~ N(mean, variance).
+
+    The mass is E[Phi(slope x)] = Phi(slope mean / sqrt(1 + slope^2 variance)); by Stein's
+    identity, with f(x) = x^k Phi(slope x), E[x f(x)] = mean E[f(x)] + variance E[f'(x)], which
+    climbs from k to k + 1. The derivative brings in E[x^k phi(slope x)]: a normal density times
+    a normal density is again one, with mean and variance divided by 1 + slope^2 variance.
+    """
+    spread = 1 + slope**2 * variance
+    height = normal_density(slope * mean, 0.0, spread)
+    bumps = normal_moments(mean / spread, variance / spread, order=order)
+    moments = [ndtr(slope * mean / np.sqrt(spread))]
+    for k in range(order):
+        lower = k * moments[k - 1] if k else 0.0
+        moments.append(mean * moments[k] + variance * (lower + slope * height * bumps[k]))
+    return moments

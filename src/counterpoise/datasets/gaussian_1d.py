@@ -1,0 +1,332 @@
+"""The paper's example setting: one feature, probit labels, a fixed linear predictor.
+
+Everything that the theory speaks of has a closed form here, so it serves as the ground truth for
+estimators of risk, of beta and of their errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from counterpoise._validation import check_choice, check_number
+from counterpoise.datasets._base import (
+    DomainSample,
+    RandomState,
+    as_generator,
+    check_sizes,
+    float_if_scalar,
+    normal_density,
+    normal_moments,
+    probit_moments,
+)
+
+__all__ = ["Gaussian1D", "gaussian_1d"]
+
+_SOURCE_MEAN = -1.0
+# Minimises the target risk 1 + theta^2 - 2 theta / sqrt(pi).
+_BEST_THETA = 1 / math.sqrt(math.pi)
+
+
+def gaussian_1d(gamma: ArrayLike = 0.8, *, theta: float = _BEST_THETA) -> Gaussian1D:
+    """Return the example setting of the paper (Sections 2 to 4) with its closed forms.
+
+    Target x ~ N(0, 1), source x ~ N(-1, gamma^2), P(y = +1 | x) = Phi(x) in both domains, and
+    the squared loss (x theta - y)^2 of a fixed linear predictor.
+
+    Here `gamma` is a **standard deviation** (in `gaussian_2d` it is a variance). The weights
+    have finite variance only for gamma > 1/sqrt(2) = 0.707: below, the source is too narrow for
+    the variance of a weighted risk to exist.
+
+    Parameters
+    ----------
+    gamma : float or array of shape (g,), default=0.8
+        Standard deviation of the source, positive. With an array, every quantity of the problem
+        comes as a curve over gamma; sampling needs a number.
+    theta : float, default=1/sqrt(pi)
+        Slope of the predictor. The default is the best one in the target.
+
+    Returns
+    -------
+    Gaussian1D
+
+    References
+    ----------
+    Kouw, Krijthe, Loog (2019), arXiv:1710.06514.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.datasets import gaussian_1d
+    >>> problem = gaussian_1d(gamma=0.8)
+    >>> round(problem.weight_variance, 3), round(problem.target_risk, 3)
+    (42.018, 0.682)
+    >>> curves = gaussian_1d(gamma=np.array([0.75, 1.0, 1.25]))
+    >>> np.round(curves.controlled_variance / curves.weighted_variance, 3)
+    array([0.283, 0.78 , 0.7  ])
+    """
+    return Gaussian1D(gamma, theta)
+
+
+class _Tilted(NamedTuple):
+    """The measure w p_target: a normal density times its mass 1 + V[w]; NaN where infinite."""
+
+    log_mass: Any
+    risk: Any
+    square: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian1D:
+    """The example setting: one normal feature, probit labels and squared loss (x theta - y)^2.
+
+    Made by `gaussian_1d`, which states the problem. Methods are functions of points x, taken
+    elementwise (pass ``X[..., 0]`` of a sample) and broadcast against `gamma`; attributes are
+    functions of gamma alone. With gamma <= 1/sqrt(2), `weight_variance`, `weighted_variance`
+    and `controlled_variance` are infinite, `beta` and `correlation` are NaN.
+
+    Variances are those of one point: an estimate from n independent points has 1/n of it.
+
+    Parameters
+    ----------
+    gamma : float or array
+        Standard deviation of the source.
+    theta : float
+        Slope of the predictor.
+
+    Notes
+    -----
+    Second moments over the source are moments over w p_target, which is (1 + V[w]) times the
+    density of N(1/d, gamma^2/d) with d = 2 gamma^2 - 1. The printed formula for V[w] lacks a
+    square root; V[w] = gamma^2 / sqrt(d) exp(1/d) - 1.
+
+    References
+    ----------
+    Kouw, Krijthe, Loog (2019), arXiv:1710.06514.
+
+    Examples
+    --------
+    >>> from counterpoise.datasets import gaussian_1d
+    >>> problem = gaussian_1d(gamma=0.7)
+    >>> round(problem.exceedance(10.0), 5), round(problem.exceedance(10.0, domain="target"), 3)
+    (0.00808, 0.247)
+    >>> problem.weight_variance
+    inf
+    >>> sample = problem.sample(n_source=50, n_target=200, random_state=0)
+    >>> problem.weights(sample.X_source[:, 0]).shape
+    (50,)
+    """
+
+    gamma: Any = 0.8
+    theta: float = _BEST_THETA
+
+    def __post_init__(self) -> None:
+        remedy = "It is the slope of the predictor x * theta."
+        check_number(self.theta, "theta", low=-math.inf, high=math.inf, remedy=remedy)
+        object.__setattr__(self, "theta", float(self.theta))
+        object.__setattr__(self, "gamma", _check_gamma(self.gamma))
+
+    def source_density(self, x: ArrayLike) -> Any:
+        """Return the density of N(-1, gamma^2) at x."""
+        return normal_density(np.asarray(x), _SOURCE_MEAN, np.square(self.gamma))
+
+    def target_density(self, x: ArrayLike) -> Any:
+        """Return the density of N(0, 1) at x."""
+        return normal_density(np.asarray(x), 0.0, 1.0)
+
+    def posterior(self, x: ArrayLike) -> Any:
+        """Return P(y = +1 | x) = Phi(x), the same in both domains."""
+        return ndtr(np.asarray(x, dtype=float))
+
+    def weights(self, x: ArrayLike) -> Any:
+        """Return target over source density at x.
+
+        w(x) = gamma exp(-x^2 / 2 + (x + 1)^2 / (2 gamma^2)), with one exponential, so that it is
+        right where both densities underflow; infinite where it exceeds the largest float.
+        """
+        x = np.asarray(x, dtype=float)
+        exponent = 0.5 * ((x - _SOURCE_MEAN) / self.gamma) ** 2 - 0.5 * x**2
+        with np.errstate(over="ignore"):
+            return self.gamma * np.exp(exponent)
+
+    def exceedance(self, c: ArrayLike, *, domain: str = "source") -> Any:
+        """Return P(w(x) > c), in closed form.
+
+        w(x) > c where (1 - gamma^2) x^2 + 2 x + q > 0, q = 1 - 2 gamma^2 log(c / gamma): outside
+        the roots for gamma < 1, above the one root for gamma = 1, between them for gamma > 1.
+
+        Parameters
+        ----------
+        c : float or array
+            Threshold, broadcast against gamma.
+        domain : {"source", "target"}, default="source"
+            Distribution of x.
+
+        Returns
+        -------
+        float or array
+        """
+        check_choice(domain, "domain", ("source", "target"))
+        mean, scale = (_SOURCE_MEAN, self.gamma) if domain == "source" else (0.0, 1.0)
+        curvature = 1 - np.square(self.gamma)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Bounded, so that thresholds of 0 and infinity meet no inf - inf below.
+            log_c = np.clip(np.log(np.maximum(np.asarray(c, dtype=float), 0.0)), -1e100, 1e100)
+            q = 1 - 2 * np.square(self.gamma) * (log_c - np.log(self.gamma))
+            discriminant = 1 - curvature * q
+            half = 1 + np.sqrt(np.maximum(discriminant, 0.0))
+            # In this form the near root stays accurate, and the far one escapes to infinity, as
+            # gamma tends to 1.
+            near, far = -q / half, -half / curvature
+        above = ndtr((mean - near) / scale)
+        beyond = np.where(curvature > 0, ndtr((far - mean) / scale), -ndtr((mean - far) / scale))
+        crossed = above + np.where(curvature == 0, 0.0, beyond)
+        uncrossed = np.where(curvature > 0, 1.0, 0.0)
+        return float_if_scalar(np.where(discriminant < 0, uncrossed, crossed))
+
+    @cached_property
+    def weight_variance(self) -> Any:
+        """V[w], the variance of the weights over the source."""
+        with np.errstate(over="ignore"):
+            return self._where_finite(np.expm1(self._tilted.log_mass), np.inf)
+
+    @cached_property
+    def target_risk(self) -> float:
+        """E[loss] over the target, 1 + theta^2 - 2 theta / sqrt(pi)."""
+        return float(_loss_moments(0.0, 1.0, self.theta)[0])
+
+    @cached_property
+    def target_variance(self) -> float:
+        """sigma_T^2, the variance of the loss over the target."""
+        risk, square = _loss_moments(0.0, 1.0, self.theta)
+        return float(square - risk**2)
+
+    @cached_property
+    def weighted_variance(self) -> Any:
+        """sigma_W^2, the variance of w loss over the source."""
+        tilted = self._tilted
+        with np.errstate(over="ignore"):
+            value = np.exp(tilted.log_mass) * tilted.square - self.target_risk**2
+        return self._where_finite(value, np.inf)
+
+    @cached_property
+    def controlled_variance(self) -> Any:
+        """sigma_beta^2 = sigma_W^2 (1 - rho^2), the variance of w loss - beta (w - 1)."""
+        # sigma_W^2 - Cov^2 / V[w], rearranged so that nothing of the size of 1 + V[w] cancels.
+        tilted = self._tilted
+        excess = tilted.risk - self.target_risk
+        with np.errstate(over="ignore", invalid="ignore"):
+            mass = np.exp(tilted.log_mass)
+            spread = tilted.square - tilted.risk**2 - excess**2 / (mass - 1)
+            value = np.where(np.isinf(mass), np.inf, mass * spread)
+        return self._where_finite(value, np.inf)
+
+    @cached_property
+    def beta(self) -> Any:
+        """beta* = Cov(w loss, w) / V[w], the coefficient that minimises that variance."""
+        tilted = self._tilted
+        excess = tilted.risk - self.target_risk
+        return self._where_finite(tilted.risk + excess / self.weight_variance, np.nan)
+
+    @cached_property
+    def correlation(self) -> Any:
+        """rho, the correlation of w loss and w over the source."""
+        # beta sd(w) / sd(w loss), both divided by 1 + V[w], which may overflow.
+        tilted = self._tilted
+        inverse_mass = np.exp(-tilted.log_mass)
+        spread = tilted.square - self.target_risk**2 * inverse_mass
+        return self._where_finite(self.beta * np.sqrt((1 - inverse_mass) / spread), np.nan)
+
+    def sample(
+        self,
+        n_source: int = 50,
+        n_target: int = 1000,
+        *,
+        repetitions: int | None = None,
+        random_state: RandomState = None,
+    ) -> DomainSample:
+        """Draw labelled samples of both domains.
+
+        Parameters
+        ----------
+        n_source, n_target : int
+            Points per data set.
+        repetitions : int, optional
+            Number of data sets, as a leading axis; None draws one without it.
+        random_state : int, numpy Generator or None
+            The same seed and sizes give the same numbers.
+
+        Returns
+        -------
+        DomainSample
+            With X of shape (..., n, 1) and labels -1.0, +1.0.
+        """
+        if np.ndim(self.gamma) != 0:
+            raise ValueError(
+                f"`gamma` must be a number to draw a sample; got shape {np.shape(self.gamma)}. "
+                "Draw from gaussian_1d(gamma) for one value at a time."
+            )
+        source, target = check_sizes(n_source, n_target, repetitions)
+        rng = as_generator(random_state)
+        return DomainSample(
+            *_draw(rng, source, _SOURCE_MEAN, self.gamma), *_draw(rng, target, 0.0, 1.0)
+        )
+
+    @cached_property
+    def _tilted(self) -> _Tilted:
+        square = np.square(self.gamma)
+        excess = 2 * square - 1
+        excess = np.where(excess > 0, excess, np.nan)
+        log_mass = np.log(square) - 0.5 * np.log(excess) + 1 / excess
+        return _Tilted(log_mass, *_loss_moments(1 / excess, square / excess, self.theta))
+
+    def _where_finite(self, value: Any, otherwise: float) -> Any:
+        finite = 2 * np.square(self.gamma) > 1
+        return float_if_scalar(np.where(finite, value, otherwise))
+
+
+def _check_gamma(gamma: Any) -> Any:
+    try:
+        values = np.array(gamma, dtype=float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.size == 0 or not (np.all(values > 0) and np.all(np.isfinite(values))):
+        raise ValueError(
+            f"`gamma` must be positive and finite; got {gamma!r}. It is the source's standard "
+            "deviation: pass a number such as 0.8, or an array of them."
+        )
+    values.setflags(write=False)  # the attributes are computed once
+    return float_if_scalar(values)
+
+
+def _loss_moments(mean: Any, variance: Any, theta: float) -> tuple[Any, Any]:
+    """Return E[loss] and E[loss^2] under x ~ N(mean, variance) and probit labels.
+
+    With a = theta x and y^2 = 1: loss = a^2 + 1 - 2 a y and
+    loss^2 = a^4 + 6 a^2 + 1 - 4 (a^3 + a) y, where E[x^k y] = 2 E[x^k Phi(x)] - E[x^k].
+    """
+    x = normal_moments(mean, variance, order=4)
+    probit = probit_moments(mean, variance, slope=1.0, order=3)
+    xy = [2 * p - m for p, m in zip(probit, x, strict=False)]
+    risk = theta**2 * x[2] + 1 - 2 * theta * xy[1]
+    square = theta**4 * x[4] + 6 * theta**2 * x[2] + 1 - 4 * (theta**3 * xy[3] + theta * xy[1])
+    return risk, square
+
+
+def _draw(
+    rng: np.random.Generator, shape: tuple[int, ...], mean: float, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return X (..., n, 1) and y (..., n).
+
+    P(z < x) = Phi(x) for a standard normal z: the sign of x - z is the label, at the price of
+    one more normal number and no distribution function.
+    """
+    x = mean + scale * rng.standard_normal(shape)
+    y = np.copysign(1.0, x - rng.standard_normal(shape))
+    return x[..., None], y

@@ -1,0 +1,169 @@
+"""Solutions of weighted ridge regression for every penalty at once.
+
+minimise  sum_i w_i (y_i - x_i'coef - intercept)^2 + alpha ||coef||^2
+
+All that the data contributes is the matrix of second moments sum w a a' of the rows
+a = (x, 1, y). One symmetric eigendecomposition of it serves all penalties. For fewer rows than
+features the dual does the same with the kernel matrix of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from counterpoise._arrays import Array, Namespace, device
+
+__all__ = ["INTERCEPTS", "Frame", "dual_path", "primal_path"]
+
+# "free": not penalised (scikit-learn's); "penalized": a column of ones like any other (the
+# paper's); "none": no intercept.
+INTERCEPTS = ("free", "penalized", "none")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Coordinates in which the rows a = (x, 1, y) are kept: shifted by a location near the data.
+
+    Residuals are differences of large numbers when the data lies far from zero; in shifted
+    coordinates they are not, and their quadratic forms keep their digits.
+
+    Attributes
+    ----------
+    x : array of shape (..., D)
+        Location of the features.
+    y : array of shape (..., T)
+        Location of the outputs.
+    """
+
+    x: Array
+    y: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of features, number of outputs."""
+        return self.x.shape[-1], self.y.shape[-1]
+
+    def rows(self, xp: Namespace, X: Array, Y: Array, /) -> Array:
+        """Return the shifted rows (x, 1, y) of X (..., n, D) and Y (..., n, T)."""
+        X = xp.astype(X, self.x.dtype, copy=False)
+        one = xp.ones_like(X[..., :1])
+        return xp.concat([X - self.x[..., None, :], one, Y - self.y[..., None, :]], axis=-1)
+
+    def unshift_moments(self, xp: Namespace, moments: Array, /) -> Array:
+        """Return second moments (..., q, q) of shifted rows as those of the original rows."""
+        location = xp.concat([self.x, xp.zeros_like(self.x[..., :1]), self.y], axis=-1)
+        identity = xp.eye(location.shape[-1], dtype=location.dtype, device=device(location))
+        matrix = identity + location[..., :, None] * identity[self.x.shape[-1], :]
+        return matrix @ moments @ xp.linalg.matrix_transpose(matrix)
+
+    def shift(self, coef: Array, intercept: Array, /) -> Array:
+        """Return the intercept (..., L, T) for the shifted rows."""
+        return intercept + self._offset(coef)
+
+    def unshift(self, coef: Array, level: Array, /) -> Array:
+        """Return the intercept (..., L, T) for the original rows."""
+        return level - self._offset(coef)
+
+    def _offset(self, coef: Array) -> Array:
+        return (coef @ self.x[..., None, :, None])[..., 0] - self.y[..., None, :]
+
+
+def primal_path(
+    xp: Namespace, moments: Array, alphas: Array, frame: Frame, /, *, intercept: str
+) -> tuple[Array, Array]:
+    """Solve for every penalty from the second moments of the training rows.
+
+    Parameters
+    ----------
+    xp : namespace
+    moments : array of shape (..., q, q)
+        sum w a a' over the training rows, in the coordinates of `frame`; q = D + 1 + T.
+    alphas : array of shape (L,)
+    frame : Frame
+    intercept : {"free", "penalized", "none"}
+
+    Returns
+    -------
+    coef : array of shape (..., L, T, D)
+    intercept : array of shape (..., L, T)
+        In the shifted coordinates.
+
+    Notes
+    -----
+    O(D^3) for the decomposition and O(L T D^2) for the path.
+    """
+    D, T = frame.shape
+    if intercept == "free":
+        total = moments[..., D, D]
+        mean = moments[..., D, :] / xp.where(total > 0, total, xp.ones_like(total))[..., None]
+        centred = moments - total[..., None, None] * mean[..., :, None] * mean[..., None, :]
+        gram, cross = centred[..., :D, :D], centred[..., :D, D + 1 :]
+        coef = _solve(xp, gram, cross, alphas)
+        level = mean[..., None, D + 1 :] - (coef @ mean[..., None, :D, None])[..., 0]
+        return coef, level
+    width = D + (intercept == "penalized")
+    moments = frame.unshift_moments(xp, moments)
+    solution = _solve(xp, moments[..., :width, :width], moments[..., :width, D + 1 :], alphas)
+    coef = solution[..., :D]
+    constant = solution[..., D] if intercept == "penalized" else xp.zeros_like(solution[..., 0])
+    return coef, frame.shift(coef, constant)
+
+
+def dual_path(
+    xp: Namespace, kernel: Array, Y: Array, weights: Array, alphas: Array, /, *, intercept: str
+) -> tuple[Array, Array]:
+    """Solve for every penalty from inner products of the training rows.
+
+    Parameters
+    ----------
+    xp : namespace
+    kernel : array of shape (..., n, n)
+        Inner products x_i'x_j of the training rows.
+    Y : array of shape (..., n, T)
+    weights : array of shape (..., n)
+    alphas : array of shape (L,)
+    intercept : {"free", "penalized", "none"}
+
+    Returns
+    -------
+    dual_coef : array of shape (..., L, T, n)
+        coef = dual_coef @ X.
+    intercept : array of shape (..., L, T)
+
+    Notes
+    -----
+    O(n^3) for the decomposition and O(L T n^2) for the path, whatever the number of features.
+    """
+    total = xp.sum(weights, axis=-1, keepdims=True)
+    share = weights / xp.where(total > 0, total, xp.ones_like(total))
+    root = xp.sqrt(weights)[..., :, None]
+    centred, level = kernel, xp.zeros_like(Y[..., 0, :])
+    if intercept == "free":
+        row_mean = kernel @ share[..., :, None]
+        mean = share[..., None, :] @ row_mean
+        centred = kernel - row_mean - xp.linalg.matrix_transpose(row_mean) + mean
+        level = (share[..., None, :] @ Y)[..., 0, :]
+        Y = Y - level[..., None, :]
+    elif intercept == "penalized":
+        centred = kernel + 1
+    square = root * centred * xp.linalg.matrix_transpose(root)
+    dual = _solve(xp, square, root * Y, alphas) * root[..., 0][..., None, None, :]
+    if intercept == "none":
+        return dual, xp.zeros_like(dual[..., 0])
+    height = xp.sum(dual, axis=-1)
+    if intercept == "penalized":
+        return dual, height
+    # coef combines rows less their mean; fold the mean into the coefficients of the rows.
+    dual = dual - height[..., None] * share[..., None, None, :]
+    return dual, level[..., None, :] - (dual @ row_mean[..., None, :, :])[..., 0]
+
+
+def _solve(xp: Namespace, gram: Array, cross: Array, alphas: Array) -> Array:
+    """(gram + alpha I)^-1 cross for every alpha: (..., L, T, D) from (..., D, D), (..., D, T)."""
+    gram = (gram + xp.linalg.matrix_transpose(gram)) / 2
+    values, vectors = xp.linalg.eigh(gram)
+    rotated = xp.linalg.matrix_transpose(vectors) @ cross
+    # Rounding can leave a null direction slightly negative.
+    shrunk = 1 / (xp.clip(values, 0, None)[..., None, :] + alphas[:, None])
+    scaled = xp.linalg.matrix_transpose(rotated)[..., None, :, :] * shrunk[..., None, :]
+    return scaled @ xp.linalg.matrix_transpose(vectors)[..., None, :, :]

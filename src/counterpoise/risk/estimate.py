@@ -1,0 +1,192 @@
+"""The record that every risk estimate comes back as, and how it is computed from moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise._validation import check_number
+from counterpoise.risk.methods import Method, Weighted
+from counterpoise.risk.moments import Moments
+
+__all__ = ["RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
+
+
+@dataclass(frozen=True)
+class RiskEstimate:
+    """An estimated target risk, with how sure it is.
+
+    Every number has the leading axes of the losses it came from: one value for one candidate, an
+    array for many. ``estimate[i]`` is the estimate for candidate i.
+
+    Attributes
+    ----------
+    value : float or array
+        The estimated risk.
+    standard_error : float or array
+        Jackknife standard error (it counts the leverage of large weights). NaN for one sample.
+    beta : float or array
+        Coefficient of the control variate, averaged over folds by size; 0 where there is none.
+    n_effective : float or array
+        (sum w)^2 / sum w^2 for the weights that the method uses.
+    degrees_of_freedom : float or array
+        Of the t quantile in `interval`: `n_effective` - 1, at least 1, and no more than the
+        number of jackknife replicates minus the number of folds.
+    variance_reduction : float or array
+        1 - variance / variance of the plain weighted estimate, both estimated. Negative where
+        the method is noisier than plain weighting.
+    method : str
+        Name of the method.
+    """
+
+    value: Any
+    standard_error: Any
+    beta: Any
+    n_effective: Any
+    degrees_of_freedom: Any
+    variance_reduction: Any
+    method: str
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Return the confidence interval as (low, high).
+
+        Student's t quantile with `degrees_of_freedom` times the standard error, on both sides.
+        It counts neither the error of estimated weights nor the optimism of having chosen the
+        best candidate.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        low, high : float or array
+        """
+        check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
+        dof = np.asarray(to_numpy(self.degrees_of_freedom), dtype=np.float64)
+        quantile = stdtrit(dof, 0.5 + level / 2)
+        if not isinstance(self.value, float | np.ndarray):
+            xp = array_namespace(self.value)
+            quantile = xp.asarray(quantile, dtype=self.value.dtype, device=device(self.value))
+        half = quantile * self.standard_error
+        if isinstance(self.value, float):
+            half = float(half)
+        return self.value - half, self.value + half
+
+    def __getitem__(self, key: Any) -> RiskEstimate:
+        if isinstance(self.value, float):
+            raise TypeError("This RiskEstimate holds one risk and cannot be indexed.")
+        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "method"}
+        return RiskEstimate(
+            **{name: as_scalar(part[key]) for name, part in parts.items()}, method=self.method
+        )
+
+    def __repr__(self) -> str:
+        if not isinstance(self.value, float):
+            return f"RiskEstimate({self.method}, {tuple(self.value.shape)} risks)"
+        low, high = self.interval()
+        return (
+            f"RiskEstimate({self.method}: {self.value:.4g}, 95% interval {low:.4g} to {high:.4g}, "
+            f"n_effective {self.n_effective:.1f})"
+        )
+
+
+def estimate_from_moments(
+    xp: Namespace, method: Method, folds: Sequence[Moments], plain: Sequence[Moments], /
+) -> tuple[RiskEstimate, Array]:
+    """Estimate the risk in each fold and average over folds by size.
+
+    Parameters
+    ----------
+    xp : namespace
+    method : Method
+    folds : sequence of Moments
+        For each fold, moments with the samples (or blocks of samples) on the last axis, for the
+        weights that the method uses.
+    plain : sequence of Moments
+        The same for the unchanged weights: the yardstick of `variance_reduction`.
+
+    Returns
+    -------
+    estimate : RiskEstimate
+    betas : array of shape (..., n_folds)
+    """
+    counts = xp.stack([xp.sum(fold.count) for fold in folds])
+    share = counts / xp.sum(counts)
+    values, betas, variance, replicates = _stratified(xp, method, folds, share)
+    if method.name == Weighted.name:
+        yardstick = variance
+    else:
+        _, _, yardstick, _ = _stratified(xp, Weighted(), plain, share)
+    value = xp.sum(values * share, axis=-1)
+    n_effective = reduce(add, [fold.sum(xp) for fold in folds]).n_effective
+    n_effective = n_effective + xp.zeros_like(value)
+    dof = xp.clip(n_effective - 1, 1, max(1, replicates - len(folds)))
+    # Against a yardstick without spread (a constant weighted loss) nothing can be reduced.
+    ratio = variance / xp.where(yardstick > 0, yardstick, xp.ones_like(yardstick))
+    estimate = RiskEstimate(
+        value=as_scalar(value),
+        standard_error=as_scalar(xp.sqrt(variance)),
+        beta=as_scalar(xp.sum(betas * share, axis=-1)),
+        n_effective=as_scalar(n_effective),
+        degrees_of_freedom=as_scalar(dof),
+        variance_reduction=as_scalar(xp.where(yardstick > 0, 1 - ratio, xp.zeros_like(ratio))),
+        method=method.name,
+    )
+    return estimate, betas
+
+
+def _stratified(
+    xp: Namespace, method: Method, folds: Sequence[Moments], share: Array
+) -> tuple[Array, Array, Array, int]:
+    """Values and betas (..., n_folds), variance of the average (...), number of replicates.
+
+    Folds are independent strata: the variance is the sum of share^2 times each fold's jackknife
+    variance. Folds of one sample or block cannot be jackknifed; together they make one more
+    stratum, judged by the spread between them (so leave-one-out folds have a standard error too).
+    """
+    values, betas, variances, singles = [], [], [], []
+    replicates = 0
+    for k, fold in enumerate(folds):
+        value, beta = method.estimate(xp, fold.sum(xp))
+        values.append(value)
+        betas.append(beta)
+        size = fold.count.shape[-1]
+        replicates += size
+        if size == 1:
+            singles.append(value * share[k] * len(folds))
+        else:
+            left_out, _ = method.estimate(xp, fold.leave_one_out())
+            variances.append(share[k] ** 2 * jackknife_variance(xp, left_out))
+    if singles:
+        means = xp.stack(singles, axis=-1)
+        count = means.shape[-1]
+        left_out = (xp.sum(means, axis=-1, keepdims=True) - means) / max(count - 1, 1)
+        variances.append((count / len(folds)) ** 2 * jackknife_variance(xp, left_out))
+    return xp.stack(values, axis=-1), xp.stack(betas, axis=-1), reduce(add, variances), replicates
+
+
+def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:
+    """Return the jackknife variance of an estimate from its b leave-one-out versions (..., b).
+
+    (b - 1)/b times the sum of squared deviations from their mean; NaN for b = 1.
+    """
+    b = left_out.shape[-1]
+    if b == 1:
+        return xp.full_like(left_out[..., 0], xp.nan)
+    centred = left_out - xp.mean(left_out, axis=-1, keepdims=True)
+    return (b - 1) / b * xp.sum(centred**2, axis=-1)
+
+
+def as_scalar(value: Any, /) -> Any:
+    """Return a NumPy scalar as a float, and arrays as they are."""
+    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
+        return float(value)
+    return value

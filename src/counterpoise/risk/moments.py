@@ -1,0 +1,79 @@
+"""Sums over samples from which every risk estimate of the paper follows.
+
+Each sample (or block of samples) contributes a handful of numbers; an estimate is a function of
+their sums. So the value, its leave-one-out versions and hence its standard error come from one
+formula, and the sums add up across folds, chunks and machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from counterpoise._arrays import Array, Namespace, exclusive_sum
+
+__all__ = ["Moments", "moments_from_losses"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over samples, of broadcastable shapes; the last axis may run over samples or blocks.
+
+    Attributes
+    ----------
+    count : array
+        Number of samples.
+    excess : array
+        Sum of w - 1.
+    excess_squared : array
+        Sum of (w - 1)^2.
+    weighted_loss : array
+        Sum of w loss.
+    loss_excess : array
+        Sum of w loss (w - 1).
+    """
+
+    count: Array
+    excess: Array
+    excess_squared: Array
+    weighted_loss: Array
+    loss_excess: Array
+
+    def sum(self, xp: Namespace, /) -> Moments:
+        """Add up the last axis."""
+        return Moments(*(xp.sum(getattr(self, f.name), axis=-1) for f in fields(self)))
+
+    def leave_one_out(self) -> Moments:
+        """Add up the last axis without the entry at each position."""
+        return Moments(*(exclusive_sum(getattr(self, f.name)) for f in fields(self)))
+
+    def take(self, xp: Namespace, index: Array, /) -> Moments:
+        """Pick entries of the last axis."""
+        return Moments(*(xp.take(getattr(self, f.name), index, axis=-1) for f in fields(self)))
+
+    @classmethod
+    def concat(cls, xp: Namespace, parts: Sequence[Moments], /) -> Moments:
+        """Join along the last axis."""
+        return cls(*(xp.concat([getattr(m, f.name) for m in parts], axis=-1) for f in fields(cls)))
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def n_effective(self) -> Array:
+        """Kish's effective sample size, (sum w)^2 / sum w^2."""
+        total = self.count + self.excess
+        return total**2 / (self.excess_squared + 2 * self.excess + self.count)
+
+
+def moments_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Moments:
+    """Return what each sample contributes, for losses (..., n) and weights (n,) or (..., n)."""
+    excess = weights - 1
+    weighted_loss = weights * losses
+    return Moments(
+        count=xp.ones_like(weights),
+        excess=excess,
+        excess_squared=excess**2,
+        weighted_loss=weighted_loss,
+        loss_excess=weighted_loss * excess,
+    )

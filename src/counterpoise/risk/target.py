@@ -1,0 +1,186 @@
+"""Public functions: one estimate of the target risk, and all of them side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from counterpoise._arrays import Array, Namespace, device
+from counterpoise._validation import check_losses_and_weights
+from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
+from counterpoise.risk.methods import METHODS, Method, get_method
+from counterpoise.risk.moments import Moments, moments_from_losses
+
+__all__ = ["RiskComparison", "compare_risks", "risk_over_folds", "target_risk"]
+
+# Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
+_LARGE = 2**22
+
+
+def target_risk(
+    losses: Any, weights: Any, /, *, method: str | Method = "controlled"
+) -> RiskEstimate:
+    """Estimate the target risk from source losses and importance weights.
+
+    Parameters
+    ----------
+    losses : array of shape (..., n)
+        Loss of each source sample, under one model or, on leading axes, many. The models must
+        not have been trained on these samples.
+    weights : array of shape (n,) or (..., n)
+        p_target / p_source at each source sample: not negative, with expectation 1.
+    method : str or Method, default="controlled"
+        "source", "weighted", "normalized", "truncated" or "controlled", or an object from
+        :mod:`counterpoise.risk` such as ``Controlled(center="sample")`` or ``Truncated(cap=10)``.
+
+    Returns
+    -------
+    RiskEstimate
+        Value, standard error, interval and what goes with them, with the leading axes of
+        `losses`.
+
+    Notes
+    -----
+    Degenerate cases. Equal weights leave beta at 0: the controlled estimate is the weighted one.
+    Samples of weight zero count in n, as they should: they say that the target is elsewhere. One
+    sample gives a value but no standard error (NaN).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import counterpoise as cp
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(-1, 1, size=1000)  # source N(-1, 1), target N(0, 1)
+    >>> weights = np.exp(x + 0.5)
+    >>> risk = cp.target_risk(x**2, weights)  # in the target, E[x^2] = 1
+    >>> low, high = risk.interval()
+    >>> bool(low < 1 < high)
+    True
+    """
+    xp, losses, weights = check_losses_and_weights(losses, weights)
+    method = get_method(method)
+    folds = [np.arange(losses.shape[-1])]
+    return risk_over_folds(xp, losses, weights, folds, method)[0]
+
+
+def risk_over_folds(
+    xp: Namespace,
+    losses: Array,
+    weights: Array,
+    folds: Sequence[np.ndarray],
+    method: Method,
+    /,
+) -> tuple[RiskEstimate, Array]:
+    """Estimate the risk from out-of-fold losses (..., n), fold by fold, averaged by fold size.
+
+    Returns the estimate and the betas (..., n_folds). Inputs are trusted.
+    """
+    if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
+        step = max(1, _LARGE * losses.shape[0] // math.prod(losses.shape))
+        parts = []
+        for start in range(0, losses.shape[0], step):
+            part = slice(start, start + step)
+            own = weights.ndim == losses.ndim and weights.shape[0] > 1
+            batch = weights[part, ...] if own else weights
+            parts.append(risk_over_folds(xp, losses[part, ...], batch, folds, method))
+        return _join(xp, [part for part, _ in parts]), xp.concat([b for _, b in parts], axis=0)
+    used = method.effective_weights(xp, weights)
+    plain = _fold_moments(xp, losses, weights, folds)
+    moments = plain if used is weights else _fold_moments(xp, losses, used, folds)
+    return estimate_from_moments(xp, method, moments, plain)
+
+
+def _fold_moments(
+    xp: Namespace, losses: Array, weights: Array, folds: Sequence[np.ndarray]
+) -> list[Moments]:
+    moments = moments_from_losses(xp, losses, weights)
+    if len(folds) == 1 and folds[0].shape[0] == losses.shape[-1]:
+        return [moments]
+    where = [xp.asarray(fold, device=device(losses)) for fold in folds]
+    return [moments.take(xp, index) for index in where]
+
+
+def _join(xp: Namespace, parts: Sequence[RiskEstimate]) -> RiskEstimate:
+    names = [field.name for field in fields(RiskEstimate) if field.name != "method"]
+    joined = {name: xp.concat([getattr(part, name) for part in parts], axis=0) for name in names}
+    return RiskEstimate(**joined, method=parts[0].method)
+
+
+@dataclass(frozen=True)
+class RiskComparison(Mapping[str, RiskEstimate]):
+    """Risk estimates by method name; printing it gives a table.
+
+    Attributes
+    ----------
+    estimates : dict of str to RiskEstimate
+    """
+
+    estimates: dict[str, RiskEstimate]
+
+    def __getitem__(self, name: str) -> RiskEstimate:
+        return self.estimates[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __str__(self) -> str:
+        header = f"{'method':<12}{'risk':>10}{'std. error':>12}  {'95% interval':<22}{'n_eff':>8}"
+        lines = [header]
+        for name, estimate in self.estimates.items():
+            rows = estimate if isinstance(estimate.value, float) else None
+            if rows is None:
+                lines.append(f"{name:<12}{tuple(estimate.value.shape)} risks")
+                continue
+            low, high = rows.interval()
+            lines.append(
+                f"{name:<12}{rows.value:>10.4g}{rows.standard_error:>12.3g}  "
+                f"{f'{low:.4g} to {high:.4g}':<22}{rows.n_effective:>8.1f}"
+            )
+        return "\n".join(lines)
+
+
+def compare_risks(
+    losses: Any, weights: Any, /, *, methods: Iterable[str | Method] | None = None
+) -> RiskComparison:
+    """Estimate the target risk by several methods, in one table.
+
+    Parameters
+    ----------
+    losses : array of shape (..., n)
+        Loss of each source sample.
+    weights : array of shape (n,) or (..., n)
+        p_target / p_source at each source sample.
+    methods : iterable of str or Method, optional
+        Default: every method that has a name.
+
+    Returns
+    -------
+    RiskComparison
+        A mapping from method name to RiskEstimate. Two objects of one class get the names
+        "controlled", "controlled (2)" and so on.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> table = cp.compare_risks([1.0, 2.0, 4.0, 3.0], [0.5, 0.5, 2.5, 0.5])
+    >>> print(table)
+    method            risk  std. error  95% interval             n_eff
+    source             2.5       0.645  -2.253 to 7.253            4.0
+    weighted          3.25        2.26  -34.63 to 41.13            2.3
+    """
+    xp, losses, weights = check_losses_and_weights(losses, weights)
+    chosen = [get_method(method) for method in (METHODS if methods is None else methods)]
+    folds = [np.arange(losses.shape[-1])]
+    estimates: dict[str, RiskEstimate] = {}
+    for method in chosen:
+        taken = sum(other.method == method.name for other in estimates.values())
+        name = f"{method.name} ({taken + 1})" if taken else method.name
+        estimates[name] = risk_over_folds(xp, losses, weights, folds, method)[0]
+    return RiskComparison(estimates)

@@ -1,0 +1,66 @@
+"""What `weights=` means, everywhere it is a parameter: a name, an estimator, an array, or None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from counterpoise._arrays import is_array, to_numpy
+from counterpoise._validation import check_weights
+from counterpoise.weights._base import DensityRatio
+from counterpoise.weights.gaussian import GaussianRatio
+
+__all__ = ["NAMES", "resolve_weights"]
+
+NAMES: dict[str, type[DensityRatio]] = {"gaussian": GaussianRatio}
+
+
+def resolve_weights(
+    weights: Any, X_source: Any, X_target: Any, /
+) -> tuple[np.ndarray, DensityRatio | None]:
+    """Return the weights of the source rows, and the fitted estimator where there is one.
+
+    Parameters
+    ----------
+    weights : str, DensityRatio, array of shape (n_source,) or None
+        A name from `NAMES`, an estimator (a clone of it is fitted), the weights themselves, or
+        None for ones: no shift is assumed, and no target is needed.
+    X_source : array of shape (n_source, n_features)
+    X_target : array of shape (n_target, n_features) or None
+
+    Returns
+    -------
+    weights : array of shape (n_source,)
+    estimator : DensityRatio or None
+    """
+    n = X_source.shape[0]
+    if weights is None:
+        return np.ones(n), None
+    if is_array(weights) or isinstance(weights, list | tuple):
+        checked = to_numpy(check_weights(weights, n=n))
+        if checked.ndim != 1:
+            raise ValueError(
+                f"`weights` must be 1-D, one per source row; got shape {checked.shape}. "
+                "Pass weights of shape (n_source,)."
+            )
+        return checked.astype(np.float64, copy=False), None
+    if isinstance(weights, str) and weights in NAMES:
+        estimator = NAMES[weights]()
+    elif hasattr(weights, "fit") and not isinstance(weights, type):
+        estimator = clone(weights)
+    else:
+        names = ", ".join(repr(name) for name in NAMES)
+        raise ValueError(
+            f"`weights` must be one of {names}, an estimator from counterpoise.weights, an array "
+            f"with one weight per source row, or None for no weighting; got {weights!r}."
+        )
+    if X_target is None:
+        raise ValueError(
+            "`X_target` is missing: a sample of the target population is needed to estimate the "
+            "weights. Pass fit(X, y, X_target=...), or give the weights as an array; without a "
+            "target, scikit-learn's own cross-validation is the tool."
+        )
+    estimator.fit(X_source, X_target)
+    return to_numpy(estimator.weights_), estimator
