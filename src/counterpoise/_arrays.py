@@ -94,11 +94,10 @@ def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
     entry dwarfs the rest, that difference would have no correct digit left.
     """
     xp = array_namespace(values)
-    values = xp.moveaxis(values, axis, -1)
-    zero = xp.zeros_like(values[..., :1])
-    before = xp.cumulative_sum(values, axis=-1)
-    after = xp.flip(xp.cumulative_sum(xp.flip(values, axis=-1), axis=-1), axis=-1)
-    total = xp.concat([zero, before[..., :-1]], axis=-1) + xp.concat(
-        [after[..., 1:], zero], axis=-1
-    )
-    return xp.moveaxis(total, -1, axis)
+    if axis != -1:
+        return xp.moveaxis(exclusive_sum(xp.moveaxis(values, axis, -1)), -1, axis)
+
+    def before(values: Array) -> Array:
+        return xp.cumulative_sum(values, axis=-1, include_initial=True)[..., :-1]
+
+    return before(values) + xp.flip(before(xp.flip(values, axis=-1)), axis=-1)

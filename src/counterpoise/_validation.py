@@ -9,6 +9,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array
 
 __all__ = [
@@ -70,8 +72,9 @@ def check_finite(xp: Namespace, values: Array, name: str, remedy: str, /) -> Non
     """Refuse NaN and infinity, saying how many there are."""
     # A sum is one pass without a temporary, and not finite if any entry is not; only then (or on
     # overflow) is it worth looking closer.
-    if bool(xp.isfinite(xp.sum(values))):
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if bool(xp.isfinite(xp.sum(values))):
+            return
     bad = int(xp.sum(xp.astype(~xp.isfinite(values), xp.int64)))
     if bad:
         size = 1
@@ -91,7 +94,7 @@ def _refuse_column(shape: tuple[int, ...], name: str) -> None:
 
 
 def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = None) -> Array:
-    """Return importance weights (..., n) as a floating array: finite, non-negative, not all zero."""
+    """Return weights (..., n) as a floating array: finite, not negative, not all zero."""
     weights = as_float(weights)
     xp, (weights,) = as_float_arrays(weights)
     if weights.ndim == 0 or weights.shape[-1] == 0:

@@ -1,9 +1,4 @@
-"""The paper's synthetic experiment: two normal features, labels from a product of probits.
-
-Its labels have a latent form that makes drawing cheap. With z ~ N(0, I) and t = slope x + z,
-y = +1 exactly where both t1 < 0 and t2 < 0, because P(z_j < -slope x_j) = Phi(-slope x_j). Every
-(x_j, t_j) is bivariate normal, so class rates, moments and class-conditional samples are exact.
-"""
+"""The paper's synthetic experiment: two normal features, labels from a product of probits."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, roots_hermitenorm
+from scipy.special import ndtr, roots_hermitenorm
 
 from counterpoise._arrays import to_numpy
 from counterpoise._validation import check_choice, check_finite, check_matrix, check_number
@@ -28,6 +23,7 @@ from counterpoise.datasets._base import (
     normal_density,
     probit_moments,
 )
+from counterpoise.datasets._sampling import draw_balanced, draw_labelled, rates_below
 
 __all__ = ["BestLinear", "Gaussian2D", "gaussian_2d"]
 
@@ -307,7 +303,7 @@ class Gaussian2D:
         """
         source, target = check_sizes(n_source, n_target, repetitions)
         rng = as_generator(random_state)
-        draw = _draw_labelled if self.protocol == "paper" else _draw_balanced
+        draw = draw_labelled if self.protocol == "paper" else draw_balanced
         return DomainSample(
             *draw(rng, source, _MEANS["source"], self.gamma, self._slope),
             *draw(rng, target, _MEANS["target"], 1.0, self._slope),
@@ -328,7 +324,7 @@ class Gaussian2D:
         check_choice(domain, "domain", tuple(_MEANS))
         if self.protocol == "paper":
             return 1.0, 1.0
-        below = _rates_below(_MEANS[domain], self._variance(domain), self._slope)
+        below = rates_below(_MEANS[domain], self._variance(domain), self._slope)
         rate = below[0] * below[1]
         return 0.5 / rate, 0.5 / (1 - rate)
 
@@ -377,96 +373,3 @@ def _hermite_grid(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     masses = masses / np.sum(masses)
     grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1)
     return grid.reshape(-1, 2), np.outer(masses, masses).ravel()
-
-
-def _rates_below(mean: tuple[float, float], variance: float, slope: float) -> list[float]:
-    """P(t_j < 0) for each feature, with t_j = slope x_j + z_j."""
-    spread = math.sqrt(1 + slope**2 * variance)
-    return [float(ndtr(-slope * m / spread)) for m in mean]
-
-
-def _draw_labelled(
-    rng: np.random.Generator,
-    shape: tuple[int, ...],
-    mean: tuple[float, float],
-    variance: float,
-    slope: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return X (..., n, 2) and y (..., n) with labels from the rule.
-
-    y = +1 where both slope x_j < z_j: two more normal numbers per point cost less than the two
-    distribution functions of the rule.
-    """
-    X = rng.standard_normal((*shape, 2))
-    X *= math.sqrt(variance)
-    _shift(X, mean)
-    latent = rng.standard_normal((*shape, 2))
-    latent /= slope
-    latent -= X  # of the sign of z - slope x
-    y = np.copysign(1.0, np.minimum(latent[..., 0], latent[..., 1]))
-    return X, y
-
-
-def _draw_balanced(
-    rng: np.random.Generator,
-    shape: tuple[int, ...],
-    mean: tuple[float, float],
-    variance: float,
-    slope: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return X (..., n, 2) and y (..., n) with half of the points in each class.
-
-    Labels first, then the signs of t given the label, t given its sign (a normal cut at 0), and
-    x given t (normal again). Every step is exact.
-    """
-    y = _balanced_labels(rng, shape)
-    rates = _rates_below(mean, variance, slope)
-    spread = 1 + slope**2 * variance
-    X = rng.standard_normal((*shape, 2))
-    X *= math.sqrt(variance / spread)
-    for j, below in enumerate(_signs_below(rng, y, rates)):
-        # t = slope mean + sqrt(spread) u, so E[x | t] = mean + slope variance / sqrt(spread) u.
-        u = _cut_normal(rng, below, rates[j])
-        u *= slope * variance / math.sqrt(spread)
-        X[..., j] += u
-    _shift(X, mean)
-    return X, y
-
-
-def _shift(X: np.ndarray, mean: tuple[float, float]) -> None:
-    """Add the mean in place, by column: broadcasting a last axis of length 2 is slow."""
-    for j, value in enumerate(mean):
-        if value != 0:
-            X[..., j] += value
-
-
-def _balanced_labels(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Labels (..., n) in random order, half of each kind."""
-    n = shape[-1]
-    # For odd n, one label too many, in random order, leaves a fair choice for the odd one.
-    half = (n + 1) // 2
-    labels = np.repeat([1.0, -1.0], half)
-    return rng.permuted(np.broadcast_to(labels, (*shape[:-1], 2 * half)), axis=-1)[..., :n]
-
-
-def _signs_below(
-    rng: np.random.Generator, y: np.ndarray, rates: list[float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Where t1 < 0 and where t2 < 0, given the label: both for +1, at most one for -1."""
-    first, second = rates
-    positive = y > 0
-    draw = rng.random(y.shape)
-    draw *= 1 - first * second
-    only_first = draw < first * (1 - second)
-    only_second = draw >= 1 - second  # the last (1 - first) * second of the range
-    return positive | only_first, positive | only_second
-
-
-def _cut_normal(rng: np.random.Generator, below: np.ndarray, rate: float) -> np.ndarray:
-    """Draw standard normals that fall in the lower `rate` of the mass, or above it."""
-    side = np.where(below, -1.0, 1.0)
-    if rate == 0.5:  # half normals, without the quantile function
-        return np.copysign(rng.standard_normal(below.shape), side, out=side)
-    # 1 - random() lies in (0, 1]: the quantile stays finite.
-    share = (1 - rng.random(below.shape)) * np.where(below, rate, 1 - rate)
-    return -side * ndtri(share)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -278,15 +277,16 @@ weights_estimator_, n_features_in_, feature_names_in_
         check_same_columns(X, X_target)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        coder = LabelBinarizer(neg_label=-1, pos_label=1)
-        Y = coder.fit_transform(y).astype(np.float64)
-        self.classes_ = coder.classes_
-        if len(self.classes_) < 2:
+        classes, index = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
-                f"`y` must hold at least two classes; got 1 class, {self.classes_[0]!r}. "
+                f"`y` must hold at least two classes; got 1 class, {classes[0]!r}. "
                 "Pass labels of every class to be told apart."
             )
+        against_rest = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        Y = against_rest[:, 1:] if len(classes) == 2 else against_rest
         self._search(X, y, Y, X_target)
+        self.classes_ = classes
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -340,7 +340,7 @@ def _splits(cv: Any, X: np.ndarray, y: np.ndarray, *, classifier: bool) -> Split
     n = len(X)
     if isinstance(cv, Integral) and not 2 <= cv <= n:
         raise ValueError(
-            f"`cv` must be from 2 to the number of rows; got {cv} folds for {n} rows. "
+            f"`cv` must be from 2 to the number of rows; got {cv} folds for n_samples={n}. "
             "Use fewer folds or more rows."
         )
     splitter = check_cv(cv, y, classifier=classifier)

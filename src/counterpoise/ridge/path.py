@@ -92,7 +92,7 @@ def primal_path(
     -----
     O(D^3) for the decomposition and O(L T D^2) for the path.
     """
-    D, T = frame.shape
+    D = frame.shape[0]
     if intercept == "free":
         total = moments[..., D, D]
         mean = moments[..., D, :] / xp.where(total > 0, total, xp.ones_like(total))[..., None]

@@ -80,7 +80,7 @@ def block_statistics(
 def block_moments(
     xp: Namespace, blocks: BlockStatistics, coef: Array, level: Array, /
 ) -> tuple[Moments, Moments]:
-    """Return the moments (L, b) of b stacked blocks, for the method's weights and the plain ones.
+    """Return a fold's moments (L, 1, b) from b blocks, for the method's weights and the plain ones.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ def block_moments(
             xp.sum((directions @ matrices[i, ...]) * directions, axis=-1)
             for i in range(matrices.shape[0])
         ]
-        return xp.mean(xp.reshape(xp.stack(values, axis=-1), (L, T, -1)), axis=1)
+        return xp.mean(xp.reshape(xp.stack(values, axis=-1), (L, T, -1)), axis=1)[:, None, :]
 
     # A sum of squares: rounding must not leave it below zero.
     plain_loss = xp.clip(forms(blocks.weighted), 0, None)
     same = blocks.used is blocks.weighted
     moments = Moments(
-        count=blocks.count,
-        excess=blocks.excess,
-        excess_squared=blocks.excess_squared,
+        count=blocks.count[None, :],
+        excess=blocks.excess[None, :],
+        excess_squared=blocks.excess_squared[None, :],
         weighted_loss=plain_loss if same else xp.clip(forms(blocks.used), 0, None),
         loss_excess=forms(blocks.loss_excess),
     )

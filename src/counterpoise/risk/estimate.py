@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
@@ -11,9 +11,16 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    array_namespace,
+    device,
+    exclusive_sum,
+    to_numpy,
+)
 from counterpoise._validation import check_number
-from counterpoise.risk.methods import Method, Weighted
+from counterpoise.risk.methods import Method
 from counterpoise.risk.moments import Moments
 
 __all__ = ["RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
@@ -103,32 +110,35 @@ def estimate_from_moments(
 ) -> tuple[RiskEstimate, Array]:
     """Estimate the risk in each fold and average over folds by size.
 
+    Folds are independent strata: the variance of the average is the sum of share^2 times each
+    fold's jackknife variance.
+
     Parameters
     ----------
     xp : namespace
     method : Method
     folds : sequence of Moments
-        For each fold, moments with the samples (or blocks of samples) on the last axis, for the
-        weights that the method uses.
+        Moments (..., n_folds, b) of b samples (or blocks of samples) for the weights that the
+        method uses: one for each group of folds of equal length b.
     plain : sequence of Moments
         The same for the unchanged weights: the yardstick of `variance_reduction`.
 
     Returns
     -------
     estimate : RiskEstimate
-    betas : array of shape (..., n_folds)
+    betas : array of shape (..., total number of folds)
     """
-    counts = xp.stack([xp.sum(fold.count) for fold in folds])
-    share = counts / xp.sum(counts)
-    values, betas, variance, replicates = _stratified(xp, method, folds, share)
-    if method.name == Weighted.name:
-        yardstick = variance
-    else:
-        _, _, yardstick, _ = _stratified(xp, Weighted(), plain, share)
+    totals = Moments.concat(xp, [group.sum(xp) for group in folds])
+    share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
+    values, betas = method.estimate(xp, totals)
     value = xp.sum(values * share, axis=-1)
-    n_effective = reduce(add, [fold.sum(xp) for fold in folds]).n_effective
-    n_effective = n_effective + xp.zeros_like(value)
-    dof = xp.clip(n_effective - 1, 1, max(1, replicates - len(folds)))
+    variance = _variance(
+        xp, folds, share, lambda group: method.estimate(xp, group.leave_one_out())[0]
+    )
+    yardstick = _variance(xp, plain, share, _leave_one_out_means)
+    n_effective = totals.sum(xp).n_effective + xp.zeros_like(value)
+    replicates = sum(group.count.shape[-1] * group.count.shape[-2] for group in folds)
+    most = max(1, replicates - values.shape[-1])
     # Against a yardstick without spread (a constant weighted loss) nothing can be reduced.
     ratio = variance / xp.where(yardstick > 0, yardstick, xp.ones_like(yardstick))
     estimate = RiskEstimate(
@@ -136,41 +146,42 @@ def estimate_from_moments(
         standard_error=as_scalar(xp.sqrt(variance)),
         beta=as_scalar(xp.sum(betas * share, axis=-1)),
         n_effective=as_scalar(n_effective),
-        degrees_of_freedom=as_scalar(dof),
+        degrees_of_freedom=as_scalar(xp.clip(n_effective - 1, 1, most)),
         variance_reduction=as_scalar(xp.where(yardstick > 0, 1 - ratio, xp.zeros_like(ratio))),
         method=method.name,
     )
     return estimate, betas
 
 
-def _stratified(
-    xp: Namespace, method: Method, folds: Sequence[Moments], share: Array
-) -> tuple[Array, Array, Array, int]:
-    """Values and betas (..., n_folds), variance of the average (...), number of replicates.
+def _variance(
+    xp: Namespace,
+    folds: Sequence[Moments],
+    share: Array,
+    leave_one_out: Callable[[Moments], Array],
+) -> Array:
+    """Variance of the average over folds, (...).
 
-    Folds are independent strata: the variance is the sum of share^2 times each fold's jackknife
-    variance. Folds of one sample or block cannot be jackknifed; together they make one more
-    stratum, judged by the spread between them (so leave-one-out folds have a standard error too).
+    Folds of one sample cannot be jackknifed; together they make one more stratum, judged by the
+    spread between them: so leave-one-out folds have a standard error too.
     """
-    values, betas, variances, singles = [], [], [], []
-    replicates = 0
-    for k, fold in enumerate(folds):
-        value, beta = method.estimate(xp, fold.sum(xp))
-        values.append(value)
-        betas.append(beta)
-        size = fold.count.shape[-1]
-        replicates += size
-        if size == 1:
-            singles.append(value * share[k] * len(folds))
+    parts, start = [], 0
+    for group in folds:
+        count, length = group.count.shape[-2:]
+        own = share[..., start : start + count]
+        start += count
+        if length > 1:
+            variances = jackknife_variance(xp, leave_one_out(group))
+            parts.append(xp.sum(own**2 * variances, axis=-1))
         else:
-            left_out, _ = method.estimate(xp, fold.leave_one_out())
-            variances.append(share[k] ** 2 * jackknife_variance(xp, left_out))
-    if singles:
-        means = xp.stack(singles, axis=-1)
-        count = means.shape[-1]
-        left_out = (xp.sum(means, axis=-1, keepdims=True) - means) / max(count - 1, 1)
-        variances.append((count / len(folds)) ** 2 * jackknife_variance(xp, left_out))
-    return xp.stack(values, axis=-1), xp.stack(betas, axis=-1), reduce(add, variances), replicates
+            means = (group.weighted_loss / group.count)[..., 0]
+            left_out = exclusive_sum(means) / max(count - 1, 1)
+            parts.append(xp.sum(own, axis=-1) ** 2 * jackknife_variance(xp, left_out))
+    return reduce(add, parts)
+
+
+def _leave_one_out_means(moments: Moments) -> Array:
+    """Plain weighted risk without each sample."""
+    return exclusive_sum(moments.weighted_loss) / exclusive_sum(moments.count)
 
 
 def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:

@@ -17,7 +17,10 @@ __all__ = ["Moments", "moments_from_losses"]
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over samples, of broadcastable shapes; the last axis may run over samples or blocks.
+    """Sums over samples, of broadcastable shapes.
+
+    The last axis may run over samples or blocks of samples, and the one before it over folds of
+    equal length.
 
     Attributes
     ----------
@@ -47,17 +50,20 @@ class Moments:
         """Add up the last axis without the entry at each position."""
         return Moments(*(exclusive_sum(getattr(self, f.name)) for f in fields(self)))
 
-    def take(self, xp: Namespace, index: Array, /) -> Moments:
-        """Pick entries of the last axis."""
-        return Moments(*(xp.take(getattr(self, f.name), index, axis=-1) for f in fields(self)))
+    def folds(self, xp: Namespace, index: Array, /) -> Moments:
+        """Pick entries of the last axis by an index (n_folds, size), as the last two axes."""
+        flat = xp.reshape(index, (-1,))
+
+        def pick(values: Array) -> Array:
+            shape = (*values.shape[:-1], *index.shape)
+            return xp.reshape(xp.take(values, flat, axis=-1), shape)
+
+        return Moments(*(pick(getattr(self, f.name)) for f in fields(self)))
 
     @classmethod
     def concat(cls, xp: Namespace, parts: Sequence[Moments], /) -> Moments:
         """Join along the last axis."""
         return cls(*(xp.concat([getattr(m, f.name) for m in parts], axis=-1) for f in fields(cls)))
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def n_effective(self) -> Array:

@@ -89,19 +89,26 @@ def risk_over_folds(
             parts.append(risk_over_folds(xp, losses[part, ...], batch, folds, method))
         return _join(xp, [part for part, _ in parts]), xp.concat([b for _, b in parts], axis=0)
     used = method.effective_weights(xp, weights)
-    plain = _fold_moments(xp, losses, weights, folds)
-    moments = plain if used is weights else _fold_moments(xp, losses, used, folds)
-    return estimate_from_moments(xp, method, moments, plain)
+    order, groups = _equal_folds(folds)
+    plain = _fold_moments(xp, losses, weights, groups)
+    moments = plain if used is weights else _fold_moments(xp, losses, used, groups)
+    estimate, betas = estimate_from_moments(xp, method, moments, plain)
+    return estimate, betas if len(groups) == 1 else xp.take(betas, xp.asarray(order), axis=-1)
+
+
+def _equal_folds(folds: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Group folds by length: indices (n_folds, length) per group, and how to undo the order."""
+    lengths = np.array([len(fold) for fold in folds])
+    groups = [np.flatnonzero(lengths == length) for length in dict.fromkeys(lengths.tolist())]
+    order = np.argsort(np.concatenate(groups))
+    return order, [np.stack([folds[k] for k in group]) for group in groups]
 
 
 def _fold_moments(
-    xp: Namespace, losses: Array, weights: Array, folds: Sequence[np.ndarray]
+    xp: Namespace, losses: Array, weights: Array, groups: Sequence[np.ndarray]
 ) -> list[Moments]:
     moments = moments_from_losses(xp, losses, weights)
-    if len(folds) == 1 and folds[0].shape[0] == losses.shape[-1]:
-        return [moments]
-    where = [xp.asarray(fold, device=device(losses)) for fold in folds]
-    return [moments.take(xp, index) for index in where]
+    return [moments.folds(xp, xp.asarray(index, device=device(losses))) for index in groups]
 
 
 def _join(xp: Namespace, parts: Sequence[RiskEstimate]) -> RiskEstimate:
@@ -134,14 +141,13 @@ class RiskComparison(Mapping[str, RiskEstimate]):
         header = f"{'method':<12}{'risk':>10}{'std. error':>12}  {'95% interval':<22}{'n_eff':>8}"
         lines = [header]
         for name, estimate in self.estimates.items():
-            rows = estimate if isinstance(estimate.value, float) else None
-            if rows is None:
+            if not isinstance(estimate.value, float):
                 lines.append(f"{name:<12}{tuple(estimate.value.shape)} risks")
                 continue
-            low, high = rows.interval()
+            low, high = estimate.interval()
             lines.append(
-                f"{name:<12}{rows.value:>10.4g}{rows.standard_error:>12.3g}  "
-                f"{f'{low:.4g} to {high:.4g}':<22}{rows.n_effective:>8.1f}"
+                f"{name:<12}{estimate.value:>10.4g}{estimate.standard_error:>12.3g}  "
+                f"{f'{low:.4g} to {high:.4g}':<22}{estimate.n_effective:>8.1f}"
             )
         return "\n".join(lines)
 
@@ -168,12 +174,17 @@ def compare_risks(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import counterpoise as cp
-    >>> table = cp.compare_risks([1.0, 2.0, 4.0, 3.0], [0.5, 0.5, 2.5, 0.5])
-    >>> print(table)
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(-1, 1, size=1000)  # source N(-1, 1), target N(0, 1)
+    >>> print(cp.compare_risks(x**2, np.exp(x + 0.5)))  # in the target, E[x^2] = 1
     method            risk  std. error  95% interval             n_eff
-    source             2.5       0.645  -2.253 to 7.253            4.0
-    weighted          3.25        2.26  -34.63 to 41.13            2.3
+    source           2.052       0.081  1.893 to 2.211          1000.0
+    weighted        0.8465      0.0751  0.699 to 0.9941          411.6
+    normalized      0.9151      0.0648  0.7878 to 1.042          411.6
+    truncated       0.8465      0.0751  0.699 to 0.9941          411.6
+    controlled      0.9509      0.0905  0.7731 to 1.129          411.6
     """
     xp, losses, weights = check_losses_and_weights(losses, weights)
     chosen = [get_method(method) for method in (METHODS if methods is None else methods)]

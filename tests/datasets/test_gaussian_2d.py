@@ -1,0 +1,185 @@
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression
+
+from counterpoise.datasets import gaussian_2d
+
+PROTOCOLS = ["paper", "released"]
+
+
+@pytest.fixture(params=PROTOCOLS)
+def protocol(request):
+    return request.param
+
+
+def test_defaults():
+    problem = gaussian_2d()
+    assert problem.gamma == 0.7
+    assert problem.protocol == "paper"
+
+
+def test_paper_densities_posterior_and_weights_against_scipy(rng):
+    problem = gaussian_2d(0.6)
+    X = rng.normal(size=(3, 10, 2))
+    source = stats.multivariate_normal([-1, 0], 0.6 * np.eye(2)).pdf(X)
+    target = stats.multivariate_normal([0, 0]).pdf(X)
+    rule = stats.norm.cdf(-X[..., 0]) * stats.norm.cdf(-X[..., 1])
+    np.testing.assert_allclose(problem.source_density(X), source, rtol=1e-12)
+    np.testing.assert_allclose(problem.target_density(X), target, rtol=1e-12)
+    np.testing.assert_allclose(problem.weights(X), target / source, rtol=1e-12)
+    for domain in (None, "source", "target"):
+        np.testing.assert_allclose(problem.posterior(X, domain=domain), rule, rtol=1e-12)
+
+
+def test_released_densities_are_balanced_mixtures(rng):
+    problem = gaussian_2d(0.6, protocol="released")
+    X = rng.normal(size=(10, 2))
+    rule = stats.norm.cdf(-2 * X[:, 0]) * stats.norm.cdf(-2 * X[:, 1])
+    np.testing.assert_allclose(problem.posterior(X), rule, rtol=1e-12)
+    # Balancing scales the joint density of each class by a constant, and by nothing else.
+    for domain, mean, variance in (("source", [-1, 0], 0.6), ("target", [0, 0], 1.0)):
+        normal = stats.multivariate_normal(mean, variance * np.eye(2)).pdf(X)
+        density = getattr(problem, f"{domain}_density")(X)
+        posterior = problem.posterior(X, domain=domain)
+        positive = posterior * density / (rule * normal)
+        negative = (1 - posterior) * density / ((1 - rule) * normal)
+        np.testing.assert_allclose(positive, positive[0], rtol=1e-10)
+        np.testing.assert_allclose(negative, negative[0], rtol=1e-10)
+    ratio = problem.target_density(X) / problem.source_density(X)
+    np.testing.assert_allclose(problem.weights(X), ratio, rtol=1e-12)
+    gap = problem.posterior(X, domain="source") - problem.posterior(X, domain="target")
+    assert np.max(np.abs(gap)) > 0.05  # not covariate shift
+
+
+def test_weights_are_right_where_densities_underflow(protocol):
+    problem = gaussian_2d(0.9, protocol=protocol)
+    X = np.array([[45.0, 0.0]])
+    assert problem.target_density(X) == problem.source_density(X) == 0
+    # A step inwards along x1 changes the log ratio as the normal densities say: the labels'
+    # factors no longer change there.
+    step = np.log(problem.weights(X) / problem.weights(X - [[5.0, 0.0]]))[0]
+    expected = (46**2 - 41**2) / (2 * 0.9) - (45**2 - 40**2) / 2
+    np.testing.assert_allclose(step, expected, rtol=1e-10)
+    assert problem.weights([[1e4, 0.0]])[0] == np.inf
+
+
+@pytest.mark.parametrize("n", [2, 50])
+def test_released_classes_are_exactly_balanced(n):
+    sample = gaussian_2d(protocol="released").sample(n, n, repetitions=30, random_state=0)
+    assert np.all(sample.y_source.sum(axis=-1) == 0)
+    assert np.all(sample.y_target.sum(axis=-1) == 0)
+
+
+def test_odd_sizes_leave_one_point_to_chance():
+    sample = gaussian_2d(protocol="released").sample(7, 1, repetitions=400, random_state=0)
+    for total in (sample.y_source.sum(axis=-1), sample.y_target.sum(axis=-1)):
+        assert set(total) == {-1.0, 1.0}
+        assert abs(total.sum()) < 3 * np.sqrt(400)  # standard errors of a fair coin
+
+
+def test_released_classes_come_in_random_order():
+    # In blocks, a split without shuffling would have folds of one class.
+    y = gaussian_2d(protocol="released").sample(10, 1, repetitions=2000, random_state=0).y_source
+    assert np.all(np.abs(y.mean(axis=0)) < 4 / np.sqrt(2000))
+
+
+def test_best_linear_of_the_paper():
+    coef, intercept, risk = gaussian_2d(0.5).best_linear()
+    np.testing.assert_allclose(coef, -1 / (2 * np.sqrt(np.pi)), rtol=1e-14)
+    np.testing.assert_allclose(intercept, -0.5, rtol=1e-14)
+    np.testing.assert_allclose(risk, 3 / 4 - 1 / (2 * np.pi), rtol=1e-14)
+
+
+def test_best_linear_is_a_minimum(protocol, rng):
+    problem = gaussian_2d(protocol=protocol)
+    best = problem.best_linear()
+    assert problem.linear_risk(best.coef, best.intercept) == best.risk
+    steps = 1e-3 * rng.normal(size=(50, 3))
+    risks = problem.linear_risk(best.coef + steps[:, :2], best.intercept + steps[:, 2])
+    assert np.all(risks > best.risk)
+
+
+def test_linear_risk_has_leading_axes_and_equals_quadrature(protocol, rng):
+    problem = gaussian_2d(protocol=protocol)
+    coef, intercept = rng.normal(size=(4, 3, 2)), rng.normal(size=(4, 3))
+    risks = problem.linear_risk(coef, intercept)
+    assert risks.shape == (4, 3)
+    quadrature = problem.target_risk(
+        lambda X: np.einsum("...d,nd->...n", coef, X) + intercept[..., None]
+    )
+    np.testing.assert_allclose(risks, quadrature, rtol=1e-11)
+    single = problem.linear_risk(coef[1, 2], intercept[1, 2])
+    assert isinstance(single, float)
+    np.testing.assert_allclose(single, risks[1, 2], rtol=1e-14)
+    shared = problem.linear_risk(coef, intercept[0, 0])
+    np.testing.assert_allclose(shared[0, 0], risks[0, 0], rtol=1e-14)
+
+
+def test_target_risk_takes_estimators_and_losses(protocol):
+    problem = gaussian_2d(protocol=protocol)
+    X, y, *_ = problem.sample(200, 1, random_state=0)
+    model = LinearRegression().fit(X, y)
+    risk = problem.target_risk(model.predict)
+    assert isinstance(risk, float)
+    np.testing.assert_allclose(risk, problem.linear_risk(model.coef_, model.intercept_), rtol=1e-11)
+    shifted = problem.target_risk(model.predict, loss=lambda y, f: 2 * (f - y) ** 2 + 1)
+    np.testing.assert_allclose(shifted, 2 * risk + 1, rtol=1e-11)
+    share = problem.target_risk(lambda X: np.zeros(len(X)), loss=lambda y, f: (y > f) * 1.0)
+    np.testing.assert_allclose(share, 0.25 if protocol == "paper" else 0.5, rtol=1e-11)
+
+
+def test_target_risk_converges_with_nodes(protocol):
+    problem = gaussian_2d(protocol=protocol)
+
+    def error(predict, n_nodes):
+        truth = problem.target_risk(predict, n_nodes=300)
+        return abs(problem.target_risk(predict, n_nodes=n_nodes) - truth)
+
+    assert error(lambda X: np.tanh(-1 - X.sum(axis=-1)), 100) < 1e-11
+    assert error(lambda X: np.exp(-0.5 * ((X - 0.5) ** 2).sum(axis=-1)), 100) < 1e-11
+    steep = [error(lambda X: np.tanh(-2 - 3 * X.sum(axis=-1)), n) for n in (100, 200)]
+    assert steep[0] < 5e-4
+    assert steep[1] < 1e-5
+
+
+@pytest.mark.parametrize("gamma", [0, -0.5, np.nan, np.inf, "1", [0.7]])
+def test_gamma_is_checked(gamma):
+    with pytest.raises(ValueError, match=r"`gamma` must be a number above 0 .*variance"):
+        gaussian_2d(gamma)
+
+
+def test_choices_are_checked():
+    with pytest.raises(ValueError, match="`protocol` must be one of 'paper', 'released'; got 'x'"):
+        gaussian_2d(protocol="x")
+    with pytest.raises(ValueError, match="`domain` must be one of 'source', 'target'; got 'x'"):
+        gaussian_2d().posterior([[0.0, 0.0]], domain="x")
+
+
+@pytest.mark.parametrize("name", ["posterior", "source_density", "target_density", "weights"])
+def test_points_are_checked(name):
+    function = getattr(gaussian_2d(), name)
+    with pytest.raises(ValueError, match=r"`X` must have 2 features; got shape \(4, 3\)"):
+        function(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match=r"`X` must be a 2-D array"):
+        function(np.zeros(2))
+    with pytest.raises(ValueError, match="`X` must be finite; 1 of its 2 values"):
+        function([[np.nan, 0.0]])
+
+
+def test_linear_risk_checks_shapes():
+    problem = gaussian_2d()
+    with pytest.raises(ValueError, match=r"`coef` must have shape \(..., 2\).*got \(3,\)"):
+        problem.linear_risk([1.0, 2.0, 3.0], 0.0)
+    with pytest.raises(ValueError, match=r"`intercept` must be a number or have shape \(5,\)"):
+        problem.linear_risk(np.zeros((5, 2)), np.zeros((5, 1)))
+
+
+def test_target_risk_checks_predictions():
+    problem = gaussian_2d()
+    with pytest.raises(ValueError, match=r"`predict` must return shape \(..., n\).*\(100, 1\)"):
+        problem.target_risk(lambda X: X[:, :1], n_nodes=10)
+    with pytest.raises(ValueError, match=r"`predict\(X\)` must be finite"):
+        problem.target_risk(lambda X: np.full(len(X), np.nan), n_nodes=10)
+    with pytest.raises(ValueError, match="`n_nodes` must be an integer at least 1; got 0"):
+        problem.target_risk(lambda X: X[:, 0], n_nodes=0)

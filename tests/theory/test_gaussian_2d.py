@@ -1,0 +1,153 @@
+"""The synthetic problem's densities, risks and samples, against quadrature and simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from counterpoise.datasets import gaussian_2d
+
+# Two-sided 4 standard errors: a fixed seed makes the outcome deterministic.
+Z = 4.0
+CASES = [(g, p) for p in ("paper", "released") for g in (0.6, 1.0)]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=[f"{p}-{g}" for g, p in CASES])
+def problem(request):
+    gamma, protocol = request.param
+    return gaussian_2d(gamma, protocol=protocol)
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """Points and the area of a cell: the trapezoidal rule converges exponentially here."""
+    axis = np.linspace(-12, 12, 481)
+    X = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    return X, (axis[1] - axis[0]) ** 2
+
+
+def features(X):
+    x1, x2 = X[..., 0], X[..., 1]
+    return [np.ones_like(x1), x1, x2, x1 * x2, x1**2, x2**2, np.tanh(x1 - x2)]
+
+
+def test_densities_integrate_to_one(problem, grid):
+    X, area = grid
+    for density in (problem.source_density(X), problem.target_density(X)):
+        np.testing.assert_allclose(np.sum(density) * area, 1, rtol=1e-10)
+
+
+def test_weights_carry_the_source_to_the_target(problem, grid):
+    X, area = grid
+    carried = problem.weights(X) * problem.source_density(X) * area
+    for feature in features(X):
+        truth = np.sum(feature * problem.target_density(X)) * area
+        np.testing.assert_allclose(np.sum(feature * carried), truth, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.sum(carried), 1, rtol=1e-10)
+
+
+def test_class_rates(problem, grid):
+    X, area = grid
+    for domain in ("source", "target"):
+        density = getattr(problem, f"{domain}_density")(X)
+        positive = np.sum(problem.posterior(X, domain=domain) * density) * area
+        if problem.protocol == "released":
+            np.testing.assert_allclose(positive, 0.5, rtol=1e-10)
+        elif domain == "target":
+            np.testing.assert_allclose(positive, 0.25, rtol=1e-10)
+
+
+def test_weighted_risk_is_the_target_risk_only_under_covariate_shift(problem, grid):
+    X, area = grid
+
+    def predict(X):
+        return np.tanh(-1 - X.sum(axis=-1))
+
+    def risk(density, domain):
+        positive = problem.posterior(X, domain=domain)
+        losses = positive * (predict(X) - 1) ** 2 + (1 - positive) * (predict(X) + 1) ** 2
+        return np.sum(losses * density) * area
+
+    truth = risk(problem.target_density(X), "target")
+    np.testing.assert_allclose(problem.target_risk(predict), truth, rtol=1e-9)
+    weighted = risk(problem.weights(X) * problem.source_density(X), "source")
+    if problem.protocol == "paper":
+        np.testing.assert_allclose(weighted, truth, rtol=1e-9)
+    else:
+        assert abs(weighted - truth) > 0.01
+
+
+def test_linear_risk_against_the_grid(problem, grid):
+    X, area = grid
+    coef, intercept = np.array([-0.4, 0.3]), 0.2
+    prediction = X @ coef + intercept
+    positive = problem.posterior(X, domain="target")
+    losses = positive * (prediction - 1) ** 2 + (1 - positive) * (prediction + 1) ** 2
+    truth = np.sum(losses * problem.target_density(X)) * area
+    np.testing.assert_allclose(problem.linear_risk(coef, intercept), truth, rtol=1e-9)
+
+
+def test_risks_against_simulation(problem):
+    _, _, X, y = problem.sample(1, 400_000, random_state=5)
+    coef, intercept, _ = problem.best_linear()
+    linear = (X @ coef + intercept - y) ** 2
+    error = Z * linear.std() / np.sqrt(len(y))
+    assert abs(linear.mean() - problem.linear_risk(coef, intercept)) < error
+
+    def hinge(y, prediction):
+        return np.maximum(0, 1 - y * prediction)
+
+    losses = hinge(y, np.tanh(-X[:, 0]))
+    risk = problem.target_risk(lambda X: np.tanh(-X[:, 0]), loss=hinge)
+    assert abs(losses.mean() - risk) < Z * losses.std() / np.sqrt(len(y))
+
+
+def test_no_fit_beats_the_best_linear_predictor(problem):
+    _, _, X, y = problem.sample(1, 200_000, random_state=6)
+    design = np.column_stack([X, np.ones(len(X))])
+    solution = np.linalg.lstsq(design, y, rcond=None)[0]
+    best = problem.best_linear()
+    excess = problem.linear_risk(solution[:2], solution[2]) - best.risk
+    assert 0 < excess < 50 / len(X)  # of the order of D / n
+    np.testing.assert_allclose(solution, [*best.coef, best.intercept], atol=0.01)
+
+
+@pytest.mark.parametrize("domain", ["source", "target"])
+def test_samples_have_the_stated_moments(problem, grid, domain):
+    points, area = grid
+    sample = problem.sample(200_000, 200_000, random_state=8)
+    X, y = getattr(sample, f"X_{domain}"), getattr(sample, f"y_{domain}")
+    density = getattr(problem, f"{domain}_density")(points) * area
+    posterior = problem.posterior(points, domain=domain)
+    for sign, joint in ((1, posterior * density), (-1, (1 - posterior) * density)):
+        for truth, terms in zip(features(points), features(X), strict=True):
+            terms = terms * (y == sign)
+            error = Z * terms.std() / np.sqrt(len(y)) + 1e-9
+            assert abs(terms.mean() - np.sum(truth * joint)) < error
+
+
+@pytest.mark.parametrize("domain", ["source", "target"])
+def test_posterior_is_calibrated(problem, domain):
+    sample = problem.sample(200_000, 200_000, random_state=9)
+    X, y = getattr(sample, f"X_{domain}"), getattr(sample, f"y_{domain}")
+    residual = (y == 1) - problem.posterior(X, domain=domain)
+    for feature in features(X):
+        terms = residual * feature
+        assert abs(terms.mean()) < Z * terms.std() / np.sqrt(len(y))
+
+
+@pytest.mark.parametrize("domain", ["source", "target"])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_direct_draws_have_the_law_of_rejection_sampling(domain, sign):
+    gamma = 0.7
+    sample = gaussian_2d(gamma, protocol="released").sample(40_000, 40_000, random_state=12)
+    X, y = getattr(sample, f"X_{domain}"), getattr(sample, f"y_{domain}")
+    mean, variance = ((-1, 0), gamma) if domain == "source" else ((0, 0), 1)
+
+    rng = np.random.default_rng(13)
+    candidates = rng.multivariate_normal(mean, variance * np.eye(2), size=80_000)
+    rule = stats.norm.cdf(-2 * candidates).prod(axis=-1)
+    kept = candidates[(rng.random(len(rule)) < rule) == (sign == 1)]
+
+    for direction in ([1, 0], [0, 1], [1, 1], [1, -1]):
+        pvalue = stats.ks_2samp(X[y == sign] @ direction, kept @ direction).pvalue
+        assert pvalue > 0.005
