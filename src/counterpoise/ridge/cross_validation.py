@@ -23,7 +23,15 @@ from counterpoise.risk.methods import Method, Weighted
 from counterpoise.risk.moments import Moments
 from counterpoise.risk.target import risk_over_folds
 
-__all__ = ["RidgePath", "Splits", "is_partition", "ridge_losses", "ridge_path_risk", "ridge_refit"]
+__all__ = [
+    "RidgePath",
+    "Splits",
+    "is_partition",
+    "random_blocks",
+    "ridge_losses",
+    "ridge_path_risk",
+    "ridge_refit",
+]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 

@@ -338,7 +338,7 @@ def _check_alphas(alphas: Any) -> np.ndarray:
 
 def _splits(cv: Any, X: np.ndarray, y: np.ndarray, *, classifier: bool) -> Splits:
     n = len(X)
-    if isinstance(cv, Integral) and not 2 <= cv <= n:
+    if isinstance(cv, Integral) and not 2 <= int(cv) <= n:
         raise ValueError(
             f"`cv` must be from 2 to the number of rows; got {cv} folds for n_samples={n}. "
             "Use fewer folds or more rows."

@@ -99,7 +99,9 @@ def risk_over_folds(
 def _equal_folds(folds: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """Group folds by length: indices (n_folds, length) per group, and how to undo the order."""
     lengths = np.array([len(fold) for fold in folds])
-    groups = [np.flatnonzero(lengths == length) for length in dict.fromkeys(lengths.tolist())]
+    groups = [
+        np.flatnonzero(lengths == length).tolist() for length in dict.fromkeys(lengths.tolist())
+    ]
     order = np.argsort(np.concatenate(groups))
     return order, [np.stack([folds[k] for k in group]) for group in groups]
 

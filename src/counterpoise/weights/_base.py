@@ -126,7 +126,7 @@ class DensityRatio(BaseEstimator):
         spread = xp.std(X_target, axis=0)
         # A feature that is constant in the target keeps its unit.
         self.scale_ = xp.where(spread > 0, spread, xp.ones_like(spread))
-        return tuple((X - self.location_) / self.scale_ for X in (X_source, X_target))  # type: ignore[return-value]
+        return (X_source - self.location_) / self.scale_, (X_target - self.location_) / self.scale_
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         raise NotImplementedError

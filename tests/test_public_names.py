@@ -1,0 +1,72 @@
+"""The public names are complete, documented, and cheap to import."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import counterpoise as cp
+
+MODULES = [
+    name
+    for _, name, _ in pkgutil.walk_packages(cp.__path__, "counterpoise.")
+    if not name.startswith("counterpoise.cli")
+]
+
+
+@pytest.mark.parametrize("name", ["counterpoise", *MODULES])
+def test_all_names_exist_and_nothing_public_is_left_out(name):
+    module = importlib.import_module(name)
+    if "." in name and name.rsplit(".", 1)[1] == "_version":
+        return
+    listed = module.__all__
+    assert len(set(listed)) == len(listed)
+    for entry in listed:
+        assert hasattr(module, entry), f"{name}.__all__ lists {entry}, which does not exist"
+    tree = ast.parse(Path(module.__file__).read_text())
+    defined = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    }
+    assert defined <= set(listed)
+
+
+@pytest.mark.parametrize("name", sorted(set(cp.__all__) - {"__version__"}))
+def test_public_names_are_documented(name):
+    assert inspect.getdoc(getattr(cp, name))
+
+
+def test_import_pulls_in_no_optional_or_slow_package():
+    code = (
+        "import sys, counterpoise; "
+        "print(*sorted({m.split('.')[0] for m in sys.modules} "
+        "& {'sklearn', 'pandas', 'polars', 'matplotlib', 'torch', 'dask', 'typer', 'rich', 'pyarrow'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_names_load_on_first_use_and_others_do_not_exist():
+    assert set(dir(cp)) == set(cp.__all__)
+    assert all(hasattr(cp, name) for name in cp.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'ShiftLassoCV'"):
+        cp.ShiftLassoCV  # noqa: B018
+
+
+def test_packages_import_only_from_packages_on_their_left():
+    order = ["_arrays", "_validation", "datasets", "weights", "losses", "risk", "ridge", "cli"]
+    root = Path(cp.__file__).parent
+    for path in root.rglob("*.py"):
+        own = path.relative_to(root).parts[0].removesuffix(".py")
+        if own not in order:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("counterpoise."):
+                used = node.module.split(".")[1]
+                assert order.index(used) <= order.index(own), f"{path.name} imports {node.module}"

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.covariance import ledoit_wolf_shrinkage as sklearn_shrinkage
+
+from counterpoise._arrays import to_numpy
+from counterpoise.weights import GaussianRatio
+from counterpoise.weights.gaussian import (
+    fit_gaussian,
+    gaussian_log_density,
+    gaussian_log_ratio,
+    ledoit_wolf_shrinkage,
+)
+
+
+def test_the_plain_fit_is_a_ratio_of_scipys_densities(rng):
+    X_source = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
+    X_target = rng.normal(size=(90, 3)) + 0.5
+    model = GaussianRatio(regularization=0).fit(X_source, X_target)
+    source, target = (
+        multivariate_normal(X.mean(axis=0), np.cov(X.T)) for X in (X_source, X_target)
+    )
+    new = rng.normal(size=(7, 3))
+    np.testing.assert_allclose(model.weights_, target.pdf(X_source) / source.pdf(X_source))
+    np.testing.assert_allclose(model.predict(new), target.pdf(new) / source.pdf(new))
+
+
+def test_the_plain_fit_does_not_care_for_affine_coordinates(rng):
+    X_source, X_target = rng.normal(size=(40, 2)), rng.normal(size=(50, 2)) + 1
+    one = GaussianRatio(regularization=0).fit(X_source, X_target)
+    matrix, shift = rng.normal(size=(2, 2)), rng.normal(size=2)
+    other = GaussianRatio(regularization=0).fit(
+        X_source @ matrix + shift, X_target @ matrix + shift
+    )
+    np.testing.assert_allclose(one.weights_, other.weights_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("regularization", [0.3, "auto"])
+def test_shrinkage_does_not_care_for_units(rng, regularization):
+    X_source, X_target = rng.normal(size=(40, 3)), rng.normal(size=(50, 3)) + 1
+    units = np.asarray([1.0, 1e-3, 1e5])
+    one = GaussianRatio(regularization=regularization).fit(X_source, X_target)
+    other = GaussianRatio(regularization=regularization).fit(X_source * units, X_target * units)
+    np.testing.assert_allclose(one.weights_, other.weights_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(20, 3), (10, 30), (200, 2)])
+def test_the_shrinkage_intensity_is_scikit_learns(xp, rng, shape):
+    X = rng.normal(size=shape) @ rng.normal(size=(shape[1], shape[1]))
+    centred = X - X.mean(axis=0)
+    got = float(ledoit_wolf_shrinkage(xp.asarray(centred)))
+    assert got == pytest.approx(sklearn_shrinkage(X), rel=1e-10)
+
+
+def test_shrinkage_fades_as_the_samples_grow(rng):
+    mixing = np.asarray([[1.0, 0.8], [0.0, 0.6]])
+    few, many = (
+        max(GaussianRatio().fit(*(rng.normal(size=(2, n, 2)) @ mixing)).shrinkage_)
+        for n in (50, 5000)
+    )
+    assert 0 < many < few / 10
+
+
+def test_more_features_than_rows_work_with_shrinkage(rng):
+    X_source, X_target = rng.normal(size=(10, 25)), rng.normal(size=(12, 25))
+    assert np.all(np.isfinite(GaussianRatio().fit(X_source, X_target).weights_))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda X: np.column_stack([X, X[:, 0]]),
+        lambda X: np.column_stack([X, np.ones(len(X))]),
+        lambda X: np.column_stack([X, X @ [1.0, 2.0]]),
+    ],
+    ids=["duplicated", "constant", "collinear"],
+)
+def test_a_singular_covariance_is_refused_by_the_plain_fit_and_repaired_by_shrinkage(rng, spoil):
+    X_source, X_target = spoil(rng.normal(size=(40, 2))), spoil(rng.normal(size=(50, 2)))
+    with pytest.raises(ValueError, match=r'`X_source` must have a covariance of full rank.*"auto"'):
+        GaussianRatio(regularization=0).fit(X_source, X_target)
+    assert np.all(np.isfinite(GaussianRatio().fit(X_source, X_target).weights_))
+
+
+def test_a_batch_of_data_sets_equals_a_loop(xp, rng):
+    X_source, X_target = rng.normal(size=(4, 30, 2)), rng.normal(size=(4, 50, 2)) + 0.3
+    for regularization in (0.0, "auto"):
+        fits = [
+            fit_gaussian(xp.asarray(X), regularization=regularization) for X in (X_source, X_target)
+        ]
+        log_ratio = gaussian_log_ratio(xp.asarray(X_source), fits[0][:2], fits[1][:2])
+        for i in range(4):
+            one = [fit_gaussian(X[i], regularization=regularization) for X in (X_source, X_target)]
+            want = gaussian_log_density(X_source[i], *one[1][:2])
+            want = want - gaussian_log_density(X_source[i], *one[0][:2])
+            np.testing.assert_allclose(to_numpy(log_ratio)[i], want, rtol=1e-9, atol=1e-12)
+
+
+def test_one_singular_data_set_does_not_spoil_its_batch(xp, rng):
+    X = rng.normal(size=(3, 20, 2))
+    X[1, :, 1] = 2.0
+    _, factor, _ = fit_gaussian(xp.asarray(X))
+    bad = np.isnan(to_numpy(factor)).any(axis=(1, 2))
+    assert bad.tolist() == [False, True, False]
+
+
+def test_far_apart_samples_warn_and_stay_finite(rng):
+    X_source, X_target = rng.normal(size=(50, 2)), 0.01 * rng.normal(size=(50, 2)) + 0.5
+    far = GaussianRatio().fit(X_target, X_source * 5)
+    assert np.all(np.isfinite(far.weights_))
+    with pytest.warns(RuntimeWarning, match="source and target hardly overlap"):
+        capped = far.predict(np.full((1, 2), 20.0))
+    assert np.isfinite(capped**2).all()
+
+
+@pytest.mark.parametrize("regularization", [-0.1, 1.1, "some", None])
+def test_bad_shrinkage_is_named(rng, regularization):
+    with pytest.raises(
+        ValueError, match="`regularization` must be a number at least 0 and at most 1"
+    ):
+        GaussianRatio(regularization=regularization).fit(rng.normal(size=(9, 2)), np.eye(2))
