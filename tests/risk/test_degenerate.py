@@ -52,8 +52,8 @@ def test_a_fold_without_weight_variance_is_plainly_weighted(rng):
     losses = rng.random(10)
     weights = np.append(np.full(5, 0.5), rng.exponential(size=5))
     folds = [np.arange(5), np.arange(5, 10)]
-    risk, betas = risk_over_folds(xp, losses, weights, folds, Controlled(center="sample"))
-    assert betas[0] == 0
+    risk, by_fold = risk_over_folds(xp, losses, weights, folds, Controlled(center="sample"))
+    assert by_fold.betas[0] == 0
     second = cp.target_risk(losses[5:], weights[5:], method=Controlled(center="sample"))
     want = (0.5 * losses[:5].mean() + second.value) / 2
     assert risk.value == pytest.approx(want)
@@ -67,13 +67,14 @@ def test_unequal_folds_count_by_size(rng):
         np.asarray([3, 4, 7, 8]),
         np.asarray([9, 10]),
     ]
-    risk, betas = risk_over_folds(xp, losses, weights, folds, Controlled())
+    risk, by_fold = risk_over_folds(xp, losses, weights, folds, Controlled())
     parts = [cp.target_risk(losses[:, f], weights[f]) for f in folds]
     share = np.asarray([3, 2, 4, 2]) / 11
     np.testing.assert_allclose(
         risk.value, sum(s * p.value for s, p in zip(share, parts, strict=True))
     )
-    np.testing.assert_allclose(betas, np.stack([p.beta for p in parts], axis=-1))
+    np.testing.assert_allclose(by_fold.betas, np.stack([p.beta for p in parts], axis=-1))
+    np.testing.assert_allclose(by_fold.values, np.stack([p.value for p in parts], axis=-1))
     variance = sum((s * p.standard_error) ** 2 for s, p in zip(share, parts, strict=True))
     np.testing.assert_allclose(risk.standard_error, np.sqrt(variance))
     want = weights.sum() ** 2 / np.sum(weights**2)

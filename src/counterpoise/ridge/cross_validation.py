@@ -16,24 +16,21 @@ from operator import add
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
+from counterpoise._folds import Splits, is_partition
 from counterpoise.ridge.path import Frame, dual_path, primal_path
 from counterpoise.ridge.statistics import BlockStatistics, block_moments, block_statistics
-from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
+from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import Method, Weighted
 from counterpoise.risk.moments import Moments
 from counterpoise.risk.target import risk_over_folds
 
 __all__ = [
     "RidgePath",
-    "Splits",
-    "is_partition",
     "random_blocks",
     "ridge_losses",
     "ridge_path_risk",
     "ridge_refit",
 ]
-
-Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 # Up to this many (penalty, row) pairs, losses are computed one by one: that is cheaper than
 # second moments, exact to rounding, and its jackknife leaves out single rows.
@@ -107,17 +104,17 @@ def ridge_path_risk(
         losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
         if pooled:
             folds = [np.arange(losses.shape[-1])]
-        risk, betas = risk_over_folds(xp, losses, held_out, folds, method)
+        risk, by_fold = risk_over_folds(xp, losses, held_out, folds, method)
         total = None
     else:
-        risk, betas, total = _risk_from_statistics(
+        risk, by_fold, total = _risk_from_statistics(
             xp, X, Y, weights, splits, alphas, method, intercept, pooled
         )
     best = int(xp.argmin(risk.value))
     coef, constant = ridge_refit(
         X, Y, weights, alphas[best : best + 1], intercept=intercept, moments=total
     )
-    return RidgePath(risk, betas, best, coef[0, ...], constant[0, ...])
+    return RidgePath(risk, by_fold.betas, best, coef[0, ...], constant[0, ...])
 
 
 def ridge_losses(
@@ -180,21 +177,6 @@ def ridge_refit(
         frame, total = moments
         coef, level = primal_path(xp, total, alphas, frame, intercept=intercept)
     return coef, frame.unshift(coef, level)
-
-
-def is_partition(splits: Splits, /) -> bool:
-    """Tell whether each row is held out once, and trained on in all other splits."""
-    n = sum(len(test) for _, test in splits)
-    seen = np.zeros(n, dtype=bool)
-    for train, test in splits:
-        if len(train) + len(test) != n or max(np.max(train), np.max(test)) >= n:
-            return False
-        inside = np.zeros(n, dtype=bool)
-        inside[train] = True
-        if np.any(inside[test]) or np.count_nonzero(inside) != len(train):
-            return False
-        seen[test] = True
-    return bool(np.all(seen))
 
 
 def _frame(xp: Namespace, X: Array, Y: Array, *, centred: bool = True) -> Frame:
@@ -281,8 +263,8 @@ def _risk_from_statistics(
     method: Method,
     intercept: str,
     pooled: bool,
-) -> tuple[RiskEstimate, Array, tuple[Frame, Array]]:
-    """Risk and betas from block statistics, and the frame and second moments of all rows."""
+) -> tuple[RiskEstimate, FoldRisks, tuple[Frame, Array]]:
+    """Risk from block statistics, fold by fold, and the frame and second moments of all rows."""
     frame = _frame(xp, X, Y)
     used = method.effective_weights(xp, weights)
 
@@ -319,8 +301,8 @@ def _risk_from_statistics(
     moments, plain = ([pair[side] for pair in pairs] for side in (0, 1))
     if pooled:
         moments, plain = ([Moments.concat(xp, part)] for part in (moments, plain))
-    risk, betas = estimate_from_moments(xp, method, moments, plain)
-    return risk, betas, (frame, total)
+    risk, by_fold = estimate_from_moments(xp, method, moments, plain)
+    return risk, by_fold, (frame, total)
 
 
 def random_blocks(rows: np.ndarray, count: int, /) -> list[np.ndarray]:

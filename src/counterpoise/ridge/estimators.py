@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from counterpoise._folds import resolve_splits
 from counterpoise._validation import (
     check_choice,
     check_matrix,
     check_same_columns,
     check_same_width,
 )
-from counterpoise.ridge.cross_validation import Splits, ridge_path_risk
+from counterpoise.ridge.cross_validation import ridge_path_risk
 from counterpoise.risk import Method, get_method
 from counterpoise.weights._resolve import resolve_weights
 
@@ -57,7 +56,7 @@ class _ShiftRidge(BaseEstimator):
         if X_target is not None:
             X_target = check_matrix(X_target, "X_target")
             check_same_width(X_target, X.shape[1], "X_target", "X")
-        splits = _splits(self.cv, X, y, classifier=is_classifier(self))
+        splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(self.weights, X, X_target)
         intercept = "penalized" if self.penalize_intercept else "free"
         path = ridge_path_risk(
@@ -334,20 +333,3 @@ def _check_alphas(alphas: Any) -> np.ndarray:
             "Pass a small penalty such as 1e-6 for nearly none."
         )
     return values
-
-
-def _splits(cv: Any, X: np.ndarray, y: np.ndarray, *, classifier: bool) -> Splits:
-    n = len(X)
-    if isinstance(cv, Integral) and not 2 <= int(cv) <= n:
-        raise ValueError(
-            f"`cv` must be from 2 to the number of rows; got {cv} folds for n_samples={n}. "
-            "Use fewer folds or more rows."
-        )
-    splitter = check_cv(cv, y, classifier=classifier)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y)]
-    if not splits or any(len(part) == 0 for split in splits for part in split):
-        raise ValueError(
-            f"`cv` must give at least one split, with rows on both sides; got {cv!r}. "
-            "Pass an int, a scikit-learn splitter or pairs of index arrays."
-        )
-    return splits

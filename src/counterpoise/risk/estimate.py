@@ -23,7 +23,7 @@ from counterpoise._validation import check_number
 from counterpoise.risk.methods import Method
 from counterpoise.risk.moments import Moments
 
-__all__ = ["RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
+__all__ = ["FoldRisks", "RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,25 @@ class RiskEstimate:
         )
 
 
+@dataclass(frozen=True)
+class FoldRisks:
+    """What each fold says.
+
+    Attributes
+    ----------
+    values : array of shape (..., n_folds)
+        The risk estimated from the fold alone.
+    betas : array of shape (..., n_folds)
+        Its coefficient of the control variate.
+    """
+
+    values: Array
+    betas: Array
+
+
 def estimate_from_moments(
     xp: Namespace, method: Method, folds: Sequence[Moments], plain: Sequence[Moments], /
-) -> tuple[RiskEstimate, Array]:
+) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk in each fold and average over folds by size.
 
     Folds are independent strata: the variance of the average is the sum of share^2 times each
@@ -126,7 +142,8 @@ def estimate_from_moments(
     Returns
     -------
     estimate : RiskEstimate
-    betas : array of shape (..., total number of folds)
+    folds : FoldRisks
+        In the order of the groups.
     """
     totals = Moments.concat(xp, [group.sum(xp) for group in folds])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
@@ -150,7 +167,7 @@ def estimate_from_moments(
         variance_reduction=as_scalar(xp.where(yardstick > 0, 1 - ratio, xp.zeros_like(ratio))),
         method=method.name,
     )
-    return estimate, betas
+    return estimate, FoldRisks(values, betas)
 
 
 def _variance(

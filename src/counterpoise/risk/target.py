@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
 from counterpoise._validation import check_losses_and_weights
-from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
+from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import METHODS, Method, get_method
 from counterpoise.risk.moments import Moments, moments_from_losses
 
@@ -74,10 +74,10 @@ def risk_over_folds(
     folds: Sequence[np.ndarray],
     method: Method,
     /,
-) -> tuple[RiskEstimate, Array]:
+) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk from out-of-fold losses (..., n), fold by fold, averaged by fold size.
 
-    Returns the estimate and the betas (..., n_folds). Inputs are trusted.
+    `folds` says where each fold's samples are on the last axis. Inputs are trusted.
     """
     if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
         step = max(1, _LARGE * losses.shape[0] // math.prod(losses.shape))
@@ -87,13 +87,16 @@ def risk_over_folds(
             own = weights.ndim == losses.ndim and weights.shape[0] > 1
             batch = weights[part, ...] if own else weights
             parts.append(risk_over_folds(xp, losses[part, ...], batch, folds, method))
-        return _join(xp, [part for part, _ in parts]), xp.concat([b for _, b in parts], axis=0)
+        return _join(xp, [part for part, _ in parts]), _join(xp, [part for _, part in parts])
     used = method.effective_weights(xp, weights)
     order, groups = _equal_folds(folds)
     plain = _fold_moments(xp, losses, weights, groups)
     moments = plain if used is weights else _fold_moments(xp, losses, used, groups)
-    estimate, betas = estimate_from_moments(xp, method, moments, plain)
-    return estimate, betas if len(groups) == 1 else xp.take(betas, xp.asarray(order), axis=-1)
+    estimate, by_fold = estimate_from_moments(xp, method, moments, plain)
+    if len(groups) > 1:
+        index = xp.asarray(order, device=device(losses))
+        by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
+    return estimate, by_fold
 
 
 def _equal_folds(folds: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -113,10 +116,15 @@ def _fold_moments(
     return [moments.folds(xp, xp.asarray(index, device=device(losses))) for index in groups]
 
 
-def _join(xp: Namespace, parts: Sequence[RiskEstimate]) -> RiskEstimate:
-    names = [field.name for field in fields(RiskEstimate) if field.name != "method"]
-    joined = {name: xp.concat([getattr(part, name) for part in parts], axis=0) for name in names}
-    return RiskEstimate(**joined, method=parts[0].method)
+def _join(xp: Namespace, parts: Sequence[Any]) -> Any:
+    """One record from the records of slices of the first axis."""
+    first = parts[0]
+    joined = {
+        field.name: xp.concat([getattr(part, field.name) for part in parts], axis=0)
+        for field in fields(first)
+        if field.name != "method"
+    }
+    return replace(first, **joined)
 
 
 @dataclass(frozen=True)
