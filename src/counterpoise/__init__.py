@@ -10,21 +10,34 @@ from typing import TYPE_CHECKING, Any
 from counterpoise._version import __version__
 
 if TYPE_CHECKING:
-    from counterpoise import datasets, losses, ridge, risk, weights
+    from counterpoise import datasets, losses, ridge, risk, search, weights
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import RiskComparison, RiskEstimate, compare_risks, target_risk
+    from counterpoise.search import (
+        ShiftGridSearchCV,
+        ShiftRandomizedSearchCV,
+        cross_val_risk,
+        from_domains,
+        make_risk_scorer,
+    )
 
 __all__ = [
     "RiskComparison",
     "RiskEstimate",
+    "ShiftGridSearchCV",
+    "ShiftRandomizedSearchCV",
     "ShiftRidgeCV",
     "ShiftRidgeClassifierCV",
     "__version__",
     "compare_risks",
+    "cross_val_risk",
     "datasets",
+    "from_domains",
     "losses",
+    "make_risk_scorer",
     "ridge",
     "risk",
+    "search",
     "target_risk",
     "weights",
 ]
@@ -32,9 +45,14 @@ __all__ = [
 _HOME = {
     "RiskComparison": "risk",
     "RiskEstimate": "risk",
+    "ShiftGridSearchCV": "search",
+    "ShiftRandomizedSearchCV": "search",
     "ShiftRidgeCV": "ridge",
     "ShiftRidgeClassifierCV": "ridge",
     "compare_risks": "risk",
+    "cross_val_risk": "search",
+    "from_domains": "search",
+    "make_risk_scorer": "search",
     "target_risk": "risk",
 }
 

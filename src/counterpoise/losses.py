@@ -26,10 +26,15 @@ __all__ = [
     "LOSSES",
     "Loss",
     "absolute",
+    "brier",
+    "gamma",
     "get_loss",
     "hinge",
     "log",
+    "percentage",
+    "poisson",
     "squared",
+    "squared_log",
     "zero_one",
 ]
 
@@ -164,6 +169,90 @@ def hinge(y: Any, decision: Any, /, *, multiclass: bool = False) -> Array:
     return xp.clip(1 - margin, 0, None)
 
 
+def brier(y: Any, probability: Any, /) -> Array:
+    """Brier loss: half the squared distance from the probabilities to the true class.
+
+    For two classes it is (1 - P(true class))^2.
+
+    Parameters
+    ----------
+    y : int array of shape (n,)
+        Class indices 0, 1, ...
+    probability : array of shape (..., n, n_classes)
+
+    Returns
+    -------
+    array of shape (..., n)
+    """
+    xp, y, probability = _indexed(y, probability, "probability")
+    return xp.sum((probability - _one_hot(xp, y, probability)) ** 2, axis=-1) / 2
+
+
+def percentage(y: Any, prediction: Any, /) -> Array:
+    """Absolute error relative to abs(y), which is kept away from 0 by the machine epsilon.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    prediction : array of shape (..., n)
+
+    Returns
+    -------
+    array of shape (..., n)
+    """
+    xp, (y, prediction) = _numbers(y, prediction)
+    return xp.abs(prediction - y) / xp.clip(xp.abs(y), xp.finfo(y.dtype).eps, None)
+
+
+def squared_log(y: Any, prediction: Any, /) -> Array:
+    """Squared difference of log(1 + y) and log(1 + prediction), both above -1.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    prediction : array of shape (..., n)
+
+    Returns
+    -------
+    array of shape (..., n)
+    """
+    xp, (y, prediction) = _numbers(y, prediction)
+    return (xp.log1p(prediction) - xp.log1p(y)) ** 2
+
+
+def poisson(y: Any, prediction: Any, /) -> Array:
+    """Poisson deviance 2 (y log(y / prediction) - y + prediction), for y >= 0, prediction > 0.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    prediction : array of shape (..., n)
+
+    Returns
+    -------
+    array of shape (..., n)
+    """
+    xp, (y, prediction) = _numbers(y, prediction)
+    positive = xp.where(y > 0, y, xp.ones_like(y))
+    return 2 * (y * xp.log(positive / prediction) - y + prediction)
+
+
+def gamma(y: Any, prediction: Any, /) -> Array:
+    """Gamma deviance 2 (log(prediction / y) + y / prediction - 1), both positive.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    prediction : array of shape (..., n)
+
+    Returns
+    -------
+    array of shape (..., n)
+    """
+    xp, (y, prediction) = _numbers(y, prediction)
+    return 2 * (xp.log(prediction / y) + y / prediction - 1)
+
+
 @dataclass(frozen=True)
 class Loss:
     """A loss, with what a search must know about it.
@@ -204,8 +293,13 @@ LOSSES: dict[str, Loss] = {
     for loss in (
         Loss("squared", squared, tasks=("regression",)),
         Loss("absolute", absolute, tasks=("regression",)),
+        Loss("percentage", percentage, tasks=("regression",)),
+        Loss("squared_log", squared_log, tasks=("regression",)),
+        Loss("poisson", poisson, tasks=("regression",)),
+        Loss("gamma", gamma, tasks=("regression",)),
         Loss("zero_one", zero_one, tasks=("classification",)),
         Loss("log", log, "predict_proba", ("classification",), indexed=True),
+        Loss("brier", brier, "predict_proba", ("classification",), indexed=True),
         Loss("hinge", hinge, "decision_function", ("classification",), indexed=True),
     )
 }

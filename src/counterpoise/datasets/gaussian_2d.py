@@ -194,8 +194,8 @@ class Gaussian2D:
         of width 1) are right to 1e-11. Steeper ones need more nodes: tanh of slope 3 is right to
         2e-4, and with 200 nodes to 4e-6. It is never exact where the loss has a kink (absolute
         loss: 1e-5) or a jump (a sign or a tree: 1e-2, which falls only slowly with `n_nodes`;
-        a large sample does better there). The outermost nodes lie near |x_j| = 2 sqrt(n_nodes),
-        and predictions must be finite there.
+        a large sample does better there). The outermost nodes lie about 2 sqrt(n_nodes) from 0 in
+        each feature, and predictions must be finite there.
 
         Parameters
         ----------

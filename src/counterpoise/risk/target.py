@@ -15,7 +15,7 @@ from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_mo
 from counterpoise.risk.methods import METHODS, Method, get_method
 from counterpoise.risk.moments import Moments, moments_from_losses
 
-__all__ = ["RiskComparison", "compare_risks", "risk_over_folds", "target_risk"]
+__all__ = ["RiskComparison", "compare_risks", "name_methods", "risk_over_folds", "target_risk"]
 
 # Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
 _LARGE = 2**22
@@ -199,9 +199,14 @@ def compare_risks(
     xp, losses, weights = check_losses_and_weights(losses, weights)
     chosen = [get_method(method) for method in (METHODS if methods is None else methods)]
     folds = [np.arange(losses.shape[-1])]
-    estimates: dict[str, RiskEstimate] = {}
-    for method in chosen:
-        taken = sum(other.method == method.name for other in estimates.values())
-        name = f"{method.name} ({taken + 1})" if taken else method.name
-        estimates[name] = risk_over_folds(xp, losses, weights, folds, method)[0]
-    return RiskComparison(estimates)
+    estimates = [risk_over_folds(xp, losses, weights, folds, method)[0] for method in chosen]
+    return RiskComparison(dict(zip(name_methods(chosen), estimates, strict=True)))
+
+
+def name_methods(methods: Sequence[Method], /) -> list[str]:
+    """Return one name per method: "controlled", "controlled (2)" and so on."""
+    names: list[str] = []
+    for i, method in enumerate(methods):
+        taken = sum(other.name == method.name for other in methods[:i])
+        names.append(f"{method.name} ({taken + 1})" if taken else method.name)
+    return names

@@ -64,8 +64,9 @@ class GaussianRatio(DensityRatio):
     >>> rng = np.random.default_rng(0)
     >>> X_source, X_target = rng.normal(-1, 1, (5000, 1)), rng.normal(0, 1, (5000, 1))
     >>> ratio = GaussianRatio(regularization=0).fit(X_source, X_target)
-    >>> float(np.mean(ratio.weights_ * X_source[:, 0])).__round__(1)  # the target's mean
-    0.0
+    >>> mean = np.mean(ratio.weights_ * X_source[:, 0])  # of the target: 0
+    >>> bool(abs(mean) < 0.1)
+    True
     """
 
     _min_rows = 2

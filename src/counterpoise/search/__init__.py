@@ -1,0 +1,14 @@
+"""Candidates x folds -> out-of-fold losses -> risk -> choice."""
+
+from counterpoise.search.cross_val import cross_val_risk
+from counterpoise.search.domains import from_domains
+from counterpoise.search.scorer import make_risk_scorer
+from counterpoise.search.search import ShiftGridSearchCV, ShiftRandomizedSearchCV
+
+__all__ = [
+    "ShiftGridSearchCV",
+    "ShiftRandomizedSearchCV",
+    "cross_val_risk",
+    "from_domains",
+    "make_risk_scorer",
+]

@@ -1,0 +1,150 @@
+"""Cross-validated target risk of one estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from array_api_compat import numpy as xp
+from sklearn.base import is_classifier
+from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
+
+from counterpoise._folds import resolve_splits
+from counterpoise._validation import check_choice
+from counterpoise.risk import Method, RiskComparison, RiskEstimate, get_method
+from counterpoise.risk.target import name_methods, risk_over_folds
+from counterpoise.search.fitting import weight_parameter
+from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
+from counterpoise.search.scoring import resolve_loss
+from counterpoise.search.weighting import resolve_fold_weights
+
+__all__ = ["check_labelled", "cross_val_risk", "resolve_fit_weighted"]
+
+
+def cross_val_risk(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_target: Any = None,
+    *,
+    weights: Any = "gaussian",
+    method: str | Method | Iterable[str | Method] = "controlled",
+    loss: Any = "auto",
+    cv: Any = 5,
+    groups: Any = None,
+    fit_weighted: bool | str = "auto",
+    weights_fit: str = "once",
+    aggregate: str = "fold",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> RiskEstimate | RiskComparison:
+    """Estimate the target risk of an estimator by cross-validation on source data.
+
+    The estimator is fitted once per fold; any number of risk methods follow from those losses.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator or pipeline
+        With `predict`, `predict_proba` or `decision_function`, as the loss needs.
+    X : array, data frame or sparse matrix of shape (n_source, n_features)
+        Labelled source rows.
+    y : array of shape (n_source,)
+    X_target : like X, of shape (n_target, n_features), optional
+        Unlabelled rows of the target. Needed unless `weights` is an array or None.
+    weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
+        As in :class:`ShiftGridSearchCV`.
+    method : str, Method or several of them, default="controlled"
+        Of risk estimation.
+    loss : str, Loss or callable, default="auto"
+        As in :class:`ShiftGridSearchCV`.
+    cv : int, splitter or iterable of (train, test), default=5
+    groups : array of shape (n_source,), optional
+        For the splitter.
+    fit_weighted : bool or "auto", default="auto"
+        Whether the estimator is trained with the weights ("auto": where it takes them).
+    weights_fit : {"once", "fold"}, default="once"
+        Fit the weights on all source rows, or on the training part of each fold.
+    aggregate : {"fold", "pooled"}, default="fold"
+        Apply `method` within each fold and average by fold size (the paper), or once to all
+        held-out losses together.
+    n_jobs : int, optional
+        Folds fitted at a time.
+    progress : callable, optional
+        Called with (fits done, fits in all).
+
+    Returns
+    -------
+    RiskEstimate, or RiskComparison where `method` is several
+        The latter maps method names to estimates.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> problem = cp.datasets.gaussian_2d(gamma=0.8)
+    >>> X, y, X_target, _ = problem.sample(300, 1000, random_state=0)
+    >>> risks = cp.cross_val_risk(
+    ...     LogisticRegression(), X, y, X_target, method=["weighted", "controlled"]
+    ... )
+    >>> list(risks)
+    ['weighted', 'controlled']
+    """
+    X, y, groups = check_labelled(X, y, groups, "cross_val_risk")
+    several = not isinstance(method, str | Method)
+    asked: Any = method if several else [method]
+    methods = [get_method(one) for one in asked]
+    check_choice(aggregate, "aggregate", ("fold", "pooled"))
+    weighted = resolve_fit_weighted(fit_weighted, estimator)
+    chosen_loss = resolve_loss(loss, estimator)
+    splits = resolve_splits(cv, X, y, classifier=is_classifier(estimator), groups=groups)
+    fold_weights = resolve_fold_weights(weights, X, X_target, splits, fit=weights_fit)
+    held_out = out_of_fold_losses(
+        estimator,
+        [{}],
+        X,
+        y,
+        splits,
+        fold_weights,
+        chosen_loss,
+        fit_weighted=weighted and not fold_weights.unit,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    losses = held_out.losses[0]
+    folds = held_out.folds if aggregate == "fold" else [np.arange(len(losses))]
+    estimates = [
+        risk_over_folds(xp, losses, fold_weights.held_out, folds, one)[0] for one in methods
+    ]
+    if not several:
+        return estimates[0]
+    return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))
+
+
+def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np.ndarray, Any]:
+    """Return indexable rows and a flat array of as many finite labels."""
+    if y is None:
+        raise ValueError(
+            f"{caller} requires y to be passed, but the target y is None. "
+            "Pass the labels of the source rows."
+        )
+    X, y, groups = indexable(X, y, groups)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    return X, y, groups
+
+
+def resolve_fit_weighted(fit_weighted: bool | str, estimator: Any, /) -> bool:
+    """Tell whether to train with weights; refuse where that was asked for and cannot be."""
+    takes = weight_parameter(estimator) is not None
+    if isinstance(fit_weighted, str):
+        check_choice(fit_weighted, "fit_weighted", ("auto",))
+        return takes
+    if fit_weighted and not takes:
+        raise ValueError(
+            f"`fit_weighted` is True, but {type(estimator).__name__} takes no sample_weight in "
+            "fit. Pass fit_weighted=False to weight the validation losses only, or an estimator "
+            "that takes weights."
+        )
+    return bool(fit_weighted)

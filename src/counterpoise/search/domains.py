@@ -1,0 +1,51 @@
+"""Data in the stacked form that domain-adaptation toolboxes use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+__all__ = ["from_domains"]
+
+
+def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
+    """Split stacked data into labelled source rows and unlabelled target rows.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n, n_features)
+        Rows of all domains.
+    y : array of shape (n,)
+        Labels; those of target rows are not used, whatever they are.
+    sample_domain : int array of shape (n,)
+        Positive for source domains, negative for target domains (skada's convention).
+
+    Returns
+    -------
+    X_source, y_source, X_target
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> X, y, sample_domain = [[1.0], [2.0], [3.0]], [0, 1, -1], [1, 1, -2]
+    >>> cp.from_domains(X, y, sample_domain)
+    ([[1.0], [2.0]], [0, 1], [[3.0]])
+    """
+    domain = np.asarray(sample_domain)
+    n = _num_samples(X)
+    if domain.shape != (n,) or domain.dtype.kind not in "iu" or np.any(domain == 0):
+        raise ValueError(
+            f"`sample_domain` must hold one integer per row, positive for source and negative for "
+            f"target; got shape {domain.shape} and dtype {domain.dtype} for {n} rows. Pass for "
+            "example 1 for source rows and -2 for target rows."
+        )
+    source, target = np.flatnonzero(domain > 0), np.flatnonzero(domain < 0)
+    if not len(source) or not len(target):
+        raise ValueError(
+            f"`sample_domain` must name both domains; got {len(source)} source rows and "
+            f"{len(target)} target rows. Mark source rows with 1 and target rows with -2."
+        )
+    return _safe_indexing(X, source), _safe_indexing(y, source), _safe_indexing(X, target)

@@ -1,0 +1,142 @@
+"""Fit one candidate on one fold: what it loses on each held-out row."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import has_fit_parameter
+
+from counterpoise._arrays import to_numpy
+from counterpoise.losses import Loss
+
+__all__ = ["FoldResult", "fit_estimator", "fit_fold", "losses_of", "weight_parameter"]
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What came of one candidate on one fold.
+
+    Attributes
+    ----------
+    losses : array of shape (n_test,)
+        NaN where the fit failed.
+    train_risk : float
+        Mean loss on the training rows; NaN where not asked for.
+    fit_time, score_time : float
+        Seconds.
+    error : str or None
+        The traceback of a failed fit.
+    """
+
+    losses: np.ndarray
+    train_risk: float
+    fit_time: float
+    score_time: float
+    error: str | None
+
+
+def weight_parameter(estimator: Any, /) -> str | None:
+    """Return the name under which `fit` takes sample weights, or None where it does not.
+
+    Through a pipeline it is that of the last step: ``step__sample_weight``.
+    """
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = None if isinstance(last, str) or last is None else weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def fit_estimator(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weights: np.ndarray | None,
+    fit_params: Mapping[str, Any] | None = None,
+    /,
+) -> Any:
+    """Fit in place, with the weights under whatever name the estimator takes them."""
+    params = dict(fit_params or {})
+    name = None if weights is None else weight_parameter(estimator)
+    if name is None:
+        return estimator.fit(X, y, **params)
+    params[name] = weights
+    if "__" not in name:
+        return estimator.fit(X, y, **params)
+    # step__sample_weight is the pipeline's own way of passing parameters on; with metadata
+    # routing enabled it would ask for requests that users of a search never made.
+    with config_context(enable_metadata_routing=False):
+        return estimator.fit(X, y, **params)
+
+
+def fit_fold(
+    estimator: Any,
+    params: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    train: np.ndarray,
+    test: np.ndarray,
+    weights: np.ndarray | None,
+    loss: Loss,
+    fit_params: Mapping[str, Any],
+    /,
+    *,
+    return_train_score: bool,
+    catch: bool,
+) -> FoldResult:
+    """Fit a clone with `params` on the training rows and judge it on the held-out rows."""
+    start = time.perf_counter()
+    try:
+        model = clone(estimator).set_params(**clone(dict(params), safe=False))
+        X_train, y_train = _safe_split(model, X, y, train)
+        X_test, y_test = _safe_split(model, X, y, test, train)
+        own = {
+            name: value[train] if _per_row(value, y) else value
+            for name, value in fit_params.items()
+        }
+        fit_estimator(model, X_train, y_train, weights, own)
+        fitted = time.perf_counter()
+        losses = losses_of(model, X_test, y_test, loss)
+        scored = time.perf_counter()
+        train_risk = np.nan
+        if return_train_score:
+            train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
+    except Exception:
+        if not catch:
+            raise
+        seconds = time.perf_counter() - start
+        nothing = np.full(len(test), np.nan)
+        return FoldResult(nothing, np.nan, seconds, 0.0, traceback.format_exc())
+    return FoldResult(losses, train_risk, fitted - start, scored - fitted, None)
+
+
+def losses_of(model: Any, X: Any, y: Any, loss: Loss, /) -> np.ndarray:
+    """Return the loss of a fitted model on each row."""
+    response = getattr(model, loss.response)(X)
+    classes = getattr(model, "classes_", None) if loss.indexed else None
+    losses = np.asarray(to_numpy(loss(y, response, classes=classes)), dtype=np.float64)
+    if losses.shape != (len(y),):
+        raise ValueError(
+            f"`loss` must give one number per row; {loss.name!r} gave shape {losses.shape} for "
+            f"{len(y)} rows. Return an array of shape (n,)."
+        )
+    if not np.all(np.isfinite(losses)):
+        raise ValueError(
+            f"`loss` must be finite; {loss.name!r} gave NaN or infinity for "
+            f"{np.count_nonzero(~np.isfinite(losses))} of {len(y)} rows. Check the predictions, "
+            "or bound the loss."
+        )
+    return losses
+
+
+def _per_row(value: Any, y: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim >= 1 and len(value) == len(y)

@@ -1,0 +1,431 @@
+"""Model search for the target: grid and randomised, for any scikit-learn estimator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from array_api_compat import numpy as xp
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_method_params
+
+from counterpoise._folds import resolve_splits
+from counterpoise._validation import check_choice, check_number
+from counterpoise.losses import Loss
+from counterpoise.risk import Method, Source, get_method
+from counterpoise.risk.target import risk_over_folds
+from counterpoise.search.cross_val import check_labelled, resolve_fit_weighted
+from counterpoise.search.fitting import fit_estimator, losses_of
+from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
+from counterpoise.search.progress import text_progress
+from counterpoise.search.results import Evaluation, results_table
+from counterpoise.search.scoring import resolve_loss
+from counterpoise.search.selection import choose, compare_with, corrected_risk
+from counterpoise.search.weighting import resolve_fold_weights
+
+__all__ = ["ShiftGridSearchCV", "ShiftRandomizedSearchCV"]
+
+
+class _ShiftSearch(BaseSearchCV):
+    """What both searches share: everything but where the candidates come from."""
+
+    scoring = None  # the base class asks for it; here the loss decides
+    multimetric_ = False
+
+    def _candidates(self) -> list[Mapping[str, Any]]:
+        raise NotImplementedError
+
+    def fit(
+        self, X: Any, y: Any = None, X_target: Any = None, *, groups: Any = None, **fit_params: Any
+    ) -> Any:
+        """Evaluate every candidate for the target, choose, and train the choice.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_source, n_features)
+            Labelled source rows.
+        y : array of shape (n_source,)
+        X_target : like X, of shape (n_target, n_features), optional
+            Unlabelled rows of the target. Needed unless `weights` is an array or None.
+        groups : array of shape (n_source,), optional
+            For the splitter.
+        **fit_params
+            Passed to the estimator's fit; arrays with one entry per row are split with X.
+
+        Returns
+        -------
+        self
+        """
+        method, loss, weighted = self._check_parameters()
+        X, y, groups = check_labelled(X, y, groups, type(self).__name__)
+        fit_params = _check_method_params(X, params=fit_params)
+        if weighted and self.weights is not None and "sample_weight" in fit_params:
+            raise ValueError(
+                "`sample_weight` was passed to fit, but the importance weights are passed on "
+                "under that name. Pass weights=sample_weight * ratio as one array, or "
+                "fit_weighted=False."
+            )
+        candidates = self._candidates()
+        splits = resolve_splits(
+            5 if self.cv is None else self.cv,
+            X,
+            y,
+            classifier=is_classifier(self.estimator),
+            groups=groups,
+        )
+        weights = resolve_fold_weights(self.weights, X, X_target, splits, fit=self.weights_fit)
+        weighted = weighted and not weights.unit
+        progress = self.progress
+        if progress is None and self.verbose:
+            progress = text_progress(time.monotonic())
+        held_out = out_of_fold_losses(
+            self.estimator,
+            candidates,
+            X,
+            y,
+            splits,
+            weights,
+            loss,
+            fit_weighted=weighted,
+            fit_params=fit_params,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+            n_jobs=self.n_jobs,
+            pre_dispatch=self.pre_dispatch,
+            progress=progress,
+        )
+        folds = held_out.folds
+        if self.aggregate == "pooled":
+            folds = [np.arange(held_out.losses.shape[1])]
+        self._store(method, candidates, held_out, weights.held_out, folds)
+        self.n_splits_ = len(splits)
+        self.weights_, self.weights_estimator_ = weights.full, weights.estimator
+        self.loss_ = loss
+        self.scorer_ = partial(_negative_mean_loss, loss=loss)
+        if self.refit:
+            self._refit(X, y, weights.full if weighted else None, fit_params)
+        return self
+
+    def _check_parameters(self) -> tuple[Method, Loss, bool]:
+        """Refuse bad parameters before any work."""
+        method = get_method(self.method)
+        check_choice(self.aggregate, "aggregate", ("fold", "pooled"))
+        check_choice(self.selection, "selection", ("min", "one_se"))
+        check_choice(self.weights_fit, "weights_fit", ("once", "fold"))
+        check_number(self.n_bootstrap, "n_bootstrap", low=0, closed="low", integer=True)
+        if self.selection == "one_se" and not callable(self.order):
+            raise ValueError(
+                "`order` must say which candidate is simpler when selection='one_se'; got "
+                f"{self.order!r}. Pass a key such as order=lambda params: params['max_depth']."
+            )
+        if isinstance(self.error_score, str) and self.error_score != "raise":
+            raise ValueError(
+                f"`error_score` must be 'raise' or a number; got {self.error_score!r}."
+            )
+        weighted = resolve_fit_weighted(self.fit_weighted, self.estimator)
+        return method, resolve_loss(self.loss, self.estimator), weighted
+
+    def _store(
+        self,
+        method: Method,
+        candidates: Sequence[Mapping[str, Any]],
+        held_out: Any,
+        weights: np.ndarray,
+        folds: Sequence[np.ndarray],
+    ) -> None:
+        """Set what was learned about the candidates."""
+        losses = held_out.losses
+        risk, by_fold = risk_over_folds(xp, losses, weights, folds, method)
+        source, _ = risk_over_folds(xp, losses, weights, folds, Source())
+        best = choose(risk, candidates, selection=self.selection, order=self.order)
+        comparison = compare_with(best, losses, weights, folds, method)
+        evaluation = Evaluation(candidates, held_out, risk, by_fold, source, comparison)
+        self.cv_results_ = results_table(evaluation, error_score=self.error_score)
+        self.risk_ = risk
+        self.losses_ = losses
+        self.best_index_ = best
+        self.best_params_ = dict(candidates[best])
+        self.best_risk_ = risk[best]
+        self.best_score_ = -self.best_risk_.value
+        self.indistinguishable_ = comparison.indistinguishable
+        self.corrected_risk_ = self.best_risk_
+        if self.n_bootstrap and len(candidates) > 1:
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            self.corrected_risk_ = corrected_risk(
+                self.best_risk_,
+                losses,
+                weights,
+                folds,
+                method,
+                n_bootstrap=self.n_bootstrap,
+                random_state=np.random.default_rng(seed),
+            )
+
+    def _refit(
+        self, X: Any, y: Any, weights: np.ndarray | None, fit_params: Mapping[str, Any]
+    ) -> None:
+        start = time.perf_counter()
+        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        self.best_estimator_ = fit_estimator(best, X, y, weights, fit_params)
+        self.refit_time_ = time.perf_counter() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+class ShiftGridSearchCV(_ShiftSearch):
+    """Exhaustive search for the candidate that is best in the target.
+
+    Like scikit-learn's GridSearchCV, for labelled source data and an unlabelled sample of the
+    target: every candidate's *target* risk is estimated from importance-weighted held-out losses
+    with a control variate.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator or pipeline
+        What is searched over.
+    param_grid : dict or list of dict
+        Parameter names to lists of values.
+    weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
+        How much each source row counts: the name of a weight estimator, an estimator from
+        :mod:`counterpoise.weights`, or the weights p_target / p_source themselves. Estimators see
+        data frames, missing values and sparse matrices through a stated encoding (see the guide).
+        None is ordinary cross-validation.
+    method : str or Method, default="controlled"
+        How held-out losses become a risk: "source", "weighted", "normalized", "truncated",
+        "controlled", or an object from :mod:`counterpoise.risk`.
+    loss : str, Loss or callable, default="auto"
+        "auto" is squared for regression; log for classifiers with probabilities, else zero_one. A
+        name from :mod:`counterpoise.losses`, a scikit-learn scorer name that is a mean of
+        per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
+    cv : int, splitter or iterable of (train, test), default=5
+        As in scikit-learn.
+    fit_weighted : bool or "auto", default="auto"
+        Whether candidates are *trained* with the weights ("auto": where the estimator takes
+        them). Separate from weighting the validation losses, which is always done. Train with
+        weights when the model is too simple to be right everywhere, without when it is flexible
+        and weights would only waste samples.
+    weights_fit : {"once", "fold"}, default="once"
+        Fit the weights on all source rows before the folds (the paper), or on the training part
+        of each fold, predicting those of held-out rows.
+    aggregate : {"fold", "pooled"}, default="fold"
+        Apply `method` within each fold and average by fold size (the paper), or once to all
+        held-out losses together.
+    selection : {"min", "one_se"}, default="min"
+        The least risk, or the simplest candidate within one standard error of it.
+    order : callable, optional
+        For "one_se": a key on candidates' parameters, least for the simplest.
+    refit : bool, default=True
+        Train the choice on all source rows.
+    error_score : "raise" or number, default=nan
+        The score of candidates that fail; they are never chosen.
+    return_train_score : bool, default=False
+        Add the mean loss on training rows to `cv_results_`, as a score.
+    n_bootstrap : int, default=200
+        Resamples for `corrected_risk_`; 0 leaves it uncorrected.
+    random_state : int, RandomState or None, default=None
+        Of those resamples.
+    n_jobs : int, optional
+        Fits run at a time, through joblib and whatever backend is active.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in scikit-learn.
+    verbose : int, default=0
+        1 or more draws a progress bar on standard error.
+    progress : callable, optional
+        Called with (fits done, fits in all), instead of the bar.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The choice.
+    best_index_ : int
+        Its place among the candidates.
+    best_risk_ : RiskEstimate
+        Its estimated target risk; optimistic, as the least of many.
+    corrected_risk_ : RiskEstimate
+        The same with the optimism of the choice added back.
+    best_score_ : float
+        Minus the value of `best_risk_`.
+    best_estimator_ : estimator
+        Trained on all source rows; `predict` and so on go to it.
+    risk_ : RiskEstimate
+        Of all candidates.
+    indistinguishable_ : int array
+        Candidates whose risk cannot be told from that of the choice (paired, 95%).
+    cv_results_ : dict of arrays
+        scikit-learn's keys, with score = -risk, and per candidate `risk`, `standard_error`,
+        `interval`, `beta`, `n_effective`, `source_risk`, `risk_difference`,
+        `difference_standard_error`. `mean_test_score` counts folds by their size.
+    losses_ : array of shape (n_candidates, n_held_out)
+        Held-out losses, one split after the other.
+    weights_ : array of shape (n_source,)
+        The weights.
+    weights_estimator_ : DensityRatio or None
+        The fitted weight estimator.
+    loss_ : Loss
+        The loss that was used.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> problem = cp.datasets.gaussian_2d(gamma=0.8)
+    >>> X, y, X_target, _ = problem.sample(300, 1000, random_state=0)
+    >>> search = cp.ShiftGridSearchCV(
+    ...     LogisticRegression(), {"C": [0.01, 0.1, 1.0]}, random_state=0
+    ... )
+    >>> search.fit(X, y, X_target=X_target).best_params_
+    {'C': 1.0}
+    >>> search.best_risk_.value <= search.corrected_risk_.value
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        weights: Any = "gaussian",
+        method: str | Method = "controlled",
+        loss: Any = "auto",
+        cv: Any = 5,
+        fit_weighted: bool | str = "auto",
+        weights_fit: str = "once",
+        aggregate: str = "fold",
+        selection: str = "min",
+        order: Callable[[Mapping[str, Any]], Any] | None = None,
+        refit: bool = True,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_bootstrap: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        pre_dispatch: Any = "2*n_jobs",
+        verbose: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.weights = weights
+        self.method = method
+        self.loss = loss
+        self.cv = cv
+        self.fit_weighted = fit_weighted
+        self.weights_fit = weights_fit
+        self.aggregate = aggregate
+        self.selection = selection
+        self.order = order
+        self.refit = refit
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+        self.n_bootstrap = n_bootstrap
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.pre_dispatch = pre_dispatch
+        self.verbose = verbose
+        self.progress = progress
+
+    def _candidates(self) -> list[Mapping[str, Any]]:
+        return list(ParameterGrid(self.param_grid))
+
+
+class ShiftRandomizedSearchCV(_ShiftSearch):
+    """Randomised search for the candidate that is best in the target.
+
+    Like scikit-learn's RandomizedSearchCV: candidates are drawn from distributions. Everything
+    else is as in :class:`ShiftGridSearchCV`, whose parameters and attributes it shares.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator or pipeline
+        What is searched over.
+    param_distributions : dict or list of dict
+        Parameter names to lists of values or distributions with an `rvs` method.
+    n_iter : int, default=10
+        Number of candidates.
+    random_state : int, RandomState or None, default=None
+        Of the candidates and of the resamples for `corrected_risk_`.
+    weights, method, loss, cv, fit_weighted, weights_fit, aggregate, selection, order, refit, \
+error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, progress
+        As in :class:`ShiftGridSearchCV`.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> problem = cp.datasets.gaussian_2d(gamma=0.8)
+    >>> X, y, X_target, _ = problem.sample(300, 1000, random_state=0)
+    >>> search = cp.ShiftRandomizedSearchCV(
+    ...     LogisticRegression(), {"C": loguniform(1e-3, 1e2)}, n_iter=5, random_state=0
+    ... )
+    >>> len(search.fit(X, y, X_target=X_target).cv_results_["params"])
+    5
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        n_iter: int = 10,
+        weights: Any = "gaussian",
+        method: str | Method = "controlled",
+        loss: Any = "auto",
+        cv: Any = 5,
+        fit_weighted: bool | str = "auto",
+        weights_fit: str = "once",
+        aggregate: str = "fold",
+        selection: str = "min",
+        order: Callable[[Mapping[str, Any]], Any] | None = None,
+        refit: bool = True,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_bootstrap: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        pre_dispatch: Any = "2*n_jobs",
+        verbose: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        self.weights = weights
+        self.method = method
+        self.loss = loss
+        self.cv = cv
+        self.fit_weighted = fit_weighted
+        self.weights_fit = weights_fit
+        self.aggregate = aggregate
+        self.selection = selection
+        self.order = order
+        self.refit = refit
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+        self.n_bootstrap = n_bootstrap
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.pre_dispatch = pre_dispatch
+        self.verbose = verbose
+        self.progress = progress
+
+    def _candidates(self) -> list[Mapping[str, Any]]:
+        check_number(self.n_iter, "n_iter", low=1, closed="low", integer=True)
+        sampler = ParameterSampler(
+            self.param_distributions, self.n_iter, random_state=self.random_state
+        )
+        return list(sampler)
+
+
+def _negative_mean_loss(estimator: Any, X: Any, y: Any, *, loss: Loss) -> float:
+    return -float(np.mean(losses_of(estimator, X, np.asarray(y), loss)))

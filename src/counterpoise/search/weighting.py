@@ -1,0 +1,87 @@
+"""Weights for cross-validation: of the training rows, of the held-out rows, of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from counterpoise._arrays import is_array, to_numpy
+from counterpoise._folds import Splits
+from counterpoise._validation import check_choice
+from counterpoise.weights._base import DensityRatio
+from counterpoise.weights._encoding import DomainEncoder
+from counterpoise.weights._resolve import resolve_weights
+
+__all__ = ["FoldWeights", "resolve_fold_weights"]
+
+
+@dataclass(frozen=True)
+class FoldWeights:
+    """The importance weights of a cross-validation.
+
+    Attributes
+    ----------
+    full : array of shape (n,)
+        Of all source rows, for the final fit.
+    training : list of arrays
+        Of each split's training rows.
+    held_out : array of shape (N,)
+        Of the splits' held-out rows, one split after the other.
+    estimator : DensityRatio or None
+        Fitted on all source rows.
+    shared : bool
+        Whether a row has the same weight everywhere.
+    """
+
+    full: np.ndarray
+    training: list[np.ndarray]
+    held_out: np.ndarray
+    estimator: DensityRatio | None
+    shared: bool
+
+    @property
+    def unit(self) -> bool:
+        """Whether all weights are 1.
+
+        Then none are passed to fit: a forest draws its bootstrap differently when given any.
+        """
+        return bool(np.all(self.full == 1))
+
+
+def resolve_fold_weights(
+    weights: Any, X: Any, X_target: Any, splits: Splits, /, *, fit: str = "once"
+) -> FoldWeights:
+    """Find the weights, once for all rows or again on the training part of each split.
+
+    Parameters
+    ----------
+    weights : str, DensityRatio, array or None
+        As in the searches.
+    X, X_target : array, data frame or sparse matrix
+        Encoded by :class:`~counterpoise.weights._encoding.DomainEncoder`.
+    splits : sequence of (train, test) index arrays
+    fit : {"once", "fold"}
+        "once": fitted on all source rows before the folds (the paper). "fold": fitted on each
+        training part and predicted for its held-out rows, which then had no say in their weights.
+    """
+    check_choice(fit, "weights_fit", ("once", "fold"))
+    given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
+    encoded = target = np.empty((_num_samples(X), 0))
+    if not given and X_target is not None:
+        encoder = DomainEncoder().fit(X, X_target)
+        encoded, target = encoder.transform(X), encoder.transform(X_target)
+    full, estimator = resolve_weights(weights, encoded, None if X_target is None else target)
+    if fit == "once" or given:
+        training = [full[train] for train, _ in splits]
+        held_out = np.concatenate([full[test] for _, test in splits])
+        return FoldWeights(full, training, held_out, estimator, shared=True)
+    training, parts = [], []
+    for train, test in splits:
+        own, fitted = resolve_weights(weights, encoded[train], target)
+        training.append(own)
+        assert fitted is not None  # weights that are not given come from an estimator
+        parts.append(to_numpy(fitted.predict(encoded[test])))
+    return FoldWeights(full, training, np.concatenate(parts), estimator, shared=False)

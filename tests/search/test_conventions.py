@@ -1,0 +1,403 @@
+"""scikit-learn's conventions, data of every kind, and bad input."""
+
+import io
+import pickle
+from contextlib import redirect_stderr
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy import sparse
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    TimeSeriesSplit,
+    cross_validate,
+)
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import counterpoise as cp
+
+# X_target is an argument of fit that scikit-learn's checks do not know: they run with
+# weights=None, which needs no target. They look for the estimator's own errors: error_score="raise"
+# lets them through, as in scikit-learn's tests of its own searches.
+OPTIONS = {"weights": None, "cv": 3, "error_score": "raise"}
+CHECKED = [
+    cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, **OPTIONS),
+    cp.ShiftGridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **OPTIONS),
+    cp.ShiftRandomizedSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, random_state=0, **OPTIONS),
+]
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+@parametrize_with_checks(
+    CHECKED,
+    expected_failed_checks=lambda search: (
+        {"check_regressors_train": "wants score > 0.5; ours is minus the loss, like best_score_"}
+        if isinstance(search.estimator, Ridge)
+        else {}
+    ),
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return cp.datasets.gaussian_2d(gamma=0.7).sample(90, 200, random_state=0)
+
+
+def grid_search(**options):
+    options = {"cv": 3, "random_state": 0, **options}
+    return cp.ShiftGridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **options)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2], [False, True]])
+def test_labels_of_any_kind_give_the_same_risk(data, labels):
+    X, y, X_target, _ = data
+    want = grid_search().fit(X, y, X_target=X_target)
+    named = np.asarray(labels)[(y > 0).astype(int)]
+    got = grid_search().fit(X, named, X_target=X_target)
+    np.testing.assert_allclose(got.cv_results_["risk"], want.cv_results_["risk"], rtol=1e-12)
+    assert set(got.predict(X_target)) <= set(labels)
+
+
+def test_more_classes(data, rng):
+    X, _, X_target, _ = data
+    y = np.array(list("abc"))[rng.integers(0, 3, size=90)]
+    for loss in ("log", "brier", "zero_one", "hinge"):
+        search = grid_search(loss=loss).fit(X, y, X_target=X_target)
+        assert np.all(np.isfinite(search.risk_.value))
+
+
+def test_clone_set_params_pickle_and_pipeline(data):
+    X, y, X_target, _ = data
+    search = clone(grid_search()).set_params(method="weighted", estimator__max_iter=500)
+    search = pickle.loads(pickle.dumps(search.fit(X, y, X_target=X_target)))
+    assert search.best_risk_.method == "weighted"
+    assert search.best_estimator_.max_iter == 500
+    assert search.score(X, y) == pytest.approx(
+        np.mean(np.log(search.predict_proba(X)[np.arange(90), (y > 0).astype(int)]))
+    )
+    piped = make_pipeline(StandardScaler(), grid_search())
+    scaled = StandardScaler().fit(X).transform(X_target)
+    piped.fit(X, y, shiftgridsearchcv__X_target=scaled)
+    assert piped.predict_proba(X).shape == (90, 2)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_the_number_of_workers_does_not_matter(data, backend):
+    X, y, X_target, _ = data
+    one = grid_search(n_jobs=1).fit(X, y, X_target=X_target)
+    with parallel_config(backend=backend):
+        two = grid_search(n_jobs=2).fit(X, y, X_target=X_target)
+    np.testing.assert_array_equal(two.losses_, one.losses_)
+    assert two.corrected_risk_ == one.corrected_risk_
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_gives_the_same_result(data):
+    distributed = pytest.importorskip("dask.distributed", reason="needs the dask extra")
+    X, y, X_target, _ = data
+    one = grid_search(n_jobs=1).fit(X, y, X_target=X_target)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        two = grid_search(progress=lambda done, total: None).fit(X, y, X_target=X_target)
+    np.testing.assert_array_equal(two.losses_, one.losses_)
+    assert two.corrected_risk_ == one.corrected_risk_
+
+
+def mixed(rng, n, shift):
+    return pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(40 + shift, 10, size=n)),
+            "city": rng.choice(["Delft", "Nijmegen", None], size=n, p=[0.5, 0.3, 0.2]),
+            "member": rng.random(n) < 0.3 + shift / 20,
+            "since": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+
+
+def mixed_pipeline():
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["city", "member"]),
+    )
+    return make_pipeline(columns, LogisticRegression())
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_mixed_data_frames_with_missing_values(rng, library):
+    X, X_target = mixed(rng, 120, 0), mixed(rng, 150, 3)
+    y = np.where(rng.random(120) < 0.5, "sick", "well")
+    if library == "polars":
+        polars = pytest.importorskip("polars", reason="polars is not installed")
+        X, X_target = polars.from_pandas(X), polars.from_pandas(X_target)
+    for weights in ("gaussian", "classifier"):
+        search = cp.ShiftGridSearchCV(
+            mixed_pipeline(), {"logisticregression__C": [0.1, 1.0]}, weights=weights, cv=3
+        ).fit(X, y, X_target=X_target)
+        assert np.all(search.weights_ > 0)
+        assert len(search.predict(X_target)) == 150
+
+
+def test_sparse_matrices(rng):
+    X = sparse.random(80, 60, 0.2, format="csr", random_state=0)
+    X_target = sparse.random(100, 60, 0.2, format="csr", random_state=1)
+    y = rng.integers(0, 2, size=80)
+    search = grid_search().fit(X, y, X_target=X_target)
+    assert np.all(np.isfinite(search.risk_.value))
+
+
+def test_groups_and_time_order_go_to_the_splitter(data):
+    X, y, X_target, _ = data
+    groups = np.arange(90) % 9
+    search = grid_search(cv=GroupKFold(3)).fit(X, y, X_target=X_target, groups=groups)
+    assert search.n_splits_ == 3
+    timed = grid_search(cv=TimeSeriesSplit(3)).fit(X, y, X_target=X_target)
+    assert timed.losses_.shape == (2, 66)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline(data):
+    X, y, X_target, _ = data
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    options = {"weights": np.linspace(0.1, 2, 90), "cv": 3}
+    for routing in (False, True):
+        with config_context(enable_metadata_routing=routing):
+            search = cp.ShiftGridSearchCV(pipe, {"logisticregression__C": [1.0]}, **options)
+            search.fit(X, y, X_target=X_target)
+        scaled = StandardScaler().fit_transform(X)
+        want = LogisticRegression().fit(scaled, y, sample_weight=options["weights"])
+        np.testing.assert_allclose(search.best_estimator_[-1].coef_, want.coef_)
+    off = cp.ShiftGridSearchCV(
+        pipe, {"logisticregression__C": [1.0]}, fit_weighted=False, **options
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        off.best_estimator_[-1].coef_, LogisticRegression().fit(scaled, y).coef_
+    )
+
+
+def test_auto_trains_without_weights_where_they_are_not_taken(data):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(KNeighborsRegressor(), {"n_neighbors": [3, 9]}, cv=3)
+    assert np.all(np.isfinite(search.fit(X, y, X_target=X_target).risk_.value))
+    with pytest.raises(
+        ValueError, match=r"`fit_weighted` is True, but KNeighborsRegressor takes no"
+    ):
+        search.set_params(fit_weighted=True).fit(X, y, X_target=X_target)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss", "name"),
+    [
+        (Ridge(), "auto", "squared"),
+        (LogisticRegression(), "auto", "log"),
+        (LinearSVC(), "auto", "zero_one"),
+        (RidgeClassifier(), "hinge", "hinge"),
+        (SVC(), "accuracy", "zero_one"),
+        (KNeighborsClassifier(), "neg_log_loss", "log"),
+        (Ridge(), "neg_mean_absolute_error", "absolute"),
+        (Ridge(), lambda y, p: np.abs(y - p) ** 1.5, "<lambda>"),
+    ],
+)
+def test_the_loss_follows_the_task_a_name_or_a_callable(data, estimator, loss, name):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(estimator, {}, loss=loss, cv=3).fit(X, y, X_target=X_target)
+    assert search.loss_.name == name
+    assert np.isfinite(search.best_risk_.value)
+
+
+def test_progress_is_a_callback_and_verbose_draws_a_bar(data):
+    X, y, X_target, _ = data
+    seen = []
+    grid_search(progress=lambda *step: seen.append(step)).fit(X, y, X_target=X_target)
+    assert seen == [(i, 6) for i in range(1, 7)]
+    stream = io.StringIO()
+    with redirect_stderr(stream):
+        grid_search(verbose=1).fit(X, y, X_target=X_target)
+    assert "6/6 fits" in stream.getvalue()
+
+
+def test_training_scores_on_request(data):
+    X, y, X_target, _ = data
+    table = grid_search(return_train_score=True).fit(X, y, X_target=X_target).cv_results_
+    assert np.all(table["mean_train_score"] < 0)
+    assert "split2_train_score" in table
+
+
+class Fragile(ClassifierMixin, BaseEstimator):
+    def __init__(self, works=True):
+        self.works = works
+
+    def fit(self, X, y):
+        if not self.works:
+            raise RuntimeError("broken on purpose")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def test_failing_candidates_are_ranked_last_and_never_chosen(data):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(Fragile(), {"works": [False, True]}, cv=3)
+    with pytest.warns(FitFailedWarning, match="3 of 6 fits failed") as record:
+        search.fit(X, y, X_target=X_target)
+    assert "broken on purpose" in str(record[0].message)
+    assert search.best_params_ == {"works": True}
+    assert search.cv_results_["rank_test_score"].tolist() == [2, 1]
+    assert np.isnan(search.cv_results_["mean_test_score"][0])
+    with pytest.warns(FitFailedWarning):
+        table = search.set_params(error_score=-9.0).fit(X, y, X_target=X_target).cv_results_
+    assert table["mean_test_score"][0] == -9.0
+    with pytest.raises(RuntimeError, match="broken on purpose"):
+        search.set_params(error_score="raise").fit(X, y, X_target=X_target)
+    broken = cp.ShiftGridSearchCV(Fragile(works=False), {}, cv=3)
+    with pytest.raises(ValueError, match="All 3 fits failed"):
+        broken.fit(X, y, X_target=X_target)
+    assert not hasattr(broken, "cv_results_")
+
+
+@pytest.mark.parametrize(
+    ("options", "fit", "message"),
+    [
+        ({}, {}, r"`X_target` is missing.*X_target=\.\.\..*scikit-learn's own cross-validation"),
+        ({"weights": np.ones(5)}, {}, "`weights` has 5 values.*90 samples"),
+        ({"weights": "magic"}, {}, "`weights` must be one of"),
+        ({"loss": "roc_auc"}, {}, "'roc_auc' compares samples with each other.*per-sample loss"),
+        ({"loss": "f1"}, {}, "'f1' compares samples"),
+        ({"loss": "nonsense"}, {}, "`loss` must be 'auto', one of 'squared'"),
+        ({"loss": "squared"}, {}, "'squared' is for regression, but LogisticRegression does"),
+        ({"selection": "one_se"}, {}, "`order` must say which candidate is simpler"),
+        ({"selection": "best"}, {}, "`selection` must be one of 'min', 'one_se'"),
+        ({"weights_fit": "never"}, {}, "`weights_fit` must be one of 'once', 'fold'"),
+        ({"aggregate": "mean"}, {}, "`aggregate` must be one of"),
+        ({"fit_weighted": "maybe"}, {}, "`fit_weighted` must be one of 'auto'"),
+        ({"n_bootstrap": -1}, {}, "`n_bootstrap` must be an integer at least 0"),
+        ({"error_score": "ignore"}, {}, "`error_score` must be 'raise' or a number"),
+        ({"cv": 91}, {}, "`cv` must be from 2"),
+        ({}, {"X_target": np.ones((5, 3))}, "`X_target` has 3 features, `X` has 2"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing_half_fitted(data, options, fit, message):
+    X, y, _, _ = data
+    search = grid_search(**options)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y, **fit)
+    assert not hasattr(search, "cv_results_")
+    assert not hasattr(search, "best_params_")
+
+
+def test_near_misses_of_scorer_names_say_what_to_pass(data):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(Ridge(), {}, loss="r2")
+    with pytest.raises(ValueError, match="function of the 'squared' risk: pass loss='squared'"):
+        search.fit(X, y, X_target=X_target)
+    with pytest.raises(ValueError, match="'log' needs the estimator's predict_proba"):
+        cp.cross_val_risk(LinearSVC(), X, y, X_target, loss="log")
+
+
+def test_a_class_missing_from_a_fold_is_explained(data):
+    X, y, X_target, _ = data
+    splits = [(np.arange(50), np.arange(50, 90)), (np.arange(50, 90), np.arange(50))]
+    named = np.where(y > 0, "b", "a").astype(object)
+    named[-1] = "c"
+    with pytest.raises(ValueError, match=r"not among the model's classes.*Stratify the folds"):
+        grid_search(cv=splits, error_score="raise").fit(X, named, X_target=X_target)
+
+
+def test_a_loss_must_be_one_finite_number_per_row(data):
+    X, y, X_target, _ = data
+    for loss, message in (
+        (lambda y, p: np.mean((y - p) ** 2), r"one number per row.*shape \(\)"),
+        (lambda y, p: np.full(len(y), np.inf), "must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cp.cross_val_risk(Ridge(), X, y, X_target, loss=loss)
+
+
+def test_the_scorer_works_in_scikit_learns_searches(data):
+    X, y, X_target, _ = data
+    ratio = cp.weights.GaussianRatio().fit(X, X_target)
+    scorer = cp.make_risk_scorer(weights=ratio)
+    before = get_config()
+    grid = {"C": [0.1, 1.0]}
+    for routing in (False, True):
+        with config_context(enable_metadata_routing=routing):
+            theirs = GridSearchCV(LogisticRegression(), grid, scoring=scorer, cv=3).fit(X, y)
+            scores = cross_validate(LogisticRegression(), X, y, scoring=scorer, cv=3)
+            halving = HalvingGridSearchCV(
+                RandomForestClassifier(n_estimators=3, random_state=0),
+                {"max_depth": [1, 3]},
+                scoring=scorer,
+                cv=3,
+                random_state=0,
+            ).fit(X, y)
+        ours = grid_search(fit_weighted=False).fit(X, y, X_target=X_target)
+        np.testing.assert_allclose(
+            theirs.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"]
+        )
+        assert len(scores["test_score"]) == 3
+        assert halving.best_params_["max_depth"] in (1, 3)
+    assert get_config() == before
+
+
+def test_the_scorer_takes_the_searchs_sample_weight(data):
+    X, y, _, _ = data
+    weights = np.linspace(0.1, 2, 90)
+    scorer = cp.make_risk_scorer(method="weighted")
+    ours = grid_search(weights=weights, method="weighted").fit(X, y)
+    theirs = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=3)
+    theirs.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(
+        theirs.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"]
+    )
+    with config_context(enable_metadata_routing=True):
+        routed = GridSearchCV(
+            LogisticRegression().set_fit_request(sample_weight=True),
+            {"C": [0.1, 1.0]},
+            scoring=scorer.set_score_request(sample_weight=True),
+            cv=3,
+        ).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(
+        routed.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"]
+    )
+    with pytest.raises(ValueError, match="no sample_weight came"):
+        scorer(LogisticRegression().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="`weights` must be a fitted weight estimator"):
+        cp.make_risk_scorer(weights=cp.weights.GaussianRatio())
+
+
+def test_stacked_domains_are_split():
+    X, y = np.arange(8.0).reshape(4, 2), np.asarray([0, 1, -1, -1])
+    X_source, y_source, X_target = cp.from_domains(X, y, [1, 1, -2, -2])
+    np.testing.assert_array_equal(X_source, X[:2])
+    np.testing.assert_array_equal(y_source, [0, 1])
+    np.testing.assert_array_equal(X_target, X[2:])
+    frame = cp.from_domains(pd.DataFrame(X), pd.Series(y), [1, -2, 1, -2])
+    assert frame[0].index.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="must name both domains; got 4 source rows and 0"):
+        cp.from_domains(X, y, [1, 1, 1, 1])
+    with pytest.raises(ValueError, match="one integer per row"):
+        cp.from_domains(X, y, [1, -2])
