@@ -1,4 +1,4 @@
-"""How optimistic is the risk of the chosen candidate, and how much of that is corrected?
+"""How optimistic the risk of the chosen candidate is, and how much of that is corrected.
 
     python benchmarks/selection_optimism.py
 
@@ -27,7 +27,7 @@ SETTINGS = ((50, 0.7), (200, 0.6), (200, 1.0), (1000, 0.7))  # rows, gamma
 
 
 def errors(problem: cp.datasets.Gaussian2D, X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
-    """Errors of the raw and of the corrected risk on one data set."""
+    """Return the errors of the raw and of the corrected risk on one data set."""
     weights, splits, method = problem.weights(X), list(KFold(5).split(X)), cp.risk.Controlled()
     losses, held_out, folds = ridge_losses(
         X, y[:, None], weights, splits, ALPHAS, intercept="penalized"
@@ -52,7 +52,7 @@ def errors(problem: cp.datasets.Gaussian2D, X: np.ndarray, y: np.ndarray, seed: 
 def true_risk(
     problem: cp.datasets.Gaussian2D, X: np.ndarray, y: np.ndarray, weights: np.ndarray, best: int
 ) -> float:
-    """True target risk of one penalty's model, trained on these rows."""
+    """Return the true target risk of one penalty's model, trained on these rows."""
     alpha = ALPHAS[best : best + 1]
     coef, intercept = ridge_refit(X, y[:, None], weights, alpha, intercept="penalized")
     return float(problem.linear_risk(coef[0, 0], intercept[0, 0]))
