@@ -401,3 +401,20 @@ def test_stacked_domains_are_split():
         cp.from_domains(X, y, [1, 1, 1, 1])
     with pytest.raises(ValueError, match="one integer per row"):
         cp.from_domains(X, y, [1, -2])
+
+
+def test_candidates_that_each_fail_somewhere_leave_nothing_to_choose(data):
+    X, y, X_target, _ = data
+
+    class Picky(Fragile):
+        def fit(self, X, y):
+            if X[0, 0] == data.X_source[0, 0]:
+                raise RuntimeError("not this fold")
+            return super().fit(X, y)
+
+    search = cp.ShiftGridSearchCV(Picky(), {"works": [True]}, cv=3)
+    with (
+        pytest.warns(FitFailedWarning, match="2 of 3 fits failed"),
+        pytest.raises(ValueError, match="No candidate has a finite risk"),
+    ):
+        search.fit(X, y, X_target=X_target)

@@ -30,6 +30,12 @@ def choose(
     "min": the least risk. "one_se": among the candidates within one standard error of the least
     risk, the one that `order` puts first.
     """
+    if np.all(np.isnan(risk.value)):
+        raise ValueError(
+            "No candidate has a finite risk: every one failed on some fold, or the weights are so "
+            "extreme that the estimate overflows. Look at `cv_results_` of a search with "
+            "weights=None and at the largest weight; method='normalized' or other weights may do."
+        )
     best = int(np.nanargmin(risk.value))
     if selection == "min":
         return best

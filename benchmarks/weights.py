@@ -1,0 +1,290 @@
+"""The weight estimators against convex solvers and other packages, and at scale.
+
+    pip install . cvxpy clarabel quadprog skada densratio    # in an environment of their own
+    python benchmarks/weights.py [accuracy] [speed] [scale]
+
+Accuracy: objectives against a convex solver, constraints. Speed: ratios of medians measured in one
+run, alternately, on the same data. Scale: time and peak memory of each estimator, each in its own
+process. A peer that is not installed leaves its rows out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from counterpoise.weights import KMM, ULSIF
+from counterpoise.weights._kernels import gaussian_kernel, kernel_width, squared_distances
+from counterpoise.weights.kliep import fit_kliep
+from counterpoise.weights.kmm import kmm_weights
+
+SCALE = {
+    "GaussianRatio()": 100_000,
+    "ClassifierRatio()": 100_000,
+    "NearestNeighborRatio()": 100_000,
+    "ULSIF()": 100_000,
+    "KLIEP(width='median', n_centers=1000)": 100_000,
+    "KMM()": 20_000,
+}
+
+
+def have(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def row(label: str, result: str, detail: str = "") -> None:
+    print(f"{label:<72}{result:>12}  {detail}", flush=True)
+
+
+def medians(*functions: Callable[[], Any], repeats: int) -> list[float]:
+    times = np.empty((repeats, len(functions)))
+    for line in times:
+        for j, function in enumerate(functions):
+            start = time.perf_counter()
+            function()
+            line[j] = time.perf_counter() - start
+    return np.median(times, axis=0).tolist()
+
+
+def shifted(n: int, m: int, D: int = 2, *, batch: tuple = (), seed: int = 0) -> tuple:
+    """Return source N((-1, 0, ...), 0.7 I) and target N(0, I), the paper's kind of problem."""
+    rng = np.random.default_rng(seed)
+    X = math.sqrt(0.7) * rng.normal(size=(*batch, n, D))
+    X[..., 0] -= 1
+    return X, rng.normal(size=(*batch, m, D))
+
+
+def kmm_matrices(X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    width = kernel_width(X, Z, "knn")
+    K = gaussian_kernel(X, X, width)
+    kappa = X.shape[-2] * gaussian_kernel(X, Z, width).mean(axis=-1)
+    return K, kappa
+
+
+def kliep_by_clarabel(X: np.ndarray, Z: np.ndarray, centers: np.ndarray, width: float) -> float:
+    """Maximise the mean log-ratio over mixture proportions, scaled so that nothing underflows."""
+    import cvxpy
+
+    log_source = logsumexp(-squared_distances(X, centers) / (2 * width**2), axis=0) - math.log(
+        len(X)
+    )
+    log_ratio = -squared_distances(Z, centers) / (2 * width**2) - log_source
+    peak = log_ratio.max(axis=1, keepdims=True)
+    p = cvxpy.Variable(len(centers), nonneg=True)
+    goal = cvxpy.sum(cvxpy.log(np.exp(log_ratio - peak) @ p)) / len(Z)
+    value = cvxpy.Problem(cvxpy.Maximize(goal), [cvxpy.sum(p) == 1]).solve(solver="CLARABEL")
+    return float(value + peak.mean())
+
+
+def accuracy() -> None:
+    if not have("cvxpy"):
+        return row("accuracy", "-", "cvxpy is not installed")
+    import cvxpy
+
+    for n in (50, 200, 1000):
+        K, kappa = kmm_matrices(*shifted(n, 5 * n))
+        ours = kmm_weights(K, kappa)
+        eps = 1 - 1 / math.sqrt(n)
+        values, vectors = np.linalg.eigh(K)
+        root = vectors * np.sqrt(np.clip(values, 0, None))
+        w = cvxpy.Variable(n)
+        goal = cvxpy.sum_squares(root.T @ w) / 2 - kappa @ w
+        limits = [w >= 0, w <= 1000, cvxpy.abs(cvxpy.sum(w) / n - 1) <= eps]
+        problem = cvxpy.Problem(cvxpy.Minimize(goal), limits)
+        problem.solve(solver="CLARABEL")
+        excess = (float(ours.objective) - problem.value) / abs(problem.value)
+        broken = max(-ours.weights.min(), abs(ours.weights.mean() - 1) - eps, 0.0)
+        row(
+            f"KMM n = {n}: (objective - Clarabel's) / |Clarabel's|",
+            f"{excess:.0e}",
+            f"constraints broken by {broken:.0e}, own certificate {float(ours.gap):.0e}",
+        )
+    X, Z = shifted(50, 1000)
+    ours = fit_kliep(X, Z)
+    theirs = kliep_by_clarabel(X, Z, ours.centers, float(ours.width))
+    row(
+        "KLIEP n = 50, m = 1000: Clarabel's mean log-ratio - ours",
+        f"{theirs - float(ours.objective):.0e}",
+        f"|mean w - 1| {abs(ours.weights.mean() - 1):.0e}, own certificate {float(ours.gap):.0e}",
+    )
+    return None
+
+
+def speed_kmm() -> None:
+    if have("skada"):
+        from skada._reweight import KMMReweightAdapter
+
+        X, Z = shifted(1000, 5000)
+        width = float(kernel_width(X, Z, "median"))
+        K = gaussian_kernel(X, X, width)
+        kappa = len(X) * gaussian_kernel(X, Z, width).mean(axis=1)
+        stacked, domain = np.concatenate([X, Z]), np.repeat([1, -2], [1000, 5000])
+        theirs = KMMReweightAdapter(gamma=1 / (2 * width**2))
+        ours, other, kernels = medians(
+            lambda: KMM(width=width, rank=None).fit(X, Z),
+            lambda: theirs.fit(stacked, sample_domain=domain),
+            lambda: (gaussian_kernel(X, X, width), gaussian_kernel(X, Z, width)),
+            repeats=3,
+        )
+        value = [
+            0.5 * w @ K @ w - kappa @ w
+            for w in (
+                KMM(width=width, rank=None).fit(X, Z).weights_,
+                np.asarray(
+                    theirs.source_weights_
+                    if hasattr(theirs, "source_weights_")
+                    else theirs.fit_transform(stacked, sample_domain=domain)[1]["sample_weight"]
+                )[:1000],
+            )
+        ]
+        row(
+            "KMM n = 1000, m = 5000: skada's time / ours",
+            f"{other / ours:.1f} x",
+            f"{other:.2f} / {ours:.2f} s (kernels {kernels:.2f} s); objectives {value[1]:.6g}, "
+            f"{value[0]:.6g} (lower is better)",
+        )
+    if have("quadprog"):
+        import quadprog
+
+        X, Z = shifted(50, 1000, batch=(1000,))
+        K, kappa = kmm_matrices(X, Z)
+        eps = 1 - 1 / math.sqrt(50)
+        mean = np.full((50, 1), 1 / 50)
+        C = np.concatenate([np.eye(50), -np.eye(50), mean, -mean], axis=1)
+        limits = np.concatenate([np.zeros(50), np.full(50, -1000.0), [1 - eps, -1 - eps]])
+        ridge = 1e-10 * np.eye(50)  # quadprog needs a positive definite matrix
+        ours, other = medians(
+            lambda: kmm_weights(K, kappa),
+            lambda: [quadprog.solve_qp(K[i] + ridge, kappa[i], C, limits) for i in range(1000)],
+            repeats=3,
+        )
+        row(
+            "KMM, 1000 problems of n = 50: quadprog in a loop / our batch",
+            f"{other / ours:.1f} x",
+            f"{other:.2f} / {ours:.2f} s, matrices given",
+        )
+
+
+def speed_kliep() -> None:
+    if have("densratio") and have("skada"):
+        from densratio import densratio
+        from skada._reweight import KLIEPReweightAdapter
+
+        X, Z = shifted(2000, 2000)
+        width = float(kernel_width(X, Z, "median"))
+        stacked, domain = np.concatenate([X, Z]), np.repeat([1, -2], 2000)
+        adapter = KLIEPReweightAdapter(gamma=1 / (2 * width**2), random_state=0)
+        dense, skada = medians(
+            lambda: densratio(Z, X, method="KLIEP", sigma=width, verbose=False),
+            lambda: adapter.fit(stacked, sample_domain=domain),
+            repeats=5,
+        )
+        found = densratio(Z, X, method="KLIEP", sigma=width, verbose=False)
+        peers = (
+            ("densratio", dense, np.asarray(found.kernel_info.centers), np.ravel(found.theta)),
+            ("skada", skada, adapter.centers_, adapter.alpha_),
+        )
+        for name, seconds, centers, coef in peers:
+            A = gaussian_kernel(Z, np.asarray(centers, float), width) @ coef
+            theirs = np.mean(np.log(A)) - np.log(
+                np.mean(gaussian_kernel(X, np.asarray(centers, float), width) @ coef)
+            )
+            options = {"width": width, "centers": np.asarray(centers, float)}
+            loose, tight = medians(
+                lambda options=options: fit_kliep(X, Z, tol=1e-2, **options),
+                lambda options=options: fit_kliep(X, Z, **options),
+                repeats=5,
+            )
+            near = float(fit_kliep(X, Z, tol=1e-2, **options).objective)
+            best = float(fit_kliep(X, Z, **options).objective)
+            row(
+                f"KLIEP n = m = 2000: {name}'s time / ours to beat its objective",
+                f"{seconds / loose:.1f} x",
+                f"{seconds * 1e3:.0f} / {loose * 1e3:.0f} ms; {theirs:.4f} < {near:.4f}",
+            )
+            row(
+                "    our time to the optimum / its time (3 allowed)",
+                f"{tight / seconds:.1f} x",
+                f"{tight * 1e3:.0f} ms; optimum {best:.4f}",
+            )
+    if have("cvxpy"):
+        X, Z = shifted(50, 1000, batch=(1000,))
+        width = kernel_width(X, Z, "knn")
+        (ours,) = medians(lambda: fit_kliep(X, Z, width=width), repeats=1)
+        some = np.linspace(0, 999, 10).astype(int)
+        start = time.perf_counter()
+        for i in some:
+            kliep_by_clarabel(X[i], Z[i], Z[i, :100], float(width[i]))
+        loop = (time.perf_counter() - start) * 1000 / len(some)
+        row(
+            "KLIEP, 1000 paper-size problems: Clarabel in a loop / our batch",
+            f"{loop / ours:.0f} x",
+            f"{loop:.0f} (from {len(some)}) / {ours:.1f} s",
+        )
+
+
+def speed_ulsif() -> None:
+    if not have("densratio"):
+        return
+    from densratio import densratio
+
+    grid = 10 ** np.linspace(-3, 1, 9)
+    options = {"sigma": grid, "lambda_": grid, "verbose": False}
+    for n, D in ((500, 2), (2000, 2), (2000, 20)):
+        X, Z = shifted(n, n, D)
+        ours, theirs = medians(
+            lambda X=X, Z=Z: ULSIF(width=grid, regularization=grid).fit(X, Z),
+            lambda X=X, Z=Z: densratio(Z, X, method="uLSIF", **options),
+            repeats=2,
+        )
+        row(
+            f"uLSIF n = m = {n}, D = {D}, 9 x 9 grid: densratio's time / ours",
+            f"{theirs / ours:.0f} x",
+            f"{theirs:.2f} / {ours:.3f} s",
+        )
+
+
+def scale() -> None:
+    for name, n in SCALE.items():
+        code = (
+            "import resource, time, numpy as np\n"
+            "from counterpoise.weights import *\n"
+            f"rng = np.random.default_rng(0); n = {n}\n"
+            "X = 0.9 * rng.normal(size=(n, 20)); X[:, 0] -= 0.5; Z = rng.normal(size=(n, 20))\n"
+            f"start = time.perf_counter(); w = {name}.fit(X, Z).weights_\n"
+            "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
+            "print(f'{time.perf_counter() - start:.1f} {peak:.2f} {np.mean(w * X[:, 0]):.3f}')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+        )
+        seconds, peak, mean = done.stdout.split()
+        detail = (
+            f"peak {peak} GiB; weighted source mean of feature 1: {mean} (target 0, source -0.5)"
+        )
+        row(f"{name}, n = m = {n:,}, D = 20", f"{seconds} s", detail)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    parts = {
+        "accuracy": [accuracy],
+        "speed": [speed_kmm, speed_kliep, speed_ulsif],
+        "scale": [scale],
+    }
+    for part in sys.argv[1:] or parts:
+        for function in parts[part]:
+            function()
+
+
+if __name__ == "__main__":
+    main()
