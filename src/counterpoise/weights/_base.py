@@ -15,8 +15,13 @@ from counterpoise._validation import (
     check_same_width,
     feature_names,
 )
+from counterpoise.weights._kernels import disjoint_supports
 
-__all__ = ["DensityRatio", "exp_ratio", "held_out_score"]
+__all__ = ["DensityRatio", "exp_ratio", "held_out_score", "warn_no_overlap"]
+
+# Mean ratio over the source points (1 is expected) below which there is certainly no overlap; a
+# poor fit in many dimensions, or a narrow source inside a wide target, stays above.
+_NO_MASS = 1e-8
 
 
 class DensityRatio(BaseEstimator):
@@ -38,6 +43,9 @@ class DensityRatio(BaseEstimator):
     """
 
     _min_rows = 1
+    # Whether `fit` compares the two samples' positions; for methods that cannot tell by themselves
+    # that there is no overlap.
+    _looks_for_gaps = False
 
     normalize: bool
     standardize: bool
@@ -72,6 +80,7 @@ class DensityRatio(BaseEstimator):
                 "where the target does. Check that both samples have the same columns and units."
             )
         self.weights_ = ratio / self.normalizer_
+        self._warn_without_overlap(X_source, X_target, ratio)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -116,9 +125,32 @@ class DensityRatio(BaseEstimator):
         return X_source, X_target
 
     def _check_predict(self, X: Any) -> Any:
+        self._check_names(X)
         X = check_matrix(X, "X")
         check_same_width(X, self.n_features_in_, "X", "X_source")
         return X
+
+    def _check_names(self, X: Any) -> None:
+        names, fitted = feature_names(X), getattr(self, "feature_names_in_", None)
+        if names is not None and fitted is not None and names != fitted:
+            raise ValueError(
+                f"`X` must have the columns {fitted} of `X_source`; got {names}. "
+                "Pass the same columns in the same order."
+            )
+
+    def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
+        """Warn where no weighting of the source can look like the target."""
+        mean = float(array_namespace(ratio).mean(ratio))
+        if mean < _NO_MASS:
+            reason = f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
+        elif self._looks_for_gaps and _lie_apart(X_source, X_target):
+            reason = (
+                "a typical target point is further from every source point than two points "
+                "of one sample are from each other"
+            )
+        else:
+            return
+        warn_no_overlap(reason)
 
     def _learn_scale(self, X_source: Array, X_target: Array) -> tuple[Array, Array]:
         xp = array_namespace(X_source, X_target)
@@ -135,6 +167,22 @@ class DensityRatio(BaseEstimator):
         raise NotImplementedError
 
 
+def warn_no_overlap(reason: str, /) -> None:
+    """Say that source and target hardly overlap, and what shows it."""
+    warnings.warn(
+        f"Source and target hardly overlap: {reason}. No weighting can repair that. Check "
+        "the overlap of the two samples, their columns and units, or restrict the target to "
+        "the region that the source covers.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
+def _lie_apart(X_source: Array, X_target: Array) -> bool:
+    # Two single points have no spread to compare their distance with.
+    return X_source.shape[0] + X_target.shape[0] > 2 and disjoint_supports(X_source, X_target)
+
+
 def held_out_score(ratio_source: Array, ratio_target: Array, /) -> float:
     """Mean log ratio over the target minus log mean ratio over the source."""
     xp = array_namespace(ratio_source, ratio_target)
@@ -149,9 +197,10 @@ def held_out_score(ratio_source: Array, ratio_target: Array, /) -> float:
 def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:
     """Exponentiate a log ratio; where that would overflow, warn and cap it.
 
-    The cap is the square root of the largest float, so that squares of weights stay finite.
+    The cap is the fourth root of the largest float, so that variances of weighted losses stay
+    finite.
     """
-    cap = 0.5 * float(xp.log(xp.asarray(xp.finfo(log_ratio.dtype).max, dtype=xp.float64))) - 1.0
+    cap = 0.25 * float(xp.log(xp.asarray(xp.finfo(log_ratio.dtype).max, dtype=xp.float64))) - 1.0
     if bool(xp.any(log_ratio > cap)):
         warnings.warn(
             f"Some density ratios exceed exp({cap:.0f}) and were capped: source and target hardly "

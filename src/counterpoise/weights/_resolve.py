@@ -10,11 +10,9 @@ from sklearn.base import clone
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_weights
 from counterpoise.weights._base import DensityRatio
-from counterpoise.weights.gaussian import GaussianRatio
+from counterpoise.weights.selection import NAMES, default_candidates, select_weights
 
 __all__ = ["NAMES", "resolve_weights"]
-
-NAMES: dict[str, type[DensityRatio]] = {"gaussian": GaussianRatio}
 
 
 def resolve_weights(
@@ -25,8 +23,9 @@ def resolve_weights(
     Parameters
     ----------
     weights : str, DensityRatio, array of shape (n_source,) or None
-        A name from `NAMES`, an estimator (a clone of it is fitted), the weights themselves, or
-        None for ones: no shift is assumed, and no target is needed.
+        A name from `NAMES`, "auto" (the best of `default_candidates` by `select_weights`), an
+        estimator (a clone of it is fitted), the weights themselves, or None for ones: no shift is
+        assumed, and no target is needed.
     X_source : array of shape (n_source, n_features)
     X_target : array of shape (n_target, n_features) or None
 
@@ -46,12 +45,13 @@ def resolve_weights(
                 "Pass weights of shape (n_source,)."
             )
         return checked.astype(np.float64, copy=False), None
+    estimator: Any = None
     if isinstance(weights, str) and weights in NAMES:
         estimator = NAMES[weights]()
     elif hasattr(weights, "fit") and not isinstance(weights, type):
         estimator = clone(weights)
-    else:
-        names = ", ".join(repr(name) for name in NAMES)
+    elif not (isinstance(weights, str) and weights == "auto"):
+        names = ", ".join(repr(name) for name in [*NAMES, "auto"])
         raise ValueError(
             f"`weights` must be one of {names}, an estimator from counterpoise.weights, an array "
             f"with one weight per source row, or None for no weighting; got {weights!r}."
@@ -62,5 +62,8 @@ def resolve_weights(
             "weights. Pass fit(X, y, X_target=...), or give the weights as an array; without a "
             "target, scikit-learn's own cross-validation is the tool."
         )
-    estimator.fit(X_source, X_target)
+    if estimator is None:
+        estimator = select_weights(default_candidates(), X_source, X_target).best_estimator
+    else:
+        estimator.fit(X_source, X_target)
     return to_numpy(estimator.weights_), estimator

@@ -1,0 +1,99 @@
+"""One table of weight estimators: a line added here puts a new one through every shared test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+import pytest
+
+from counterpoise import weights as cw
+
+SHIFT = 0.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator and what may be expected of it.
+
+    make : the constructor, with the settings under test.
+    spread : largest standard deviation of the weights without a shift, in 1 and 2 features.
+    inverse : rank correlation with the ratio of the reverse problem is no more than this.
+    share_20 : in 20 features, the smallest share of the shift that the weighted mean must repair;
+        None where the mean must be right to within sampling error. Local methods cannot: there
+        the nearest point of the other sample is nearly as far away as any.
+    width_rules : names accepted by `width`.
+    level : the mean ratio at new points, and its reverse, are right to within this factor.
+    own : a parameter, with a value that must change the weights.
+    min_rows : rows needed in either sample.
+    """
+
+    make: Callable[..., cw.DensityRatio]
+    spread: float
+    inverse: float
+    own: dict
+    share_20: float | None = None
+    width_rules: tuple[str, ...] = ()
+    min_rows: int = 1
+    level: float = 1.33
+
+
+RULES = ("knn", "median", "silverman")
+CASES = {
+    "gaussian": Case(cw.GaussianRatio, 0.3, -0.99, {"regularization": 0.5}, min_rows=2),
+    # Exact matching has no reason to prefer even weights: they fluctuate freely within the span of
+    # what a wide kernel can see, and within each other's reach for a narrow one.
+    "kmm": Case(partial(cw.KMM, width="median"), 6.0, -0.95, {"width": 0.3}, width_rules=RULES),
+    "kliep": Case(cw.KLIEP, 0.25, -0.7, {"width": 0.2}, 0.25, (*RULES, "cv")),
+    "ulsif": Case(cw.ULSIF, 0.25, -0.7, {"width": 0.2}, 0.6, (*RULES, "cv")),
+    "relative ulsif": Case(
+        partial(cw.ULSIF, alpha=0.1), 0.25, -0.7, {"alpha": 0.5}, 0.5, (*RULES, "cv")
+    ),
+    "classifier": Case(cw.ClassifierRatio, 0.3, -0.99, {"cv": None}),
+    # New points fall into large cells more often than source points are in them.
+    "voronoi": Case(cw.NearestNeighborRatio, 1.3, -0.2, {"smoothing": 5.0}, 0.3, level=1.6),
+    "k nearest": Case(
+        partial(cw.NearestNeighborRatio, k=10), 0.5, -0.7, {"k": 3}, 0.2, min_rows=11
+    ),
+    "kernel density": Case(cw.KernelDensityRatio, 0.6, -0.95, {"width": 1.0}, 0.1, (*RULES, "cv")),
+}
+
+
+def draw(seed: int, n_source: int, n_target: int, n_features: int, shift: float = SHIFT):
+    """Draw a target N(0, I), and a source whose first feature has mean -shift."""
+    rng = np.random.default_rng(seed)
+    X_source, X_target = (rng.normal(size=(n, n_features)) for n in (n_source, n_target))
+    X_source[:, 0] -= shift
+    for X in (X_source, X_target):
+        X.setflags(write=False)  # an estimator that writes to its input fails
+    return X_source, X_target
+
+
+@cache
+def fitted(name: str, n_features: int, shift: float = SHIFT) -> cw.DensityRatio:
+    """Fit an estimator of the table once for all tests: 400 source rows, 700 target rows."""
+    return CASES[name].make().fit(*draw(1, 400, 700, n_features, shift))
+
+
+@pytest.fixture(params=CASES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def case(name):
+    return CASES[name]
+
+
+@pytest.fixture
+def problem():
+    """Tools of the shared tests: `draw` and `fitted`."""
+
+    class Problem:
+        draw = staticmethod(draw)
+        fitted = staticmethod(fitted)
+        shift = SHIFT
+
+    return Problem

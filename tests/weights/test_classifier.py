@@ -1,0 +1,280 @@
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from counterpoise.weights import ClassifierRatio
+from counterpoise.weights._table import MixedEncoder, row_order
+from counterpoise.weights.classifier import odds_ratio
+
+
+def shifted(rng, n, m, n_features=1, shift=1.0):
+    return rng.normal(-shift, 1, (n, n_features)), rng.normal(0, 1, (m, n_features))
+
+
+class NormalClassifier(ClassifierMixin, BaseEstimator):
+    """The Bayes classifier of N(0, 1) against N(-1, 1) with the priors of its training rows."""
+
+    def fit(self, X, y):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.prior_ = counts / counts.sum()
+        return self
+
+    def predict_proba(self, X):
+        joint = self.prior_ * norm.pdf(X, loc=[-1.0, 0.0])
+        return joint / joint.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("n", "m"), [(30, 30), (30, 211), (211, 30)])
+@pytest.mark.parametrize("cv", [None, 4])
+def test_true_probabilities_give_the_true_ratio_whatever_the_sample_sizes(rng, n, m, cv):
+    X_source, X_target = shifted(rng, n, m)
+    model = ClassifierRatio(classifier=NormalClassifier(), cv=cv).fit(X_source, X_target)
+    true = np.exp(X_source[:, 0] + 0.5)
+    np.testing.assert_allclose(model.weights_, true, rtol=1e-10)
+    np.testing.assert_allclose(model.predict(X_source), true, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "m"), [(40, 400), (400, 40), (33, 47)])
+def test_a_classifier_that_knows_the_class_sizes_only_gives_ones(rng, n, m):
+    model = ClassifierRatio(classifier=DummyClassifier(strategy="prior"))
+    np.testing.assert_allclose(model.fit(*shifted(rng, n, m)).weights_, 1, rtol=1e-12)
+
+
+def test_the_default_recovers_the_ratio_of_two_normal_densities(rng):
+    # Mean and variance differ: the squares are needed.
+    X_source, X_target = rng.normal(-0.5, 0.8, (20000, 1)), rng.normal(0, 1, (30000, 1))
+    points = np.linspace(-1.5, 1.0, 20)
+    true = norm.pdf(points) / norm.pdf(points, -0.5, 0.8)
+    predicted = ClassifierRatio(cv=None).fit(X_source, X_target).predict(points[:, None])
+    np.testing.assert_allclose(predicted, true, rtol=0.06)
+
+
+def test_weights_come_from_classifiers_that_have_not_seen_the_row(rng):
+    # A forest knows its own rows: in-sample, it is sure that source rows are source rows.
+    X_source, X_target = shifted(rng, 150, 150, n_features=2, shift=0.0)
+    forest = RandomForestClassifier(n_estimators=30, random_state=0)
+    crossed = ClassifierRatio(classifier=forest).fit(X_source, X_target).weights_
+    in_sample = ClassifierRatio(classifier=forest, cv=None).fit(X_source, X_target).weights_
+    assert np.median(in_sample) < 0.4
+    assert 0.7 < np.median(crossed) < 1.3
+
+
+def test_probabilities_are_clipped_at_the_stated_bound(rng):
+    class Certain(NormalClassifier):
+        def predict_proba(self, X):
+            sure = (X[:, :1] > -0.5).astype(float)
+            return np.hstack([1 - sure, sure])
+
+    X_source, X_target = shifted(rng, 40, 60)
+    model = ClassifierRatio(classifier=Certain(), cv=None).fit(X_source, X_target)
+    assert model.probability_bound_ == 0.5 / 100
+    ends = odds_ratio(np.asarray([0.0, 1.0]), 40 / 60, bound=0.005)
+    np.testing.assert_allclose(model.predict([[-9.0], [9.0]]), ends)
+    np.testing.assert_allclose(ends, [40 / 60 / 199, 40 / 60 * 199])
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+def test_calibration_repairs_overconfident_probabilities(rng, calibration):
+    X_source, X_target = shifted(rng, 600, 900)
+    true = np.exp(X_source[:, 0] + 0.5)
+
+    class Overconfident(NormalClassifier):
+        def predict_proba(self, X):
+            odds = super().predict_proba(X) ** 4
+            return odds / odds.sum(axis=1, keepdims=True)
+
+    errors = [
+        np.median(np.abs(np.log(weights / true)))
+        for weights in (
+            ClassifierRatio(classifier=Overconfident(), calibration=c)
+            .fit(X_source, X_target)
+            .weights_
+            for c in (None, calibration)
+        )
+    ]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_a_margin_is_enough_with_calibration_and_refused_without(rng):
+    X_source, X_target = shifted(rng, 200, 300)
+    weights = ClassifierRatio(classifier=LinearSVC(), calibration="sigmoid").fit(X_source, X_target)
+    assert np.corrcoef(np.log(weights.weights_), X_source[:, 0])[0, 1] > 0.95
+    with pytest.raises(ValueError, match=r'must have predict_proba; LinearSVC.*calibration="sig'):
+        ClassifierRatio(classifier=LinearSVC()).fit(X_source, X_target)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cv": 1}, "`cv` must be an integer at least 2.*None"),
+        ({"calibration": "platt"}, "`calibration` must be one of 'sigmoid', 'isotonic'"),
+        ({"classifier": "logistic"}, "`classifier` must be a scikit-learn classifier"),
+        ({"classifier": LogisticRegression}, "`classifier` must be a scikit-learn classifier"),
+        (
+            {"classifier": make_pipeline(LogisticRegression(class_weight="balanced"))},
+            "must not reweight the classes.*class_weight='balanced'",
+        ),
+    ],
+)
+def test_bad_parameters_are_named(rng, options, message):
+    with pytest.raises(ValueError, match=message):
+        ClassifierRatio(**options).fit(*shifted(rng, 20, 30))
+
+
+def test_calibration_of_a_few_rows_is_refused(rng):
+    with pytest.raises(ValueError, match="`calibration` needs at least 4 rows"):
+        ClassifierRatio(calibration="sigmoid").fit(*shifted(rng, 3, 30))
+
+
+def test_workers_do_not_change_the_weights(rng):
+    samples = shifted(rng, 50, 60)
+    with parallel_config(backend="threading"):  # processes take seconds to start
+        one, two = (ClassifierRatio(n_jobs=jobs).fit(*samples).weights_ for jobs in (None, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_random_state_shuffles_the_folds(rng):
+    samples = shifted(rng, 50, 60)
+    one, same, other = (
+        ClassifierRatio(random_state=seed).fit(*samples).weights_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert not np.allclose(one, other)
+
+
+def mixed_frame(pd, rng, n, shift):
+    city = rng.choice(["Delft", "Copenhagen", "Riga"], n, p=[0.5 - shift, 0.3, 0.2 + shift])
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40 + 10 * shift, 10, n),
+            "city": city,
+            "smoker": rng.random(n) < 0.3 + shift,
+            "grade": pd.Categorical(rng.integers(1, 4, n)),
+            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "visits": pd.array(rng.integers(0, 9, n), dtype="Int64"),
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "city"] = None
+    frame.loc[rng.random(n) < 0.1, "visits"] = pd.NA
+    frame.loc[rng.random(n) < 0.1, "seen"] = pd.NaT
+    return frame
+
+
+def test_mixed_data_frames_are_read_by_the_default(rng):
+    pd = pytest.importorskip("pandas")
+    source, target = mixed_frame(pd, rng, 1500, 0.0), mixed_frame(pd, rng, 2500, 0.25)
+    source = source.drop_duplicates()  # copies may lie in different folds
+    model = ClassifierRatio().fit(source, target)
+    weights, n = model.weights_, len(source)
+    for column, value in [("city", "Riga"), ("smoker", True), ("grade", 2)]:
+        want = (target[column] == value).mean()
+        error = 3 * np.sqrt(np.var(weights * (source[column] == value)) / n + 0.25 / 2500)
+        got = np.sum(weights * (source[column] == value)) / np.sum(weights)
+        assert got == pytest.approx(want, abs=error)
+    assert model.predict(target).shape == (2500,)
+    rows = rng.permutation(n)
+    again = ClassifierRatio().fit(source.iloc[rows], target)
+    np.testing.assert_allclose(again.weights_, weights[rows], rtol=1e-9)
+
+
+def test_unseen_and_rare_categories_are_read(rng):
+    pd = pytest.importorskip("pandas")
+    names = [f"c{i}" for i in range(200)]
+    source = pd.DataFrame({"code": rng.choice(names, 400)})
+    target = pd.DataFrame({"code": rng.choice(names[50:], 500)})
+    model = ClassifierRatio().fit(source, target)
+    assert MixedEncoder().fit(source).transform(source).shape[1] <= 30
+    assert np.isfinite(model.predict(pd.DataFrame({"code": ["new", None, "c60"]}))).all()
+
+
+def test_arrays_of_objects_are_read_like_frames(rng):
+    pd = pytest.importorskip("pandas")
+    source, target = mixed_frame(pd, rng, 80, 0.0), mixed_frame(pd, rng, 90, 0.2)
+    columns = ["age", "city", "smoker"]
+    frames = ClassifierRatio().fit(source[columns], target[columns])
+    objects = ClassifierRatio().fit(
+        source[columns].to_numpy(dtype=object), target[columns].to_numpy(dtype=object)
+    )
+    np.testing.assert_allclose(objects.weights_, frames.weights_, rtol=1e-9)
+
+
+def test_polars_frames_are_read(rng):
+    pl = pytest.importorskip("polars")
+    pd = pytest.importorskip("pandas")
+    columns = ["age", "city", "smoker"]
+    frames = [mixed_frame(pd, rng, n, s)[columns] for n, s in ((80, 0.0), (90, 0.2))]
+    want = ClassifierRatio().fit(*frames).weights_
+    got = ClassifierRatio().fit(*(pl.from_pandas(f) for f in frames)).weights_
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+def test_any_pipeline_gets_the_frame_as_it_is(rng):
+    pd = pytest.importorskip("pandas")
+    source, target = mixed_frame(pd, rng, 200, 0.0), mixed_frame(pd, rng, 300, 0.25)
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["city"])), LogisticRegression()
+    )
+    weights = ClassifierRatio(classifier=pipeline, cv=None).fit(source, target).weights_
+    share = [(frame["city"] == "Riga").mean() for frame in (source, target)]
+    ratio = weights[(source["city"] == "Riga").to_numpy()]
+    assert ratio[0] == pytest.approx(share[1] / share[0], rel=0.1)
+
+
+def test_missing_numbers_reach_a_classifier_that_reads_them(rng):
+    X_source, X_target = shifted(rng, 200, 300)
+    X_target[:60] = np.nan
+    tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+    model = ClassifierRatio(classifier=tree, cv=None).fit(X_source, X_target)
+    assert model.predict([[np.nan]])[0] > 5
+
+
+def test_frames_with_repeated_or_other_columns_are_refused(rng):
+    pd = pytest.importorskip("pandas")
+    source, target = mixed_frame(pd, rng, 30, 0.0), mixed_frame(pd, rng, 30, 0.0)
+    twice = pd.concat([source, source[["age"]]], axis=1)
+    with pytest.raises(ValueError, match=r"distinct column names; \['age'\]"):
+        ClassifierRatio().fit(twice, twice)
+    with pytest.raises(ValueError, match="lacks"):
+        ClassifierRatio().fit(source, target.drop(columns="city"))
+    with pytest.raises(ValueError, match="must be of one kind"):
+        ClassifierRatio().fit(source, target.to_numpy(dtype=object))
+    with pytest.raises(ValueError, match="must be numeric"):
+        ClassifierRatio(standardize=True).fit(source, target)
+
+
+def test_separation_is_the_area_under_the_curve(rng):
+    same = ClassifierRatio().fit(*shifted(rng, 500, 500, shift=0.0)).separation_
+    apart = ClassifierRatio().fit(*shifted(rng, 500, 500, shift=2.0)).separation_
+    assert same == pytest.approx(0.5, abs=0.06)
+    assert apart == pytest.approx(norm.cdf(2 / np.sqrt(2)), abs=0.03)
+
+
+def test_the_encoding_scales_flags_and_squares(rng):
+    X = rng.normal(3, 2, (50, 2))
+    X[:5, 1] = np.nan
+    encoded = MixedEncoder().fit(X).transform(X)
+    assert encoded.shape == (50, 5)  # two numbers, one flag, two squares
+    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-12)
+    scaled = StandardScaler().fit_transform(X[:, :1])
+    np.testing.assert_allclose(encoded[:, 3], StandardScaler().fit_transform(scaled**2)[:, 0])
+
+
+def test_the_order_of_rows_is_theirs(rng):
+    pd = pytest.importorskip("pandas")
+    frame = mixed_frame(pd, rng, 60, 0.1)
+    rows = rng.permutation(60)
+    shuffled = frame.iloc[rows].reset_index(drop=True)
+    one, other = frame.iloc[row_order(frame)], shuffled.iloc[row_order(shuffled)]
+    pd.testing.assert_frame_equal(one.reset_index(drop=True), other.reset_index(drop=True))

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
+from sklearn.neighbors import KernelDensity
+
+from counterpoise._arrays import to_numpy
+from counterpoise.weights import KernelDensityRatio
+from counterpoise.weights.kernel_density import kernel_log_density
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5])
+def test_the_log_density_is_scikit_learns(xp, rng, n_features):
+    X, sample = rng.normal(size=(40, n_features)), rng.normal(size=(70, n_features))
+    want = KernelDensity(bandwidth=0.6, rtol=1e-12).fit(sample).score_samples(X)
+    got = kernel_log_density(xp.asarray(X), xp.asarray(sample), 0.6)
+    np.testing.assert_allclose(to_numpy(got), want, rtol=1e-8)
+
+
+def test_the_density_integrates_to_one(rng):
+    sample = rng.normal(size=(20, 1))
+    mass, _ = quad(
+        lambda x: float(np.exp(kernel_log_density(np.asarray([[x]]), sample, 0.4)[0])), -8, 8
+    )
+    assert mass == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_features", [1, 5])
+def test_leaving_out_is_refitting_without_the_point(xp, rng, n_features):
+    sample = rng.normal(size=(30, n_features))
+    rows = np.asarray([4, 0, 29])
+    got = kernel_log_density(xp.asarray(sample[rows]), xp.asarray(sample), 0.5, own=rows)
+    for value, row in zip(to_numpy(got), rows, strict=True):
+        others = np.delete(sample, row, axis=0)
+        want = kernel_log_density(sample[row : row + 1], others, 0.5)[0]
+        assert value == pytest.approx(want, rel=1e-8)
+
+
+def test_an_isolated_point_keeps_all_digits():
+    # 40 widths from the others: subtracting its own term from the sum would leave 0.
+    sample = np.asarray([[0.0], [40.0], [41.0]])
+    got = kernel_log_density(sample[:1], sample, 1.0, own=np.asarray([0]))
+    want = logsumexp([-800.0, -840.5]) - np.log(2) - 0.5 * np.log(2 * np.pi)
+    assert got[0] == pytest.approx(want, rel=1e-12)
+
+
+def test_blocks_do_not_change_the_result(rng):
+    # More pairs than one block holds.
+    X, sample = rng.normal(size=(700, 2)), rng.normal(size=(900, 2))
+    want = logsumexp(-(cdist(X, sample) ** 2) / (2 * 0.3**2), axis=1)
+    want = want - np.log(900) - 2 * np.log(np.sqrt(2 * np.pi) * 0.3)
+    np.testing.assert_allclose(kernel_log_density(X, sample, 0.3), want, rtol=1e-10)
+
+
+def test_the_weights_are_the_ratio_with_the_point_left_out(rng):
+    X_source, X_target = rng.normal(size=(200, 1)), rng.normal(size=(150, 1))
+    model = KernelDensityRatio(width=(0.5, 0.4)).fit(X_source, X_target)
+    source = [
+        kernel_log_density(X_source[i : i + 1], np.delete(X_source, i, axis=0), 0.5)[0]
+        for i in range(200)
+    ]
+    target = kernel_log_density(X_source, X_target, 0.4)
+    assert min(np.min(source), np.min(target)) > model.floor_  # nothing is cut off here
+    np.testing.assert_allclose(model.weights_, np.exp(target - source), rtol=1e-9)
+
+
+def test_outside_both_samples_the_ratio_is_one_and_elsewhere_bounded(rng):
+    X_source, X_target = rng.normal(size=(50, 2)), rng.normal(size=(70, 2)) + 1
+    model = KernelDensityRatio(width=0.3).fit(X_source, X_target)
+    np.testing.assert_array_equal(model.predict([[1e3, -1e3], [1e100, 0.0]]), 1.0)
+    grid = np.stack(np.meshgrid(*2 * [np.linspace(-6, 6, 40)]), axis=-1).reshape(-1, 2)
+    assert np.all((model.predict(grid) > 1e-3) & (model.predict(grid) < 1e3))
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_silvermans_width_is_per_domain(rng, n_features):
+    X_source = rng.normal(size=(50, n_features))
+    X_target = 4 * rng.normal(size=(80, n_features))
+    model = KernelDensityRatio().fit(X_source, X_target)
+    for X, width in zip((X_source, X_target), model.width_, strict=True):
+        spread = np.sqrt(np.mean(np.var(X, axis=0, ddof=1)))
+        want = spread * (4 / ((n_features + 2) * len(X))) ** (1 / (n_features + 4))
+        assert width == pytest.approx(want, rel=1e-10)
+
+
+@pytest.mark.parametrize("n_features", [2, 12])
+def test_the_other_rules_are_those_of_brute_force(rng, n_features):
+    samples = rng.normal(size=(40, n_features)), rng.normal(size=(60, n_features))
+    knn = KernelDensityRatio(width="knn").fit(*samples).width_
+    median = KernelDensityRatio(width="median").fit(*samples).width_
+    for i, X in enumerate(samples):
+        distances = cdist(X, X)
+        assert knn[i] == pytest.approx(np.mean(np.sort(distances, axis=1)[:, 1:6]), rel=1e-8)
+        pairs = distances[np.triu_indices(len(X), 1)]
+        assert median[i] == pytest.approx(np.median(pairs), rel=1e-8)
+
+
+def test_the_chosen_width_has_the_best_leave_one_out_likelihood(rng):
+    # Two far clusters: Silverman's width is far too wide.
+    X = np.concatenate([rng.normal(-10, 0.5, (40, 1)), rng.normal(10, 0.5, (40, 1))])
+    silverman, chosen = (
+        KernelDensityRatio(width=rule).fit(X, X).width_[0] for rule in ("silverman", "cv")
+    )
+
+    def likelihood(width):
+        return np.mean(kernel_log_density(X, X, width, own=np.arange(80)))
+
+    assert chosen < silverman / 3
+    factors = 0.1 * 40 ** (np.arange(12) / 11)
+    assert chosen == pytest.approx(
+        silverman * factors[np.argmax([likelihood(silverman * f) for f in factors])]
+    )
+
+
+@pytest.mark.parametrize("width", [0, -1.0, np.inf, (1.0, 0.0), "wide", (1.0, 2.0, 3.0), None])
+def test_bad_widths_are_named(rng, width):
+    with pytest.raises(ValueError, match="`width` must be"):
+        KernelDensityRatio(width=width).fit(rng.normal(size=(9, 2)), rng.normal(size=(8, 2)))

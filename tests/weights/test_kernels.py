@@ -1,0 +1,180 @@
+"""Distances, Gaussian kernels and width rules against brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist
+
+from counterpoise.weights import _kernels
+from counterpoise.weights._kernels import (
+    disjoint_supports,
+    gaussian_kernel,
+    kernel_mean,
+    kernel_product,
+    kernel_width,
+    squared_distances,
+)
+
+
+def to_numpy(value):
+    return np.asarray(value)
+
+
+@pytest.mark.parametrize("features", [1, 2, 3, 4, 20])
+def test_squared_distances_match_scipy(xp, rng, features):
+    A, B = rng.normal(size=(7, features)), rng.normal(size=(5, features))
+    found = squared_distances(xp.asarray(A), xp.asarray(B))
+    np.testing.assert_allclose(to_numpy(found), cdist(A, B) ** 2, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("features", [2, 6])
+def test_a_common_offset_costs_no_digits_that_the_data_has(rng, features):
+    A, B = rng.normal(size=(6, features)), rng.normal(size=(4, features))
+    found = squared_distances(A + 1e6, B + 1e6)
+    np.testing.assert_allclose(found, cdist(A, B) ** 2, rtol=1e-7)
+
+
+@pytest.mark.parametrize("features", [2, 6])
+def test_distances_are_never_negative(rng, features):
+    A = np.repeat(rng.normal(size=(5, features)), 3, axis=0) + 100
+    assert np.min(squared_distances(A, A)) >= 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_kernel_is_the_formula_with_one_width_per_data_set(xp, rng, dtype):
+    A, B = rng.normal(size=(3, 6, 2)), rng.normal(size=(3, 4, 2))
+    widths = np.asarray([0.3, 1.0, 4.0])
+    kind = getattr(xp, dtype)
+    found = gaussian_kernel(
+        *(xp.asarray(a, dtype=kind) for a in (A, B)), xp.asarray(widths, dtype=kind)
+    )
+    assert found.dtype == kind
+    for i, width in enumerate(widths):
+        expected = np.exp(-(cdist(A[i], B[i]) ** 2) / (2 * width**2))
+        tolerance = 1e-12 if dtype == "float64" else 2e-5
+        np.testing.assert_allclose(to_numpy(found)[i], expected, rtol=tolerance, atol=tolerance)
+
+
+def test_inputs_are_not_changed(rng):
+    A, B = rng.normal(size=(6, 2)), rng.normal(size=(4, 2))
+    copies = A.copy(), B.copy()
+    A.flags.writeable = B.flags.writeable = False
+    gaussian_kernel(A, B, 0.5)
+    kernel_mean(A, B, 0.5)
+    for rule in ("knn", "median", "silverman"):
+        kernel_width(A, B, rule)
+    assert np.array_equal(A, copies[0])
+    assert np.array_equal(B, copies[1])
+
+
+def test_blocks_do_not_change_the_result(xp, rng, monkeypatch):
+    A, B, V = rng.normal(size=(2, 9, 3)), rng.normal(size=(2, 5, 3)), rng.normal(size=(5, 2))
+    A, B, V = (xp.asarray(a) for a in (A, B, V))
+    widths = xp.asarray([0.5, 2.0], dtype=A.dtype)
+
+    def compute():
+        batch = kernel_mean(A, B, widths)
+        single = kernel_mean(A[0, ...], B[0, ...], 0.5)
+        product = kernel_product(A[0, ...], B[0, ...], 0.5, V)
+        return [to_numpy(v) for v in (batch, single, product, kernel_width(A, B, "knn"))]
+
+    whole = compute()
+    monkeypatch.setattr(_kernels, "blocks", lambda length, size, /, *, like: _pairs(length))
+    for one, other in zip(whole, compute(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+    expected = np.exp(-(cdist(to_numpy(A)[0], to_numpy(B)[0]) ** 2) / 0.5)
+    np.testing.assert_allclose(whole[0][0], expected.mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(whole[1], expected.mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(whole[2], expected @ to_numpy(V), rtol=1e-12)
+
+
+def _pairs(length):
+    return (slice(i, min(i + 2, length)) for i in range(0, length, 2))
+
+
+def test_blocks_cover_the_range_once():
+    like = np.zeros(1)
+    for length, size in ((10, 1), (10, 10**9), (1000, 3000)):
+        covered = [
+            i for part in _kernels.blocks(length, size, like=like) for i in range(length)[part]
+        ]
+        assert covered == list(range(length))
+
+
+def test_knn_width_is_the_mean_distance_to_five_nearest_target_points(xp, rng):
+    A, B = rng.normal(size=(2, 8, 4)), rng.normal(size=(2, 12, 4))
+    expected = [np.sort(cdist(a, b), axis=1)[:, :5].mean() for a, b in zip(A, B, strict=True)]
+    found = kernel_width(xp.asarray(A), xp.asarray(B), "knn")
+    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-12)
+
+
+def test_knn_width_takes_all_targets_when_there_are_fewer_than_five(rng):
+    A, B = rng.normal(size=(8, 2)), rng.normal(size=(3, 2))
+    np.testing.assert_allclose(kernel_width(A, B, "knn"), cdist(A, B).mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(5, 4), (6, 4), (1, 1)])
+def test_median_width_is_the_median_over_pairs(xp, rng, sizes):
+    A, B = rng.normal(size=(3, sizes[0], 2)), rng.normal(size=(3, sizes[1], 2))
+    expected = [np.median(pdist(np.concatenate(pair))) for pair in zip(A, B, strict=True)]
+    found = kernel_width(xp.asarray(A), xp.asarray(B), "median")
+    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-12)
+
+
+def test_median_width_of_large_samples_stays_close(rng):
+    A, B = rng.normal(size=(2000, 2)), rng.normal(1.0, 1.0, size=(1500, 2))
+    expected = np.median(pdist(np.concatenate([A, B])))
+    found = kernel_width(A, B, "median")
+    # 2000 of the 3500 rows: the standard error of the median distance is about 1 %.
+    assert abs(found / expected - 1) < 0.03
+    assert found == kernel_width(A, B, "median")
+
+
+def test_silverman_width(xp, rng):
+    A, B = rng.normal(size=(6, 3)), rng.normal(size=(9, 3))
+    pooled = np.concatenate([A, B])
+    scale = math.sqrt(np.mean(np.var(pooled, axis=0, ddof=1)))
+    expected = scale * (4 / (5 * 15)) ** (1 / 7)
+    found = kernel_width(xp.asarray(A), xp.asarray(B), "silverman")
+    np.testing.assert_allclose(float(found), expected, rtol=1e-12)
+
+
+def test_widths_given_as_numbers_and_arrays(xp, rng):
+    A, B = xp.asarray(rng.normal(size=(2, 4, 3))), xp.asarray(rng.normal(size=(2, 5, 3)))
+    np.testing.assert_array_equal(to_numpy(kernel_width(A, B, 2)), [2.0, 2.0])
+    given = xp.asarray([1.0, 3.0], dtype=A.dtype)
+    np.testing.assert_array_equal(to_numpy(kernel_width(A, B, given)), [1.0, 3.0])
+
+
+def test_width_broadcasts_one_target_to_a_batch_of_sources(rng):
+    A, B = rng.normal(size=(3, 6, 2)), rng.normal(size=(20, 2))
+    for rule in ("knn", "median", "silverman"):
+        each = [kernel_width(a, B, rule) for a in A]
+        np.testing.assert_allclose(kernel_width(A, B, rule), each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("width", [0, -1.0, math.nan, math.inf, "cv", None, True])
+def test_bad_widths_are_named(rng, width):
+    X = rng.normal(size=(4, 2))
+    with pytest.raises(ValueError, match="`width` must be"):
+        kernel_width(X, X, width)
+
+
+@pytest.mark.parametrize("features", [1, 2, 6])
+@pytest.mark.parametrize("rule", ["knn", "median", "silverman"])
+def test_a_width_of_zero_names_the_remedy(features, rule):
+    X = np.full((6, features), 0.1) + 7.0
+    with pytest.raises(ValueError, match="rows are duplicated or all equal"):
+        kernel_width(X, X, rule)
+
+
+def test_overlap_is_judged_by_distance_against_spread(rng):
+    for features in (1, 2, 20):
+        X = rng.normal(size=(200, features))
+        assert not disjoint_supports(X, rng.normal(size=(50, features)))
+        assert not disjoint_supports(X, X + 1.0 / math.sqrt(features))
+        assert disjoint_supports(X, X + 40.0)
+    assert not disjoint_supports(np.zeros((1, 1)), np.zeros((1, 1)))

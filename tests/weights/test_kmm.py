@@ -1,0 +1,465 @@
+"""Kernel mean matching: optimality without a solver, against a solver, and edge cases."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.base import clone
+
+from counterpoise.weights import _box_qp
+from counterpoise.weights._box_qp import Constraints, Dense, LowRank, solve_box_qp
+from counterpoise.weights._kernels import gaussian_kernel, kernel_mean
+from counterpoise.weights._qp_parts import Problem
+from counterpoise.weights.kmm import (
+    KMM,
+    incomplete_cholesky,
+    kernel_mean_matching,
+    kmm_weights,
+)
+
+WIDTHS = [0.15, 0.5, 1.7, 5.0]  # from nearly diagonal kernel matrices to numerically rank 10
+
+
+def samples(rng, n=50, m=200, batch=(), gamma=0.7, features=2):
+    X_source = rng.normal(size=(*batch, n, features)) * math.sqrt(gamma)
+    X_source[..., 0] -= 1
+    return X_source, rng.normal(size=(*batch, m, features))
+
+
+def matrices(rng, n=50, m=200, batch=(), width=0.5, **options):
+    X_source, X_target = samples(rng, n, m, batch, **options)
+    return gaussian_kernel(X_source, X_source, width), n * kernel_mean(X_source, X_target, width)
+
+
+def largest_kkt_violation(K, kappa, solution, bound, tolerance):
+    """How far one solution is from the Karush-Kuhn-Tucker conditions, relative to max kappa.
+
+    Feasibility, stationarity split by the bound that each weight touches, sign and
+    complementarity of the multiplier of the mean.
+    """
+    n = kappa.shape[-1]
+    w, nu = solution.weights, float(solution.multiplier)
+    slope = K @ w - kappa + nu
+    level = np.max(kappa)
+    mean = float(np.mean(w))
+    violations = [np.max(-w), np.max(w - bound), abs(mean - 1) - tolerance]
+    # w * slope is 0 unless the slope pushes into the lower bound, and likewise above.
+    violations.append(np.max(np.minimum(np.maximum(slope, 0) / level, w)))
+    violations.append(np.max(np.minimum(np.maximum(-slope, 0) / level, bound - w)))
+    violations.append(min(max(nu, 0) / level, 1 + tolerance - mean))
+    violations.append(min(max(-nu, 0) / level, mean - 1 + tolerance))
+    assert w.shape == (n,)
+    return max(violations)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.8])
+@pytest.mark.parametrize("bound", [math.inf, 1000.0, 2.5])
+def test_optimality_conditions_hold(rng, width, tolerance, bound):
+    K, kappa = matrices(rng, batch=(4,), width=width)
+    batch = kmm_weights(K, kappa, bound=bound, tolerance=tolerance)
+    assert np.all(batch.gap <= 1e-9)
+    for i in range(4):
+        one = kmm_weights(K[i], kappa[i], bound=bound, tolerance=tolerance, gap_tol=1e-12)
+        # A product of weight and slope of 1e-12 leaves the smaller of them below 1e-5 or so.
+        assert largest_kkt_violation(K[i], kappa[i], one, bound, tolerance) < 1e-5
+        mean = np.mean(batch.weights[i])
+        assert abs(mean - 1) <= tolerance + 1e-12
+        assert np.min(batch.weights[i]) >= 0
+        assert np.max(batch.weights[i]) <= bound
+
+
+@pytest.mark.parametrize("bound", [math.inf, 2.5])
+def test_gap_is_the_largest_decrease_of_the_linearised_objective(rng, bound):
+    # The certificate must not be optimistic: check its linear programme with a solver.
+    K, kappa = matrices(rng, n=12)
+    n, tolerance = 12, 0.3
+    w = rng.uniform(0.5, 1.5, size=n)
+    w /= w.mean()
+    gradient = K @ w - kappa
+    ones = np.ones((1, n))
+    lp = linprog(
+        gradient,
+        A_ub=np.concatenate([ones, -ones]),
+        b_ub=[n * (1 + tolerance), -n * (1 - tolerance)],
+        bounds=(0, None if math.isinf(bound) else bound),
+    )
+    expected = (gradient @ w - lp.fun) / (0.5 * w @ K @ w + kappa @ w)
+    problem = Problem(Constraints(bound, n * (1 - tolerance), n * (1 + tolerance)), 1e-9, kappa)
+    found = problem.relative_gap(w[None], (K @ w)[None], kappa[None])
+    np.testing.assert_allclose(found, [expected], rtol=1e-8)
+    assert expected > 0.01
+
+
+def test_gap_bounds_the_true_distance_to_the_optimum(rng):
+    K, kappa = matrices(rng, n=30)
+    best = kmm_weights(K, kappa, tolerance=0.2, gap_tol=1e-12)
+    constraints = Constraints(1000.0, 30 * 0.8, 30 * 1.2)
+    problem = Problem(constraints, 1e-9, kappa)
+    for _ in range(20):
+        w = rng.exponential(size=30)
+        w /= w.mean()
+        scale = 0.5 * w @ K @ w + kappa @ w
+        objective = 0.5 * w @ K @ w - kappa @ w
+        gap = problem.relative_gap(w[None], (K @ w)[None], kappa[None])[0]
+        assert objective - best.objective <= gap * scale
+
+
+@pytest.mark.parametrize(
+    ("n", "width"), [(50, 0.15), (50, 1.7), (200, 0.15), (200, 1.7), (1000, 1.7)]
+)
+def test_objective_equals_that_of_clarabel(rng, n, width):
+    cp = pytest.importorskip("cvxpy")
+    K, kappa = matrices(rng, n=n, m=500, width=width)
+    tolerance, bound = 0.1, 20.0
+    values, vectors = np.linalg.eigh(K)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    w = cp.Variable(n)
+    constraints = [w >= 0, w <= bound, cp.abs(cp.sum(w) - n) <= tolerance * n]
+    objective = cp.sum_squares(root.T @ w) / 2 - kappa @ w
+    cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL")
+    ours = kmm_weights(K, kappa, bound=bound, tolerance=tolerance)
+    theirs = 0.5 * w.value @ K @ w.value - kappa @ w.value
+    assert abs(ours.objective - theirs) <= 1e-6 * abs(theirs)
+    assert abs(np.mean(ours.weights) - 1) <= tolerance + 1e-8
+    assert np.min(ours.weights) >= -1e-8
+    assert np.max(ours.weights) <= bound + 1e-8
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_both_methods_agree(rng, monkeypatch, width):
+    K, kappa = matrices(rng, batch=(10,), width=width)
+    both = kmm_weights(K, kappa, bound=3.0)
+    monkeypatch.setattr(_box_qp, "_active_set", lambda problem, K, kappa, index, *rest: index)
+    interior = kmm_weights(K, kappa, bound=3.0)
+    assert np.all(interior.gap <= 1e-9)
+    np.testing.assert_allclose(both.objective, interior.objective, rtol=1e-8)
+
+
+@pytest.mark.parametrize("bound", [1000.0, 1.2])
+def test_active_set_alone_solves_narrow_kernels(rng, monkeypatch, bound):
+    K, kappa = matrices(rng, batch=(30,), width=0.1)
+
+    def refuse(*args):
+        raise AssertionError("the interior point method was needed")
+
+    monkeypatch.setattr(_box_qp, "interior_point", refuse)
+    found = kmm_weights(K, kappa, bound=bound, tolerance=0.1)
+    assert np.all(found.gap <= 1e-9)
+    assert np.any(found.weights == 0)
+    assert bound == 1000.0 or np.any(found.weights == bound)
+
+
+def test_no_problem_cycles():
+    # With the full second-order correction alone, number 47 of these never gets there.
+    K, kappa = matrices(np.random.default_rng(29), m=100, batch=(100,), width=4.0)
+    solution = kmm_weights(K, kappa, tolerance=0.1)
+    assert np.all(solution.gap <= 1e-9)
+    assert np.max(solution.n_iter) < 40
+
+
+def test_batch_equals_loop_whatever_finishes_when(rng):
+    # Narrow and wide kernels in one batch leave it at different iterations.
+    X_source, X_target = samples(rng, n=20, m=60, batch=(2, 4))
+    widths = np.asarray([[0.1, 0.3, 1.0, 3.0], [5.0, 0.2, 2.0, 0.5]])
+    batch = kernel_mean_matching(X_source, X_target, width=widths)
+    assert batch.weights.shape == (2, 4, 20)
+    assert len(np.unique(batch.n_iter)) > 2
+    for i in np.ndindex(2, 4):
+        single = kernel_mean_matching(X_source[i], X_target[i], width=widths[i])
+        np.testing.assert_allclose(batch.objective[i], single.objective, rtol=1e-9)
+        np.testing.assert_allclose(batch.gap[i], single.gap, atol=1e-9)
+        np.testing.assert_allclose(batch.weights[i], single.weights, atol=1e-6)
+        assert batch.n_iter[i] == single.n_iter
+
+
+def test_libraries_and_dtypes_agree(xp, rng):
+    X_source, X_target = samples(rng, n=15, m=30, batch=(3,))
+    widths = [0.2, 0.6, 2.0]
+    expected = kernel_mean_matching(X_source, X_target, width=np.asarray(widths))
+    for dtype, tolerance in ((xp.float64, 1e-8), (xp.float32, 2e-4)):
+        arrays = (xp.asarray(X, dtype=dtype) for X in (X_source, X_target))
+        found = kernel_mean_matching(*arrays, width=xp.asarray(widths, dtype=dtype))
+        assert found.weights.dtype == dtype
+        scale = np.max(np.abs(expected.objective))
+        np.testing.assert_allclose(
+            np.asarray(found.objective), expected.objective, atol=tolerance * scale
+        )
+
+
+def test_one_target_serves_a_batch_of_sources(rng):
+    X_source, X_target = samples(rng, n=10, m=30, batch=(3,))
+    found = kernel_mean_matching(X_source, X_target[0])
+    for i in range(3):
+        single = kernel_mean_matching(X_source[i], X_target[0])
+        np.testing.assert_allclose(found.weights[i], single.weights, atol=1e-9)
+
+
+def test_kappa_counts_both_sample_sizes(rng):
+    # The unconstrained optimum of far apart source points: w_i = n/m sum_j k(x_i, z_j).
+    X_source = np.asarray([[0.0], [100.0]])
+    X_target = np.asarray([[0.0], [0.0], [100.0]])
+    found = kernel_mean_matching(X_source, X_target, width=1.0)
+    np.testing.assert_allclose(found.weights, [4 / 3, 2 / 3], rtol=1e-11)
+    np.testing.assert_allclose(found.objective, -(16 + 4) / 18, rtol=1e-11)
+
+
+def test_row_order_and_duplicated_targets_do_not_matter(rng):
+    X_source, X_target = samples(rng, n=30, m=40)
+    first = kernel_mean_matching(X_source, X_target, width=0.5)
+    order = rng.permutation(30)
+    second = kernel_mean_matching(X_source[order], np.repeat(X_target, 3, axis=0)[::-1], width=0.5)
+    np.testing.assert_allclose(first.weights[order], second.weights, atol=1e-8)
+
+
+def test_duplicated_source_rows_share_the_weight(rng):
+    # Two copies of every row: the pairs' mean weights solve the original problem.
+    X_source, X_target = samples(rng, n=20, m=40)
+    options = {"width": 0.4, "tolerance": 0.1, "bound": math.inf, "gap_tol": 1e-12}
+    single = kernel_mean_matching(X_source, X_target, **options)
+    double = kernel_mean_matching(np.repeat(X_source, 2, axis=0), X_target, **options)
+    assert double.gap <= 1e-9
+    np.testing.assert_allclose(double.weights.reshape(20, 2).mean(1), single.weights, atol=1e-5)
+
+
+def test_constant_kernel_gives_equal_mean(rng):
+    # All entries 1: any weights with the best sum are optimal, none is infinite.
+    found = kmm_weights(np.ones((5, 5)), np.full(5, 5.0), tolerance=0.5)
+    assert found.gap <= 1e-9
+    np.testing.assert_allclose(np.mean(found.weights), 1.0, rtol=1e-6)
+
+
+def test_one_source_row_weighs_one(rng):
+    X_target = rng.normal(size=(9, 2))
+    found = kernel_mean_matching(np.zeros((1, 2)), X_target, width=1.0, tolerance=0.0)
+    np.testing.assert_allclose(found.weights, [1.0], rtol=1e-12)
+    assert KMM(tolerance=0.1).fit(np.zeros((1, 2)), X_target).weights_.shape == (1,)
+
+
+def test_width_zero_comes_with_a_remedy():
+    X = np.ones((10, 2))
+    with pytest.raises(ValueError, match="Pass a positive number as `width`"):
+        KMM().fit(X, X)
+
+
+def test_disjoint_supports_warn_and_give_a_defined_result(rng):
+    X = rng.normal(size=(30, 2))
+    for options in ({}, {"width": 1.0}, {"width": "median"}, {"rank": 5}):
+        with pytest.warns(RuntimeWarning, match="hardly overlap.*diagnose"):
+            kmm = KMM(**options).fit(X, X + 60.0)
+        assert np.all(np.isfinite(kmm.weights_))
+    with pytest.warns(RuntimeWarning, match="In 1 of 2 data sets"):
+        kernel_mean_matching(np.stack([X, X]), np.stack([X, X + 60.0]), width=1.0)
+
+
+def test_unsolved_problems_are_reported(rng):
+    K, kappa = matrices(rng, width=3.0)
+    with pytest.warns(RuntimeWarning, match="not solved"):
+        found = kmm_weights(K, kappa, max_iter=2)
+    assert found.gap > 1e-6
+    assert abs(np.mean(found.weights) - 1) < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bound": 1.0}, "`bound` must be a number above 1"),
+        ({"bound": math.nan}, "`bound`"),
+        ({"tolerance": -0.1}, "`tolerance` must be a number at least 0"),
+        ({"tolerance": math.inf}, "`tolerance`"),
+        ({"width": 0.0}, "`width`"),
+        ({"rank": 0}, "`rank` must be an integer at least 1"),
+        ({"rank": 2.5}, "`rank`"),
+    ],
+)
+def test_bad_options_are_named(rng, options, message):
+    with pytest.raises(ValueError, match=message):
+        KMM(**options).fit(*samples(rng, n=10, m=10))
+
+
+def test_bad_arrays_are_named(rng):
+    with pytest.raises(ValueError, match="`K` must have shape"):
+        kmm_weights(np.eye(3), np.ones(2))
+    with pytest.raises(ValueError, match="`kappa` must be finite"):
+        kmm_weights(np.eye(2), np.asarray([1.0, np.nan]))
+    with pytest.raises(ValueError, match="`rank` must be None for a batch"):
+        kernel_mean_matching(*samples(rng, n=10, m=10, batch=(2,)), rank=3)
+
+
+def test_inputs_are_not_changed(rng):
+    K, kappa = matrices(rng, n=20, width=3.0)
+    copies = K.copy(), kappa.copy()
+    K.flags.writeable = kappa.flags.writeable = False
+    kmm_weights(K, kappa)
+    assert np.array_equal(K, copies[0])
+    assert np.array_equal(kappa, copies[1])
+
+
+def test_incomplete_cholesky_is_below_the_kernel_and_exact_at_full_rank(xp, rng):
+    X = rng.normal(size=(30, 2))
+    K = gaussian_kernel(X, X, 0.5)
+    half = np.asarray(incomplete_cholesky(xp.asarray(X), 0.5, 10))
+    assert half.shape == (30, 10)
+    rest = K - half @ half.T
+    assert np.min(np.linalg.eigvalsh(rest)) > -1e-12
+    full = np.asarray(incomplete_cholesky(xp.asarray(X), 0.5, 30))
+    np.testing.assert_allclose(full @ full.T, K, atol=1e-10)
+    # Ends early once everything is explained: three distinct points have rank three.
+    assert incomplete_cholesky(xp.asarray(np.repeat(X[:3], 5, axis=0)), 0.5, 10).shape == (15, 3)
+
+
+def test_low_rank_operator_equals_its_dense_form(rng):
+    F, d = rng.normal(size=(1, 12, 3)), rng.uniform(0.1, 1, size=(1, 12))
+    dense = Dense(F @ np.swapaxes(F, -1, -2) + np.eye(12) * d[..., None])
+    low = LowRank(F, d)
+    w, shift, b = rng.normal(size=(1, 12)), rng.uniform(1, 2, (1, 12)), rng.normal(size=(1, 12, 2))
+    np.testing.assert_allclose(low.times(w), dense.times(w), rtol=1e-10)
+    np.testing.assert_allclose(
+        low.plus_diagonal(shift)(b), dense.plus_diagonal(shift)(b), rtol=1e-8
+    )
+
+
+def test_low_rank_form_reaches_the_exact_optimum_for_wide_kernels(rng):
+    X_source, X_target = samples(rng, n=300, m=400)
+    exact = kernel_mean_matching(X_source, X_target, width=1.5)
+    low = kernel_mean_matching(X_source, X_target, width=1.5, rank=120)
+    np.testing.assert_allclose(low.objective, exact.objective, rtol=1e-8)
+    assert low.gap < 1e-7
+    np.testing.assert_allclose(low.smooth_mean, exact.smooth_mean, rtol=1e-2)
+
+
+def test_low_rank_form_keeps_the_diagonal(rng):
+    # Points that do not interact: K is the identity, and rank 1 is enough with its diagonal.
+    X_source = np.arange(12.0)[:, None]
+    X_target = rng.integers(0, 12, size=(50, 1)).astype(float)
+    exact = kernel_mean_matching(X_source, X_target, width=0.1)
+    low = kernel_mean_matching(X_source, X_target, width=0.1, rank=1)
+    np.testing.assert_allclose(low.weights, exact.weights, atol=1e-4)
+    np.testing.assert_allclose(low.objective, exact.objective, rtol=1e-8)
+
+
+def test_low_rank_gap_states_the_accuracy_for_the_exact_kernel(rng):
+    X_source, X_target = samples(rng, n=300, m=400)
+    exact = kernel_mean_matching(X_source, X_target, width=0.5)
+    K = gaussian_kernel(X_source, X_source, 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        low = kernel_mean_matching(X_source, X_target, width=0.5, rank=20)
+    kappa = 300 * kernel_mean(X_source, X_target, 0.5)
+    w = low.weights
+    np.testing.assert_allclose(low.objective, 0.5 * w @ K @ w - kappa @ w, rtol=1e-10)
+    scale = 0.5 * w @ K @ w + kappa @ w
+    assert 0 < low.objective - exact.objective <= low.gap * scale
+
+
+def test_low_rank_form_warns_when_it_is_too_coarse(rng):
+    X_source, X_target = samples(rng, n=200, m=200)
+    with pytest.warns(RuntimeWarning, match="too coarse"):
+        KMM(width=0.2, rank=5).fit(X_source, X_target)
+
+
+def test_rank_is_chosen_by_size(rng, monkeypatch):
+    X_source, X_target = samples(rng, n=60, m=60)
+    assert KMM(width=2.0).fit(X_source, X_target).rank_ is None
+    monkeypatch.setattr("counterpoise.weights.kmm._EXACT_ROWS", 50)
+    monkeypatch.setattr("counterpoise.weights.kmm._AUTO_RANK", 40)
+    kmm = KMM(width=2.0).fit(X_source, X_target)
+    assert kmm.rank_ == 40
+    assert kmm.gap_ < 1e-8
+    assert KMM(width=2.0, rank=None).fit(X_source, X_target).rank_ is None
+
+
+def test_estimator_stores_the_function_s_result(rng):
+    X_source, X_target = samples(rng)
+    kmm = clone(KMM(width="median", bound=5.0, tolerance=0.1)).fit(X_source, X_target)
+    expected = kernel_mean_matching(
+        X_source, X_target, width="median", bound=5.0, tolerance=0.1, rank="auto"
+    )
+    np.testing.assert_array_equal(kmm.weights_, expected.weights)
+    assert kmm.width_ == float(expected.width)
+    assert kmm.objective_ == float(expected.objective)
+    assert kmm.gap_ == float(expected.gap)
+    assert kmm.n_iter_ == int(expected.n_iter)
+
+
+def test_default_tolerance_is_that_of_huang_et_al(rng):
+    # Narrow kernel, unmatched target: the mean falls to the lower limit 1/sqrt(n).
+    X_source, X_target = samples(rng, n=25, m=50)
+    X_target[0] = X_source[0]
+    kmm = KMM(width=0.01).fit(X_source, X_target)
+    np.testing.assert_allclose(np.mean(kmm.weights_), 1 / 5, rtol=1e-9)
+
+
+def test_weighted_means_recover_the_target_mean():
+    # The weighted mean of x_1 over 20 data sets, against their target sample means: the median
+    # width leaves a bias of a few hundredths of the shift, which is 1.
+    rng = np.random.default_rng(3)
+    X_source, X_target = samples(rng, n=300, m=500, batch=(20,), gamma=1.0)
+    found = kernel_mean_matching(X_source, X_target, width="median")
+    weighted = np.mean(found.weights[..., None] * X_source, axis=-2)
+    miss = weighted - np.mean(X_target, axis=-2)
+    assert np.sqrt(np.mean(miss**2)) < 0.05
+    np.testing.assert_allclose(np.mean(found.weights), 1.0, atol=0.02)
+
+
+def test_predict_is_the_scaled_kernel_average(rng):
+    X_source, X_target = samples(rng, n=40, m=60)
+    kmm = KMM(width=0.6).fit(X_source, X_target)
+    X = rng.normal(size=(9, 2))
+    K = gaussian_kernel(X, X_source, 0.6)
+    at_source = gaussian_kernel(X_source, X_source, 0.6)
+    scale = np.mean(kmm.weights_) / np.mean(at_source @ kmm.weights_ / at_source.sum(axis=1))
+    np.testing.assert_allclose(kmm.predict(X), scale * (K @ kmm.weights_) / K.sum(axis=1))
+    np.testing.assert_allclose(np.mean(kmm.predict(X_source)), np.mean(kmm.weights_), rtol=1e-10)
+
+
+def test_predict_far_away_is_the_weight_of_the_nearest_point(rng):
+    X_source, X_target = samples(rng, n=40, m=60)
+    kmm = KMM(width=0.3).fit(X_source, X_target)
+    nearest = np.argmax(X_source[:, 0])
+    far = np.asarray([[1e3, X_source[nearest, 1]]])
+    np.testing.assert_allclose(
+        kmm.predict(far), kmm.extension_scale_ * kmm.weights_[nearest], rtol=1e-6
+    )
+
+
+def test_predict_interpolates_when_the_kernel_is_narrow(rng):
+    X_source = np.arange(20.0)[:, None]
+    kmm = KMM(width=0.1).fit(X_source, rng.integers(0, 20, size=(50, 1)).astype(float))
+    np.testing.assert_allclose(kmm.predict(X_source), kmm.weights_, rtol=1e-10)
+
+
+def test_normalised_weights_have_mean_one_and_predictions_follow(rng):
+    X_source, X_target = samples(rng)
+    raw = KMM().fit(X_source, X_target)
+    scaled = KMM(normalize=True).fit(X_source, X_target)
+    np.testing.assert_allclose(np.mean(scaled.weights_), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(
+        scaled.predict(X_target), raw.predict(X_target) / np.mean(raw.weights_), rtol=1e-10
+    )
+
+
+def test_units_do_not_matter_after_standardising(rng):
+    X_source, X_target = samples(rng)
+    scale = np.asarray([1e3, 1e-2])
+    plain = KMM(standardize=True).fit(X_source, X_target)
+    other = KMM(standardize=True).fit(X_source * scale, X_target * scale)
+    np.testing.assert_allclose(plain.weights_, other.weights_, atol=1e-8)
+
+
+def test_score_prefers_the_right_direction(rng):
+    X_source, X_target = samples(rng, n=200, m=300, gamma=1.0)
+    held_out = samples(rng, n=200, m=300, gamma=1.0)
+    right = KMM(width=1.0).fit(X_source, X_target).score(*held_out)
+    assert right > 0
+
+
+def test_solver_accepts_constraints_that_exclude_equal_weights(rng):
+    K, kappa = matrices(rng, n=20)
+    found = solve_box_qp(Dense(K[None]), kappa[None], Constraints(2.0, 4.0, 8.0))
+    assert found.gap[0] <= 1e-9
+    assert 4.0 - 1e-10 <= np.sum(found.weights) <= 8.0 + 1e-10

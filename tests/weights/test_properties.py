@@ -1,0 +1,167 @@
+"""What every weight estimator must do. The estimators stand in the table of conftest.py."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.base import clone
+
+from counterpoise._arrays import array_namespace, to_numpy
+
+
+def weighted_mean(weights, X):
+    return float(np.sum(weights * X[:, 0]) / np.sum(weights))
+
+
+def monte_carlo_error(X_source, X_target, shift):
+    """Standard error of the weighted source mean with the true weights, and of the target mean."""
+    true = np.exp(shift * X_source[:, 0] + 0.5 * shift**2)
+    return np.sqrt(np.var(true * X_source[:, 0]) / len(X_source) + 1 / len(X_target))
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 20])
+def test_the_weighted_source_mean_recovers_the_target_mean(name, case, problem, n_features):
+    X_source, X_target = problem.draw(1, 400, 700, n_features)
+    mean = weighted_mean(problem.fitted(name, n_features).weights_, X_source)
+    if n_features < 20 or case.share_20 is None:
+        assert abs(mean) < 3 * monte_carlo_error(X_source, X_target, problem.shift)
+    else:
+        share = (mean - X_source[:, 0].mean()) / (X_target[:, 0].mean() - X_source[:, 0].mean())
+        assert case.share_20 < share < 1.2
+
+
+@pytest.mark.parametrize("n_features", [1, 2])
+def test_without_a_shift_weights_are_near_one(name, case, problem, n_features):
+    weights = problem.fitted(name, n_features, shift=0.0).weights_
+    assert abs(weights.mean() - 1) < 0.1
+    assert weights.std() < case.spread
+
+
+def test_the_ratio_is_target_over_source(name, problem):
+    # The source lies to the left: points on the right count for more.
+    model = problem.fitted(name, 1)
+    X_source, _ = problem.draw(1, 400, 700, 1)
+    right = X_source[:, 0] > 0
+    assert model.weights_[right].mean() > 1.2 * model.weights_[~right].mean()
+    assert model.predict([[0.8]])[0] > model.predict([[-1.3]])[0]
+
+
+def test_prediction_follows_the_true_ratio_on_the_scale_of_the_weights(name, problem):
+    # Not equal to `weights_` where those are cross-fitted, left out, or only extended.
+    model = problem.fitted(name, 1)
+    X_source, _ = problem.draw(1, 400, 700, 1)
+    predicted = model.predict(X_source)
+    assert predicted.shape == (400,)
+    assert np.all(predicted >= 0)
+    assert np.all(np.isfinite(predicted))
+    # The true ratio rises with the feature.
+    assert spearmanr(predicted, X_source[:, 0]).statistic > 0.3
+    assert predicted.mean() == pytest.approx(model.weights_.mean(), abs=0.15)
+
+
+def test_the_reverse_problem_gives_the_inverse_ratio(name, case, problem):
+    X_source, X_target = problem.draw(1, 400, 700, 2)
+    points = np.random.default_rng(3).uniform([-1.5, -1.0], [1.0, 1.0], (200, 2))
+    there = problem.fitted(name, 2).predict(points)
+    back = case.make().fit(X_target, X_source).predict(points)
+    assert spearmanr(there, back).statistic < case.inverse
+    true = np.exp(problem.shift * points[:, 0] + 0.5 * problem.shift**2)
+    assert 1 / case.level < there.mean() / true.mean() < case.level
+    assert 1 / case.level < back.mean() / (1 / true).mean() < case.level
+
+
+def test_the_order_of_the_rows_does_not_matter(name, case, problem):
+    X_source, X_target = problem.draw(5, 60, 90, 2)
+    rng = np.random.default_rng(0)
+    rows, others = rng.permutation(60), rng.permutation(90)
+    one = case.make().fit(X_source, X_target)
+    other = case.make().fit(X_source[rows], X_target[others])
+    # Kernel mean matching solves to a gap, not to the last digit.
+    np.testing.assert_allclose(other.weights_, one.weights_[rows], rtol=1e-3, atol=1e-3)
+    points = rng.normal(size=(20, 2))
+    np.testing.assert_allclose(other.predict(points), one.predict(points), rtol=1e-3, atol=1e-3)
+
+
+def test_scoring_twice_gives_the_same_number_and_a_shift_scores_above_none(name, problem):
+    model = problem.fitted(name, 1)
+    held_out = problem.draw(7, 2000, 2000, 1)
+    score = model.score(*held_out)
+    assert score == model.score(*held_out)
+    # The Kullback-Leibler divergence is 0.125.
+    assert score == -np.inf or -0.6 < score < 0.2
+
+
+def test_fitting_twice_gives_the_same_weights(name, case, problem):
+    samples = problem.draw(5, 60, 90, 2)
+    np.testing.assert_array_equal(
+        case.make().fit(*samples).weights_, case.make().fit(*samples).weights_
+    )
+
+
+def test_parameters_can_be_read_set_and_cloned(name, case, problem):
+    samples = problem.draw(5, 60, 90, 2)
+    model = case.make()
+    assert {"normalize", "standardize", *case.own} <= set(model.get_params())
+    before = model.fit(*samples).weights_
+    copy = clone(model)
+    assert not hasattr(copy, "weights_")
+    assert copy.get_params() == model.get_params()
+    after = copy.set_params(**case.own).fit(*samples).weights_
+    assert not np.allclose(before, after)
+    assert copy.get_params()[next(iter(case.own))] == next(iter(case.own.values()))
+
+
+def test_normalised_weights_have_mean_one_and_prediction_is_divided_likewise(case, problem):
+    samples = problem.draw(5, 60, 90, 2)
+    raw, model = case.make().fit(*samples), case.make(normalize=True).fit(*samples)
+    assert model.weights_.mean() == pytest.approx(1, rel=1e-12)
+    factor = raw.weights_.mean()
+    np.testing.assert_allclose(model.weights_ * factor, raw.weights_, rtol=1e-10)
+    points = samples[1][:9]
+    np.testing.assert_allclose(model.predict(points) * factor, raw.predict(points), rtol=1e-10)
+
+
+def test_standardising_makes_units_irrelevant(case, problem):
+    X_source, X_target = problem.draw(5, 60, 90, 2)
+    unit, offset = np.asarray([1e-3, 250.0]), np.asarray([4.0, -7.0])
+    one = case.make(standardize=True).fit(X_source, X_target)
+    other = case.make(standardize=True).fit(X_source * unit + offset, X_target * unit + offset)
+    np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-3, atol=1e-3)
+    points = X_target[:9]
+    np.testing.assert_allclose(
+        other.predict(points * unit + offset), one.predict(points), rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("rule", ["knn", "median", "silverman", "cv"])
+def test_every_rule_for_the_kernel_width_works(name, case, problem, rule):
+    if rule not in case.width_rules:
+        pytest.skip("not a rule of this estimator")
+    X_source, X_target = problem.draw(5, 60, 90, 2)
+    model = case.make(width=rule).fit(X_source, X_target)
+    assert np.all(np.asarray(model.width_) > 0)
+    mean = weighted_mean(model.weights_, X_source)
+    assert mean > X_source[:, 0].mean()
+
+
+def test_single_precision_stays_single_and_close(case, problem):
+    samples = problem.draw(5, 60, 90, 2)
+    single = case.make().fit(*(X.astype(np.float32) for X in samples))
+    assert single.weights_.dtype == np.float32
+    assert single.predict(samples[1][:5].astype(np.float32)).dtype == np.float32
+    # Weights of exact matching are not determined to single precision; what they are for is.
+    double = case.make().fit(*samples)
+    means = [weighted_mean(model.weights_, samples[0]) for model in (single, double)]
+    assert means[0] == pytest.approx(means[1], abs=0.02)
+
+
+def test_results_stay_in_the_array_library_of_the_data(xp, case, problem):
+    samples = problem.draw(5, 60, 90, 2)
+    model = case.make().fit(*(xp.asarray(X.copy()) for X in samples))
+    assert array_namespace(model.weights_) is xp
+    predicted = model.predict(xp.asarray(samples[1][:5].copy()))
+    assert array_namespace(predicted) is xp
+    want = case.make().fit(*samples)
+    np.testing.assert_allclose(to_numpy(model.weights_), want.weights_, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        to_numpy(predicted), want.predict(samples[1][:5]), rtol=1e-3, atol=1e-3
+    )
