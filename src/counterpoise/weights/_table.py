@@ -109,12 +109,15 @@ def row_order(X: Any, /) -> np.ndarray:
 class MixedEncoder(TransformerMixin, BaseEstimator):
     """Turns the columns of an array or a data frame into numbers of about unit size.
 
-    Numbers and dates: missing values become the median, with an indicator of having been missing;
-    the result is scaled to mean 0 and variance 1 and followed by its square, scaled likewise.
-    Everything else: one indicator per category. Missing is a category; categories with fewer than
-    5 rows or beyond the 30 most frequent are pooled, and those that `fit` has not seen count
-    among them.
+    Numbers and dates (in days): missing values become the median, with an indicator of having
+    been missing; the result is scaled to mean 0 and variance 1 and, with `squares`, followed by
+    its square, scaled likewise. Everything else: one indicator per category. Missing is a
+    category; categories with fewer than 5 rows or beyond the 30 most frequent are pooled, and
+    those that `fit` has not seen count among them.
     """
+
+    def __init__(self, *, squares: bool = True) -> None:
+        self.squares = squares
 
     def fit(self, X: Any, y: Any = None) -> MixedEncoder:
         """Learn medians, scales and categories."""
@@ -140,7 +143,9 @@ class MixedEncoder(TransformerMixin, BaseEstimator):
         parts = []
         if numbers:
             scaled = self.scale_.transform(np.stack(numbers, axis=1))
-            parts += [scaled, self.rescale_.transform(scaled[:, : len(numbers)] ** 2)]
+            parts.append(scaled)
+            if self.squares:
+                parts.append(self.rescale_.transform(scaled[:, : len(numbers)] ** 2))
         if labels:
             parts.append(self.one_hot_.transform(np.stack(labels, axis=1)))
         return np.concatenate(parts, axis=1)
