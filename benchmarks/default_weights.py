@@ -7,8 +7,9 @@ biased samples of real data (four kinds of selection) and on the synthetic probl
 estimator, over problems: the root mean squared relative error of the estimated target risk (median
 and largest), the mean regret of the choice relative to the best risk (of all weights, candidates),
 in how many problems each was worse than without weights, and the time to fit the weights relative
-to the search itself. An RMSE of infinity: weights so extreme that some data set had no fit. "auto" is left out: it fits several of these on every fold of its own,
-which takes about three times as long as the search.
+to the search itself. An RMSE of infinity: weights so extreme that some data set had no fit.
+weights="auto" is left out: it fits several of these on every fold of its own, which takes about
+three times as long as the search.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from rich.console import Console
 
 import counterpoise as cp
 from counterpoise.cli.examples import EXAMPLES, run_example
+from counterpoise.cli.reproduce import reproduce
 from counterpoise.cli.tables import example_table
 
 __all__ = ["app"]
@@ -34,6 +35,9 @@ def _root(
     ] = False,
 ) -> None:
     """Choose models for a target population from a biased labelled sample."""
+
+
+app.command()(reproduce)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from counterpoise.datasets._base import DomainSample
 from counterpoise.datasets.biased import BiasedSample, biased_sample
 from counterpoise.datasets.gaussian_1d import Gaussian1D, gaussian_1d
 from counterpoise.datasets.gaussian_2d import BestLinear, Gaussian2D, gaussian_2d
+from counterpoise.datasets.ozone import Ozone, fetch_ozone, load_ozone
 
 __all__ = [
     "BestLinear",
@@ -11,7 +12,10 @@ __all__ = [
     "DomainSample",
     "Gaussian1D",
     "Gaussian2D",
+    "Ozone",
+    "fetch_ozone",
     "biased_sample",
     "gaussian_1d",
     "gaussian_2d",
+    "load_ozone",
 ]
