@@ -45,9 +45,11 @@ def draw(problem: str, selection: str, seed: int) -> tuple[np.ndarray, ...]:
     if problem == "synthetic":
         known = cp.datasets.gaussian_2d(0.6)
         X, y, X_target, y_target = known.sample(200, 2000, random_state=seed)
-        return X, y, X_target, y_target, known.weights(X)
+        return X, (y > 0).astype(int), X_target, (y_target > 0).astype(int), known.weights(X)
     data = REAL[problem]()
     X, y = StandardScaler().fit_transform(data.data), data.target
+    if problem != "diabetes":  # two classes, so that selection does not lose one
+        y = (y > np.median(y)).astype(int) if problem != "breast cancer" else y
     sample = cp.datasets.biased_sample(
         X, len(X) // 4, selection=selection, strength=1.5, random_state=seed
     )

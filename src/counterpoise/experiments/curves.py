@@ -1,0 +1,99 @@
+"""The paper's figures without sampling: closed forms of the example and of the 2-D problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterpoise.datasets import gaussian_1d, gaussian_2d
+
+__all__ = ["ClassDensities", "ExampleCurves", "class_densities", "example_curves"]
+
+_NARROW = 1 / np.sqrt(2)
+
+
+@dataclass(frozen=True)
+class ExampleCurves:
+    """Figures 1 to 4 of the paper as arrays.
+
+    Attributes
+    ----------
+    x, source, target : arrays
+        Densities of the two domains, source at gamma = 1/sqrt(2).
+    gammas : array
+        Standard deviations of the source, above 1/sqrt(2).
+    weight_variance, printed_variance : arrays
+        V[w] over `gammas`, right and as printed.
+    target_variance, weighted_variance, controlled_variance : arrays
+        Of the three risk estimators, per point, over `gammas`.
+    thresholds : array
+    exceedances : dict of float to (array, array)
+        gamma -> P(w > c) over `thresholds` under source and target.
+    """
+
+    x: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    gammas: np.ndarray
+    weight_variance: np.ndarray
+    printed_variance: np.ndarray
+    target_variance: np.ndarray
+    weighted_variance: np.ndarray
+    controlled_variance: np.ndarray
+    thresholds: np.ndarray
+    exceedances: dict[float, tuple[np.ndarray, np.ndarray]]
+
+
+def example_curves() -> ExampleCurves:
+    """Evaluate the closed forms of the example setting."""
+    x = np.linspace(-4, 4, 401)
+    narrow = gaussian_1d(_NARROW)
+    gammas = np.linspace(0.74, 1.5, 200)
+    curves: Any = gaussian_1d(gammas)
+    excess = 2 * gammas**2 - 1
+    thresholds = np.geomspace(1, 100, 200)
+    return ExampleCurves(
+        x=x,
+        source=narrow.source_density(x),
+        target=narrow.target_density(x),
+        gammas=gammas,
+        weight_variance=curves.weight_variance,
+        printed_variance=gammas**2 / excess * np.exp(1 / excess) - 1,
+        target_variance=np.full_like(gammas, curves.target_variance),
+        weighted_variance=curves.weighted_variance,
+        controlled_variance=curves.controlled_variance,
+        thresholds=thresholds,
+        exceedances={
+            gamma: (
+                gaussian_1d(gamma).exceedance(thresholds),
+                gaussian_1d(gamma).exceedance(thresholds, domain="target"),
+            )
+            for gamma in (0.7, 0.85, 1.0)
+        },
+    )
+
+
+@dataclass(frozen=True)
+class ClassDensities:
+    """p(x | y) of the 2-D problem on a grid: (domain, class) -> values (n, n)."""
+
+    axis: np.ndarray
+    densities: dict[tuple[str, int], np.ndarray]
+
+
+def class_densities(protocol: str, /) -> ClassDensities:
+    """Evaluate the class-conditional densities at gamma = 1/sqrt(2)."""
+    problem = gaussian_2d(_NARROW, protocol=protocol)
+    axis = np.linspace(-4, 4, 121)
+    X = np.stack(np.meshgrid(axis, axis), axis=-1)
+    step = (axis[1] - axis[0]) ** 2
+    densities = {}
+    for domain in ("source", "target"):
+        density = problem.source_density(X) if domain == "source" else problem.target_density(X)
+        positive = problem.posterior(X, domain=domain)
+        for label in (-1, 1):
+            joint = density * (positive if label == 1 else 1 - positive)
+            densities[domain, label] = joint / (joint.sum() * step)
+    return ClassDensities(axis, densities)

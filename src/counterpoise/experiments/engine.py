@@ -1,0 +1,250 @@
+"""The experiment on a batch of data sets at once.
+
+Weights, cross-validation of every penalty by every risk estimator, choice, retraining, target
+risk: all from second moments, with repetitions as a leading axis and no Python per repetition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum, to_numpy
+from counterpoise._validation import check_choice
+from counterpoise.experiments.problems import Batch
+from counterpoise.experiments.protocols import METHODS, RELEASED_BETA, fixed_index
+from counterpoise.experiments.quadratic import pack_outer, path_forms, unpack
+from counterpoise.risk.methods import Method
+from counterpoise.risk.moments import Moments
+from counterpoise.weights._base import exp_ratio
+from counterpoise.weights.gaussian import _cholesky_or_nan, fit_gaussian, gaussian_log_ratio
+from counterpoise.weights.kliep import fit_kliep
+from counterpoise.weights.kmm import kernel_mean_matching
+
+__all__ = ["WEIGHTS", "analyse", "source_weights", "to_device"]
+
+WEIGHTS = ("gaussian", "kmm", "kliep")
+
+# Kernel centres of KLIEP: the first target rows, which are in random order.
+_KLIEP_CENTERS = 100
+
+
+def analyse(
+    batch: Batch, alphas: np.ndarray, /, *, weights: str = "gaussian", released_beta: bool = False
+) -> dict[str, np.ndarray]:
+    """Run the experiment on every data set of a batch.
+
+    Parameters
+    ----------
+    batch : Batch
+        R data sets, in any array library.
+    alphas : array of shape (L,)
+        Penalties.
+    weights : {"gaussian", "kmm", "kliep"}, default="gaussian"
+        Weight estimator.
+    released_beta : bool, default=False
+        Add the outer-product beta of the released script.
+
+    Returns
+    -------
+    dict of arrays of shape (R,)
+        For every estimator m: ``choice_m`` (index of its penalty), ``risk_m`` (mean squared loss
+        on the labelled target of the classifier retrained on all source rows with that penalty),
+        ``estimate_m`` (its own estimate at the choice) and ``fixed_m`` (its estimate at the
+        penalty nearest 1); ``fixed_truth``, what the last one estimates: the target risk of the
+        folds' classifiers, averaged by fold size; ``weight_mean``, ``weight_variance`` (divisor
+        n - 1) and ``n_effective``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.experiments.engine import analyse
+    >>> from counterpoise.experiments.problems import SyntheticProblem
+    >>> from counterpoise.experiments.protocols import get_protocol
+    >>> rules = get_protocol("paper")
+    >>> batch = SyntheticProblem(rules, 0.7).draw(np.random.default_rng(0), 4)
+    >>> results = analyse(batch, rules.grid("synthetic"))
+    >>> bool(np.all(results["risk_oracle"] <= results["risk_controlled_known"]))
+    True
+    """
+    xp = array_namespace(batch.X)
+    w = source_weights(batch, weights)
+    grid = xp.asarray(alphas, dtype=batch.X.dtype, device=device(batch.X))
+    sums = _fold_sums(xp, batch, w)
+    forms = _risk_forms(xp, sums, released_beta=released_beta)
+    target = batch.target_moments
+    forms["truth"] = sums.share[..., None] * target[:, None, :] + xp.zeros_like(sums.plain)
+    risks = _cross_validate(xp, sums.weighted, forms, grid)
+    retrained = _retrained_risk(xp, sums.weighted, target, grid)
+    fixed = fixed_index(alphas)
+    results: dict[str, Array] = {"fixed_truth": risks.pop("truth")[:, fixed]}
+    for name, path in risks.items():
+        results |= _outcome(xp, name, path, retrained)
+        results[f"fixed_{name}"] = path[:, fixed]
+    results |= _outcome(xp, "oracle", retrained, retrained)
+    path = _cross_validate(xp, sums.plain, {"unweighted": forms["source"]}, grid)["unweighted"]
+    own = _retrained_risk(xp, sums.plain, target, grid)
+    results |= _outcome(xp, "unweighted", path, own)
+    results |= _weight_summary(xp, w)
+    return {key: to_numpy(value) for key, value in results.items()}
+
+
+def source_weights(batch: Batch, weights: str, /) -> Array:
+    """Return the estimated weights (R, n) of the source rows.
+
+    "gaussian": ratio of two fitted normal densities, without shrinkage. "kmm" and "kliep": kernel
+    width by the paper's rule (mean distance to the five nearest target points).
+    """
+    check_choice(weights, "weights", WEIGHTS)
+    if weights == "kmm":
+        return kernel_mean_matching(batch.X, batch.X_target).weights
+    if weights == "kliep":
+        return fit_kliep(batch.X, batch.X_target, centers=_KLIEP_CENTERS).weights
+    xp = array_namespace(batch.X)
+    source = fit_gaussian(batch.X)[:2]
+    target = batch.target_fit
+    if target is None:
+        target = _fit_from_moments(xp, batch.target_moments, *batch.X_target.shape[-2:])
+    return exp_ratio(xp, gaussian_log_ratio(batch.X, source, target))
+
+
+def to_device(batch: Batch, xp: Namespace, place: Any, /) -> Batch:
+    """Return the batch as arrays of another library or device."""
+
+    def move(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(move(v) for v in value)
+        return None if value is None else xp.asarray(value, device=place)
+
+    return replace(batch, **{k: move(v) for k, v in vars(batch).items()})
+
+
+def _fit_from_moments(xp: Namespace, moments: Array, m: int, D: int) -> tuple[Array, Array]:
+    """`fit_gaussian` of target rows whose mean second moments (R, P) are known already.
+
+    Saves passes over the largest array; the target lies near the origin, so that subtracting the
+    mean afterwards loses nothing.
+    """
+    full = unpack(moments, D + 2)
+    mean = full[..., :D, D]
+    covariance = (full[..., :D, :D] - mean[..., :, None] * mean[..., None, :]) * (m / (m - 1))
+    return mean, _cholesky_or_nan(covariance)
+
+
+@dataclass(frozen=True)
+class _FoldSums:
+    """Sums over each fold's rows: packed second moments (R, K, P), and scalars (R, K)."""
+
+    weighted: Array  # sum w a a'
+    weighted_excess: Array  # sum w (w - 1) a a'
+    plain: Array  # sum a a'
+    truncated: Array  # sum min(w, cap) a a'
+    count: Array
+    excess: Array
+    excess_squared: Array
+
+    @property
+    def share(self) -> Array:
+        """Part of the rows that each fold holds."""
+        xp = array_namespace(self.count)
+        return self.count / xp.sum(self.count, axis=-1, keepdims=True)
+
+
+def _fold_sums(xp: Namespace, batch: Batch, w: Array) -> _FoldSums:
+    one = xp.ones_like(w)
+    rows = xp.concat([batch.X, one[..., None], batch.y[..., None]], axis=-1)
+    truncated = METHODS["truncated"].effective_weights(xp, w)
+    weightings = xp.stack([w, w * (w - 1), one, truncated], axis=1)
+    masked = weightings[:, :, None, :] * batch.masks[..., None, :, :]
+    R, S, K, n = masked.shape
+    sums = xp.reshape(masked, (R, S * K, n)) @ pack_outer(rows)
+    sums = xp.reshape(sums, (R, S, K, -1))
+    scalars = batch.masks @ xp.stack([one, w - 1, (w - 1) ** 2], axis=-1)
+    return _FoldSums(*(sums[:, s, ...] for s in range(S)), *(scalars[..., s] for s in range(3)))
+
+
+def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[str, Array]:
+    """Return each estimator's risk of a fold, times the fold's share, as packed forms (R, K, P).
+
+    Given the weights, a risk estimate is linear in the sums of w loss and of w loss (w - 1). The
+    method itself tells its two coefficients: it is asked what it makes of the sums (1, 0) and
+    (0, 1). The sums are forms in the second moments, hence so is the estimate.
+    """
+    # A random fold can be empty. Its share is 0, and nothing may be divided by its count.
+    count = xp.where(sums.count > 0, sums.count, xp.ones_like(sums.count))
+    second = {"source": sums.plain, "truncated": sums.truncated}
+    one, zero = xp.ones_like(count), xp.zeros_like(count)
+    forms = {}
+    for name, method in METHODS.items():
+        excess = (zero, zero) if name in second else (sums.excess, sums.excess_squared)
+
+        def share_of(
+            loss: Array, both: Array, method: Method = method, excess: Any = excess
+        ) -> Array:
+            return sums.share * method.estimate(xp, Moments(count, *excess, loss, both))[0]
+
+        form = share_of(one, zero)[..., None] * second.get(name, sums.weighted)
+        if name not in second:
+            form = form + share_of(zero, one)[..., None] * sums.weighted_excess
+        forms[name] = form
+    if released_beta:
+        forms[RELEASED_BETA] = _released_form(xp, sums, count)
+    return forms
+
+
+def _released_form(xp: Namespace, sums: _FoldSums, count: Array) -> Array:
+    """The released synthetic script's estimate, as a form.
+
+    mean(w loss) - mean(beta_i (w_i - 1)) with beta_i = w_i cov(loss, w) / var(w): the unweighted
+    loss is correlated with the weights, and beta is a vector.
+    """
+    mean_excess = sums.excess / count
+    variance = sums.excess_squared - mean_excess * sums.excess
+    spread = variance > 1e-12 * sums.excess_squared
+    # sum w (w - 1), from sums of w - 1: w (w - 1) = (w - 1)^2 + (w - 1).
+    pull = (sums.excess_squared + sums.excess) / count
+    pull = xp.where(spread, pull / xp.where(spread, variance, xp.ones_like(pull)), 0.0 * pull)
+    # sum (loss - mean)(w - mean w) = sum w loss - mean(w) sum loss.
+    mean_weight = 1 + mean_excess
+    form = (1 / count - pull)[..., None] * sums.weighted + (pull * mean_weight)[
+        ..., None
+    ] * sums.plain
+    return sums.share[..., None] * form
+
+
+def _cross_validate(
+    xp: Namespace, held_out: Array, forms: dict[str, Array], grid: Array
+) -> dict[str, Array]:
+    """Evaluate forms (R, K, P) at the solutions trained without each fold: (R, L) each."""
+    training = exclusive_sum(held_out, axis=1)
+    values = path_forms(training, xp.stack(list(forms.values()), axis=2), grid)
+    return {name: values[:, m, :] for m, name in enumerate(forms)}
+
+
+def _retrained_risk(xp: Namespace, held_out: Array, target: Array, grid: Array) -> Array:
+    """Target risk (R, L) of the classifiers trained on all source rows."""
+    total = xp.sum(held_out, axis=1, keepdims=True)
+    form = target[:, None, None, :] + xp.zeros_like(total)[:, :, None, :]
+    return path_forms(total, form, grid)[:, 0, :]
+
+
+def _outcome(xp: Namespace, name: str, risks: Array, target: Array) -> dict[str, Array]:
+    """Choice of the least risk, its estimate, and what it costs in the target."""
+    choice = xp.argmin(risks, axis=-1)
+    R, L = target.shape
+    place = choice + L * xp.arange(R, dtype=choice.dtype, device=device(choice))
+    return {
+        f"choice_{name}": choice,
+        f"risk_{name}": xp.take(xp.reshape(target, (-1,)), place),
+        f"estimate_{name}": xp.min(risks, axis=-1),
+    }
+
+
+def _weight_summary(xp: Namespace, w: Array) -> dict[str, Array]:
+    return {
+        "weight_mean": xp.mean(w, axis=-1),
+        "weight_variance": xp.var(w, axis=-1, correction=1),
+        "n_effective": xp.sum(w, axis=-1) ** 2 / xp.sum(w**2, axis=-1),
+    }

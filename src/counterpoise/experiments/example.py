@@ -1,0 +1,48 @@
+"""Monte Carlo in the 1-D example: how fast beta is learned, and what its error costs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterpoise.datasets import gaussian_1d
+from counterpoise.risk import Controlled
+from counterpoise.risk.moments import Moments, moments_from_losses
+
+__all__ = ["SIZES", "example_repetitions"]
+
+# Sample sizes, all read off one sample per repetition: its first 25 points, its first 50 ...
+SIZES = (25, 50, 100, 200, 400, 800, 1600, 3200)
+
+
+def example_repetitions(
+    gamma: float, rng: np.random.Generator, repetitions: int, /
+) -> dict[str, np.ndarray]:
+    """Estimate beta and the risk of the example's predictor from samples of every size.
+
+    With true weights, so that all that is estimated is beta. At gamma = 1 the weights have all
+    moments, which the rates of convergence suppose.
+
+    Returns
+    -------
+    dict of arrays of shape (repetitions,)
+        For each size n and each centring c: ``beta_c_n`` = estimated beta minus the best one and
+        ``excess_c_n`` = risk with the estimated beta minus risk with the best one, whose mean is
+        the bias, because the latter risk is unbiased; ``weighted_n`` and ``controlled_n``: the
+        plain risk and the one with the best beta, minus the true risk.
+    """
+    problem = gaussian_1d(gamma)
+    data = problem.sample(max(SIZES), 1, repetitions=repetitions, random_state=rng)
+    x = data.X_source[..., 0]
+    losses = (x * problem.theta - data.y_source) ** 2
+    terms = moments_from_losses(np, losses, problem.weights(x))
+    results = {}
+    for n in SIZES:
+        sums = Moments(*(getattr(terms, name)[..., :n] for name in vars(terms))).sum(np)
+        best = Controlled(beta=float(problem.beta)).estimate(np, sums)[0]
+        results[f"weighted_{n}"] = sums.weighted_loss / n - problem.target_risk
+        results[f"controlled_{n}"] = best - problem.target_risk
+        for center in ("known", "sample"):
+            risk, beta = Controlled(center=center).estimate(np, sums)
+            results[f"beta_{center}_{n}"] = beta - problem.beta
+            results[f"excess_{center}_{n}"] = risk - best
+    return results

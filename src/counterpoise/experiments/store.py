@@ -1,0 +1,223 @@
+"""A directory of results that survives a kill at any moment.
+
+    DIR/manifest.json          configuration and package version
+    DIR/chunks/*.parquet       one file per finished chunk
+    DIR/results.parquet        all of them, when everything is done
+
+Files are written under another name, flushed, and renamed: a file that exists is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise import __version__
+from counterpoise.experiments.plan import Chunk, Plan
+from counterpoise.experiments.quadratic import backend
+
+__all__ = ["Store", "StoreError", "write_atomically"]
+
+
+class StoreError(Exception):
+    """The directory cannot be used; the message says why and what to do."""
+
+
+class Store:
+    """Results of one plan in one directory.
+
+    Parameters
+    ----------
+    directory : path
+    plan : Plan
+    resume : bool, default=False
+        Continue a directory of the same configuration. Without, it must hold no results.
+
+    Raises
+    ------
+    StoreError
+        For a directory that cannot be written, holds results of another configuration (which
+        differences are listed), or, without `resume`, any.
+    """
+
+    def __init__(
+        self, directory: str | os.PathLike, plan: Plan, /, *, resume: bool = False
+    ) -> None:
+        self.directory = Path(directory)
+        self.plan = plan
+        self._chunks = self.directory / "chunks"
+        manifest = self.directory / "manifest.json"
+        wanted = {
+            "version": __version__,
+            "backend": backend(plan.device),
+            "configuration": plan.configuration(),
+        }
+        try:
+            if manifest.exists():
+                self._check(manifest, wanted, resume=resume)
+            self._chunks.mkdir(parents=True, exist_ok=True)
+            if not manifest.exists():
+                write_atomically(manifest, (json.dumps(wanted, indent=2) + "\n").encode())
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._done = {c.name for c in plan.chunks() if self._complete(c)}
+
+    def has(self, chunk: Chunk, /) -> bool:
+        """Tell whether the chunk is stored."""
+        return chunk.name in self._done
+
+    def write(self, chunk: Chunk, results: dict[str, np.ndarray], /) -> None:
+        """Store a finished chunk."""
+        import pyarrow as pa
+
+        repetition = np.arange(chunk.start, chunk.start + chunk.repetitions)
+        table = pa.table({"repetition": repetition, **results})
+        try:
+            write_atomically(self._path(chunk), _parquet(table))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._done.add(chunk.name)
+
+    def read(self, problem: str, gamma: float, /) -> dict[str, np.ndarray]:
+        """Return all repetitions of a problem and gamma, in order."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        chunks = [c for c in self.plan.chunks() if (c.problem, c.gamma) == (problem, gamma)]
+        table = pa.concat_tables([pq.read_table(self._path(c)) for c in chunks])
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    def finish(self) -> Path:
+        """Write `results.parquet`: every repetition of every problem, in the plan's order.
+
+        Columns that a problem does not have are null in its rows.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.directory / "results.parquet"
+        temporary = path.with_suffix(".tmp")
+        groups = [(p, g) for p in self.plan.problems for g in self.plan.gammas_of(p)]
+        types: dict[str, Any] = {}
+        for problem in self.plan.problems:
+            first = next(c for c in self.plan.chunks() if c.problem == problem)
+            types |= {f.name: f.type for f in pq.read_schema(self._path(first))}
+        schema = pa.schema([("problem", pa.string()), ("gamma", pa.float64()), *types.items()])
+        try:
+            with pq.ParquetWriter(temporary, schema) as writer:
+                for problem, gamma in groups:
+                    data = self.read(problem, gamma)
+                    n = len(data["repetition"])
+                    columns = {**data, "problem": [problem] * n, "gamma": np.full(n, gamma)}
+                    arrays = [
+                        pa.array(columns[f.name], f.type)
+                        if f.name in columns
+                        else pa.nulls(n, f.type)
+                        for f in schema
+                    ]
+                    writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            os.replace(temporary, path)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return path
+
+    def save(self, name: str, content: bytes, /) -> Path:
+        """Write another file into the directory."""
+        path = self.directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return path
+
+    def _path(self, chunk: Chunk) -> Path:
+        return self._chunks / f"{chunk.name}.parquet"
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        reason = error.strerror or str(error)
+        return StoreError(
+            f"`out` must be a directory that can be written; {self.directory}: {reason}. "
+            "Free some space or name another directory; what is finished stays, see --resume."
+        )
+
+    def _check(self, manifest: Path, wanted: dict, *, resume: bool) -> None:
+        if not resume:
+            raise StoreError(
+                f"`out` already holds results: {self.directory}. "
+                "Pass --resume to continue them, or name another directory."
+            )
+        try:
+            found = json.loads(manifest.read_text())
+            differences = [*_differences(found, wanted)]
+        except (ValueError, AttributeError) as error:
+            raise StoreError(
+                f"{manifest} is not a manifest of results ({error}). Name another directory."
+            ) from error
+        if differences:
+            raise StoreError(
+                f"`out` holds results of another configuration: {'; '.join(differences)}. "
+                "Pass the same options, or name another directory."
+            )
+
+    def _complete(self, chunk: Chunk) -> bool:
+        path = self._path(chunk)
+        if not path.exists():
+            return False
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            rows = pq.read_metadata(path).num_rows
+            pq.read_table(path, columns=["repetition"])
+        except (pa.ArrowInvalid, OSError) as error:
+            raise self._damaged(path, str(error).splitlines()[0]) from error
+        if rows != chunk.repetitions:
+            raise self._damaged(path, f"it has {rows} of {chunk.repetitions} rows")
+        return True
+
+    def _damaged(self, path: Path, reason: str) -> StoreError:
+        return StoreError(
+            f"{path} is damaged: {reason}. Delete it and run again with --resume: "
+            "only that chunk is computed again."
+        )
+
+
+def write_atomically(path: Path, content: bytes, /) -> None:
+    """Write a file that either exists as a whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _parquet(table: Any) -> bytes:
+    import io
+
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    # Random floats do not compress, and dictionaries would only be tried in vain.
+    pq.write_table(table, buffer, use_dictionary=False, compression="zstd")
+    return buffer.getvalue()
+
+
+def _differences(found: dict, wanted: dict) -> Iterator[str]:
+    for key in ("version", "backend"):
+        if found.get(key) != wanted[key]:
+            yield f"{key} is {found.get(key)!r}, not {wanted[key]!r}"
+    old, new = found.get("configuration", {}), wanted["configuration"]
+    for key in {**old, **new}:
+        if old.get(key) != new.get(key):
+            yield f"{key} is {old.get(key)!r}, not {new.get(key)!r}"

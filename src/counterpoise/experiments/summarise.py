@@ -1,0 +1,296 @@
+"""Repetitions to tables: means with standard errors, paired tests, errors of risk estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr
+from scipy.stats import wilcoxon
+
+from counterpoise.experiments.example import SIZES
+from counterpoise.experiments.plan import Plan
+from counterpoise.experiments.protocols import LABELS, PROTOCOLS
+from counterpoise.experiments.store import Store
+
+__all__ = [
+    "LARGE_SIZE",
+    "SETS",
+    "Comparison",
+    "ErrorRow",
+    "RateRow",
+    "RiskRow",
+    "Summary",
+    "signed_rank_test",
+    "summarise",
+]
+
+# "top": the tenth of the data sets with the largest sample variance of the weights.
+SETS = ("all", "top")
+_BLOCKS = 20
+# Rates are asymptotic: slopes are fitted to the sizes from here on.
+LARGE_SIZE = 400
+
+
+@dataclass(frozen=True)
+class RiskRow:
+    """Final target risk of one way of choosing the penalty."""
+
+    problem: str
+    gamma: float
+    sets: str
+    estimator: str
+    mean: float
+    standard_error: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Controlled minus weighted final target risk on the same data sets.
+
+    `log10_p` is that of the two-sided Wilcoxon signed-rank test (normal approximation, data sets
+    on which both chose the same penalty dropped), because p itself may be below any float.
+    `direction` is the sign of that test: -1 where the ranks speak for a lower risk than that of
+    weighting. Risks are skewed, so it may differ from the sign of the mean difference.
+    """
+
+    problem: str
+    gamma: float
+    sets: str
+    estimator: str
+    difference: float
+    standard_error: float
+    log10_p: float
+    direction: int
+    share_better: float
+    share_equal: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """Error of a risk estimate at the fixed penalty, against the target risk."""
+
+    problem: str
+    gamma: float
+    sets: str
+    estimator: str
+    bias: float
+    bias_standard_error: float
+    rmse: float
+    rmse_standard_error: float
+    median_absolute_error: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """One-dimensional example: errors of beta and of the risk at one sample size."""
+
+    gamma: float
+    size: int
+    center: str
+    beta_rmse: float
+    bias: float
+    bias_standard_error: float
+    weighted_variance: float
+    controlled_variance: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All tables of a run, and the slopes of the example's rates.
+
+    `slopes` has, for each gamma, centring and quantity, the slope of log error on log n and its
+    jackknife standard error.
+    """
+
+    protocol: str
+    risks: list[RiskRow] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    errors: list[ErrorRow] = field(default_factory=list)
+    rates: list[RateRow] = field(default_factory=list)
+    slopes: list[dict[str, Any]] = field(default_factory=list)
+    weights: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists and dictionaries, for JSON."""
+        return asdict(self)
+
+
+def summarise(store: Store, /) -> Summary:
+    """Summarise a finished run, one problem and gamma in memory at a time.
+
+    Parameters
+    ----------
+    store : Store
+
+    Returns
+    -------
+    Summary
+    """
+    plan = store.plan
+    summary = Summary(plan.protocol)
+    for problem in plan.problems:
+        for gamma in plan.gammas_of(problem):
+            data = store.read(problem, gamma)
+            if problem == "example":
+                summary.rates.extend(_rates(gamma, data))
+                summary.slopes.extend(_slopes(gamma, data))
+                continue
+            for sets, picked in _subsets(data):
+                here = {"problem": problem, "gamma": gamma, "sets": sets}
+                summary.risks.extend(_risks(here, picked))
+                summary.comparisons.extend(_comparisons(plan, here, picked))
+                summary.errors.extend(_errors(here, picked))
+                summary.weights.append(here | _weights(picked))
+    return summary
+
+
+def _subsets(data: dict[str, np.ndarray]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    yield "all", data
+    variance = data["weight_variance"]
+    count = math.ceil(len(variance) / 10)
+    # A stable sort: which of two equal variances counts as larger must not vary.
+    largest = np.sort(np.argsort(-variance, kind="stable")[:count])
+    yield "top", {name: values[largest] for name, values in data.items()}
+
+
+def _risks(here: dict, data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
+    for name in LABELS:
+        if f"risk_{name}" in data:
+            values = data[f"risk_{name}"]
+            mean, error = _mean(values)
+            yield RiskRow(
+                **here, estimator=name, mean=mean, standard_error=error, repetitions=len(values)
+            )
+
+
+def _comparisons(plan: Plan, here: dict, data: dict[str, np.ndarray]) -> Iterator[Comparison]:
+    plain = data["risk_weighted"]
+    own = PROTOCOLS[plan.protocol].controlled
+    names = [own, *(n for n in LABELS if n != own and n != "weighted")]
+    for name in names:
+        if f"risk_{name}" not in data:
+            continue
+        difference = data[f"risk_{name}"] - plain
+        mean, error = _mean(difference)
+        log10_p, direction = signed_rank_test(difference)
+        yield Comparison(
+            **here,
+            estimator=name,
+            difference=mean,
+            standard_error=error,
+            log10_p=log10_p,
+            direction=direction,
+            share_better=float(np.mean(difference < 0)),
+            share_equal=float(np.mean(difference == 0)),
+            repetitions=len(difference),
+        )
+
+
+def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:
+    """Wilcoxon's signed-rank test, zeros dropped: log10 of the two-sided p, and its sign.
+
+    By the normal approximation with tie correction; right also where p is below the smallest
+    float. The sign is -1 where the ranks speak for negative differences. (0, 0), that is p = 1,
+    where nothing differs.
+    """
+    if not np.any(difference):
+        return 0.0, 0
+    # `alternative="greater"` keeps the sign of z, which the two-sided test drops.
+    test = wilcoxon(difference, zero_method="wilcox", method="asymptotic", alternative="greater")
+    z = float(test.zstatistic)
+    log10_p = min(0.0, (math.log(2) + float(log_ndtr(-abs(z)))) / math.log(10))
+    return log10_p, int(np.sign(z))
+
+
+def _errors(here: dict, data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
+    truth = data["fixed_truth"]
+    for name in LABELS:
+        if f"fixed_{name}" not in data:
+            continue
+        error = data[f"fixed_{name}"] - truth
+        bias, bias_error = _mean(error)
+        square, square_error = _mean(error**2)
+        rmse = math.sqrt(square)
+        yield ErrorRow(
+            **here,
+            estimator=name,
+            bias=bias,
+            bias_standard_error=bias_error,
+            rmse=rmse,
+            rmse_standard_error=square_error / (2 * rmse) if rmse > 0 else 0.0,
+            median_absolute_error=float(np.median(np.abs(error))),
+            repetitions=len(error),
+        )
+
+
+def _weights(data: dict[str, np.ndarray]) -> dict[str, float]:
+    return {
+        "median_variance": float(np.median(data["weight_variance"])),
+        "least_variance": float(np.min(data["weight_variance"])),
+        "mean_n_effective": float(np.mean(data["n_effective"])),
+    }
+
+
+def _mean(values: np.ndarray) -> tuple[float, float]:
+    """Mean and its standard error (NaN for one repetition)."""
+    n = len(values)
+    error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    return float(np.mean(values)), error
+
+
+def _rates(gamma: float, data: dict[str, np.ndarray]) -> Iterator[RateRow]:
+    for center in ("known", "sample"):
+        for n in SIZES:
+            bias, error = _mean(data[f"excess_{center}_{n}"])
+            yield RateRow(
+                gamma=gamma,
+                size=n,
+                center=center,
+                beta_rmse=float(np.sqrt(np.mean(data[f"beta_{center}_{n}"] ** 2))),
+                bias=bias,
+                bias_standard_error=error,
+                weighted_variance=float(n * np.mean(data[f"weighted_{n}"] ** 2)),
+                controlled_variance=float(n * np.mean(data[f"controlled_{n}"] ** 2)),
+                repetitions=len(data["repetition"]),
+            )
+
+
+def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+    """Slopes of log error on log n, with a jackknife over blocks of repetitions.
+
+    The sizes share their data; leaving out repetitions at all sizes at once counts that.
+    """
+    sizes = [n for n in SIZES if n >= LARGE_SIZE]
+    x = np.log(sizes)
+    count = min(_BLOCKS, len(data["repetition"]))
+    blocks = np.arange(len(data["repetition"])) * count // len(data["repetition"])
+    for center in ("known", "sample"):
+        squares = np.stack([data[f"beta_{center}_{n}"] ** 2 for n in sizes])
+        excesses = np.stack([data[f"excess_{center}_{n}"] for n in sizes])
+        for quantity, values, power in (("beta", squares, 0.5), ("bias", excesses, 1.0)):
+
+            def slope(keep: np.ndarray, values: np.ndarray = values, power: float = power) -> float:
+                means = np.abs(values[:, keep].mean(axis=1))
+                return float(power * np.polyfit(x, np.log(means), 1)[0])
+
+            everything = slope(np.ones(len(blocks), dtype=bool))
+            left_out = np.array([slope(blocks != b) for b in range(count)]) if count > 1 else []
+            error = math.nan
+            if count > 1:
+                error = math.sqrt((count - 1) * float(np.var(left_out)))
+            yield {
+                "gamma": gamma,
+                "center": center,
+                "quantity": quantity,
+                "slope": everything,
+                "standard_error": error,
+                "repetitions": len(blocks),
+            }
