@@ -161,6 +161,22 @@ def test_mixed_data_frames_with_missing_values(rng, library):
         assert len(search.predict(X_target)) == 150
 
 
+@pytest.mark.parametrize("weights", ["gaussian", "classifier"])
+def test_encoded_frames_have_weights_of_mean_about_one(rng, weights):
+    # Indicators that add up to 1 make a covariance singular, and its inverse arbitrary.
+    X, X_target = mixed(rng, 1500, 0), mixed(rng, 1500, 3)
+    y = rng.integers(0, 2, size=1500)
+    search = cp.ShiftGridSearchCV(mixed_pipeline(), {}, weights=weights, cv=2)
+    found = search.fit(X, y, X_target=X_target).weights_
+    assert found.mean() == pytest.approx(1, abs=0.15)
+    age = np.where(np.isnan(X["age"]), 0, X["age"] - 40)
+    want = np.nanmean(np.where(np.isnan(X_target["age"]), 0, X_target["age"] - 40))
+    assert np.average(age, weights=found) == pytest.approx(want, abs=1.0)
+    assert np.average(X["member"], weights=found) == pytest.approx(
+        X_target["member"].mean(), abs=0.05
+    )
+
+
 def test_sparse_matrices(rng):
     X = sparse.random(80, 60, 0.2, format="csr", random_state=0)
     X_target = sparse.random(100, 60, 0.2, format="csr", random_state=1)

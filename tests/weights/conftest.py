@@ -43,9 +43,7 @@ class Case:
 RULES = ("knn", "median", "silverman")
 CASES = {
     "gaussian": Case(cw.GaussianRatio, 0.3, -0.99, {"regularization": 0.5}, min_rows=2),
-    # Exact matching has no reason to prefer even weights: they fluctuate freely within the span of
-    # what a wide kernel can see, and within each other's reach for a narrow one.
-    "kmm": Case(partial(cw.KMM, width="median"), 6.0, -0.95, {"width": 0.3}, width_rules=RULES),
+    "kmm": Case(cw.KMM, 0.5, -0.95, {"width": 0.3}, width_rules=RULES),
     "kliep": Case(cw.KLIEP, 0.25, -0.7, {"width": 0.2}, 0.25, (*RULES, "cv")),
     "ulsif": Case(cw.ULSIF, 0.25, -0.7, {"width": 0.2}, 0.6, (*RULES, "cv")),
     "relative ulsif": Case(

@@ -332,6 +332,18 @@ def test_low_rank_form_reaches_the_exact_optimum_for_wide_kernels(rng):
     np.testing.assert_allclose(low.smooth_mean, exact.smooth_mean, rtol=1e-2)
 
 
+def test_low_rank_form_is_close_where_the_kernel_is_narrow(rng):
+    # Far too small a rank for this width. With the diagonal of what is left over alone, the
+    # objective would exceed its minimum by several times its size.
+    X_source, X_target = samples(rng, n=500, m=500)
+    exact = kernel_mean_matching(X_source, X_target, width=0.2)
+    with pytest.warns(RuntimeWarning, match="too coarse"):
+        low = kernel_mean_matching(X_source, X_target, width=0.2, rank=20)
+    K = gaussian_kernel(X_source, X_source, 0.2)
+    scale = exact.weights @ K @ exact.weights
+    assert low.objective - exact.objective < 0.1 * scale
+
+
 def test_low_rank_form_keeps_the_diagonal(rng):
     # Points that do not interact: K is the identity, and rank 1 is enough with its diagonal.
     X_source = np.arange(12.0)[:, None]
@@ -377,7 +389,13 @@ def test_estimator_stores_the_function_s_result(rng):
     X_source, X_target = samples(rng)
     kmm = clone(KMM(width="median", bound=5.0, tolerance=0.1)).fit(X_source, X_target)
     expected = kernel_mean_matching(
-        X_source, X_target, width="median", bound=5.0, tolerance=0.1, rank="auto"
+        X_source,
+        X_target,
+        width="median",
+        regularization=0.1,
+        bound=5.0,
+        tolerance=0.1,
+        rank="auto",
     )
     np.testing.assert_array_equal(kmm.weights_, expected.weights)
     assert kmm.width_ == float(expected.width)
@@ -463,3 +481,20 @@ def test_solver_accepts_constraints_that_exclude_equal_weights(rng):
     found = solve_box_qp(Dense(K[None]), kappa[None], Constraints(2.0, 4.0, 8.0))
     assert found.gap[0] <= 1e-9
     assert 4.0 - 1e-10 <= np.sum(found.weights) <= 8.0 + 1e-10
+
+
+@pytest.mark.parametrize("rank", [None, 40])
+def test_the_penalty_is_a_ridge_on_weights_that_differ_from_one(rng, rank):
+    X_source, X_target = samples(rng, n=60, m=90)
+    kmm = KMM(width=1.0, regularization=0.3, rank=rank).fit(X_source, X_target)
+    K = gaussian_kernel(X_source, X_source, 1.0) + 0.3 * np.eye(60)
+    kappa = 60 * gaussian_kernel(X_source, X_target, 1.0).mean(axis=1) + 0.3
+    want = kmm_weights(K, kappa)
+    np.testing.assert_allclose(kmm.weights_, want.weights, atol=1e-4)
+    assert kmm.objective_ == pytest.approx(float(want.objective), rel=1e-6)
+
+
+def test_the_default_is_calm_where_there_is_no_shift_and_the_plain_programme_is_not(rng):
+    X_source, X_target = rng.normal(size=(300, 1)), rng.normal(size=(450, 1))
+    assert KMM().fit(X_source, X_target).weights_.std() < 0.4
+    assert KMM(regularization=0).fit(X_source, X_target).weights_.std() > 2

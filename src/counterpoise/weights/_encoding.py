@@ -24,7 +24,7 @@ class DomainEncoder:
 
     - A numeric matrix or data frame without missing values stays as it is.
     - Anything else goes through :class:`~counterpoise.weights._table.MixedEncoder`: numbers and
-      dates imputed, flagged and standardised; one indicator per category.
+      dates imputed, flagged and standardised; one indicator per category but the first.
     - Sparse matrices: their first 20 singular directions.
 
     Learned from both samples together, so that no category is unknown.
@@ -46,7 +46,7 @@ class DomainEncoder:
                 self._encoder.fit(sparse.vstack([X_source, X_target]).tocsr())
         elif not (_is_plain(X_source) and _is_plain(X_target)):
             tables = as_table(X_source, "X"), as_table(X_target, "X_target")
-            self._encoder = MixedEncoder(squares=False).fit(stack_tables(*tables))
+            self._encoder = MixedEncoder(squares=False, drop_first=True).fit(stack_tables(*tables))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -113,11 +113,14 @@ class MixedEncoder(TransformerMixin, BaseEstimator):
     been missing; the result is scaled to mean 0 and variance 1 and, with `squares`, followed by
     its square, scaled likewise. Everything else: one indicator per category. Missing is a
     category; categories with fewer than 5 rows or beyond the 30 most frequent are pooled, and
-    those that `fit` has not seen count among them.
+    those that `fit` has not seen count among them. With `drop_first`, one category of each column
+    has no indicator: for what inverts a covariance, which indicators that add up to 1 make
+    singular.
     """
 
-    def __init__(self, *, squares: bool = True) -> None:
+    def __init__(self, *, squares: bool = True, drop_first: bool = False) -> None:
         self.squares = squares
+        self.drop_first = drop_first
 
     def fit(self, X: Any, y: Any = None) -> MixedEncoder:
         """Learn medians, scales and categories."""
@@ -130,6 +133,7 @@ class MixedEncoder(TransformerMixin, BaseEstimator):
             self.rescale_ = StandardScaler().fit(scaled[:, : len(numbers)] ** 2)
         if labels:
             self.one_hot_ = OneHotEncoder(
+                drop="first" if self.drop_first else None,
                 handle_unknown="infrequent_if_exist",
                 min_frequency=_CATEGORY_ROWS,
                 max_categories=_CATEGORIES,
