@@ -153,7 +153,7 @@ def test_mixed_data_frames_with_missing_values(rng, library):
     if library == "polars":
         polars = pytest.importorskip("polars", reason="polars is not installed")
         X, X_target = polars.from_pandas(X), polars.from_pandas(X_target)
-    for weights in ("gaussian", "classifier"):
+    for weights in ("nearest", "gaussian", "classifier"):
         search = cp.ShiftGridSearchCV(
             mixed_pipeline(), {"logisticregression__C": [0.1, 1.0]}, weights=weights, cv=3
         ).fit(X, y, X_target=X_target)
@@ -370,7 +370,7 @@ def test_the_scorer_works_in_scikit_learns_searches(data):
                 cv=3,
                 random_state=0,
             ).fit(X, y)
-        ours = grid_search(fit_weighted=False).fit(X, y, X_target=X_target)
+        ours = grid_search(weights="gaussian", fit_weighted=False).fit(X, y, X_target=X_target)
         np.testing.assert_allclose(
             theirs.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"]
         )

@@ -72,7 +72,12 @@ def test_weighted_searches_are_the_formula(method, aggregate, data):
     grid = {"C": [0.05, 1.0]}
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
     search = cp.ShiftGridSearchCV(
-        LogisticRegression(), grid, method=method, aggregate=aggregate, cv=splits
+        LogisticRegression(),
+        grid,
+        weights="gaussian",
+        method=method,
+        aggregate=aggregate,
+        cv=splits,
     ).fit(X, y, X_target=X_target)
     weights = cp.weights.GaussianRatio().fit(X, X_target).weights_
     np.testing.assert_allclose(search.weights_, weights)
@@ -160,7 +165,14 @@ def test_weights_may_be_fitted_on_each_training_part(data):
     X, y, X_target, _ = data
     splits = list(KFold(4).split(X))
     risk = cp.cross_val_risk(
-        Ridge(), X, y, X_target, weights_fit="fold", cv=splits, method="weighted"
+        Ridge(),
+        X,
+        y,
+        X_target,
+        weights="gaussian",
+        weights_fit="fold",
+        cv=splits,
+        method="weighted",
     )
     values = []
     for train, test in splits:
@@ -169,7 +181,9 @@ def test_weights_may_be_fitted_on_each_training_part(data):
         losses = (model.predict(X[test]) - y[test]) ** 2
         values.append(np.mean(ratio.predict(X[test]) * losses))
     assert risk.value == pytest.approx(np.mean(values))
-    once = cp.cross_val_risk(Ridge(), X, y, X_target, cv=splits, method="weighted")
+    once = cp.cross_val_risk(
+        Ridge(), X, y, X_target, weights="gaussian", cv=splits, method="weighted"
+    )
     assert once.value != pytest.approx(risk.value)
 
 

@@ -249,7 +249,7 @@ def test_width_zero_comes_with_a_remedy():
 def test_disjoint_supports_warn_and_give_a_defined_result(rng):
     X = rng.normal(size=(30, 2))
     for options in ({}, {"width": 1.0}, {"width": "median"}, {"rank": 5}):
-        with pytest.warns(RuntimeWarning, match="hardly overlap.*diagnose"):
+        with pytest.warns(RuntimeWarning, match="hardly overlap.*cp.diagnose says how far they overlap"):
             kmm = KMM(**options).fit(X, X + 60.0)
         assert np.all(np.isfinite(kmm.weights_))
     with pytest.warns(RuntimeWarning, match="In 1 of 2 data sets"):

@@ -28,7 +28,7 @@ def cross_val_risk(
     y: Any,
     X_target: Any = None,
     *,
-    weights: Any = "gaussian",
+    weights: Any = "nearest",
     method: str | Method | Iterable[str | Method] = "controlled",
     loss: Any = "auto",
     cv: Any = 5,
@@ -52,7 +52,7 @@ def cross_val_risk(
     y : array of shape (n_source,)
     X_target : like X, of shape (n_target, n_features), optional
         Unlabelled rows of the target. Needed unless `weights` is an array or None.
-    weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
+    weights : str, DensityRatio, array of shape (n_source,) or None, default="nearest"
         As in :class:`ShiftGridSearchCV`.
     method : str, Method or several of them, default="controlled"
         Of risk estimation.

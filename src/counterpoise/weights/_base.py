@@ -171,8 +171,8 @@ def warn_no_overlap(reason: str, /) -> None:
     """Say that source and target hardly overlap, and what shows it."""
     warnings.warn(
         f"Source and target hardly overlap: {reason}. No weighting can repair that. Check "
-        "the overlap of the two samples, their columns and units, or restrict the target to "
-        "the region that the source covers.",
+        "the columns and their units, or restrict the target to the region that the source "
+        "covers; cp.diagnose says how far they overlap.",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -205,7 +205,8 @@ def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:
         warnings.warn(
             f"Some density ratios exceed exp({cap:.0f}) and were capped: source and target hardly "
             "overlap, and no weighting can repair that. Check the columns and their units, or "
-            "restrict the target to the region that the source covers.",
+            "restrict the target to the region that the source covers; cp.diagnose says how far "
+            "they overlap.",
             RuntimeWarning,
             stacklevel=2,
         )

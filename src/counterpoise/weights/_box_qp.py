@@ -86,7 +86,8 @@ def solve_box_qp(
     if isinstance(K, Dense):
         narrow = K.separation() > _SEPARATED
         (wide,) = select(xp, ~narrow, index)
-        left = _active_set(problem, *select(xp, narrow, K, kappa, index), done)
+        tried, kappa_tried, numbers = select(xp, narrow, K, kappa, index)
+        left = _active_set(problem, tried, kappa_tried, numbers, done)
         index = xp.concat([left, wide], axis=0)
     if index.shape[0] > 0:
         rest = K.take(index)

@@ -537,8 +537,8 @@ def _warn_apart(count: int, total: int) -> None:
         which = "Source and target" if total == 1 else f"In {count} of {total} data sets, they"
         warnings.warn(
             f"{which} hardly overlap at the kernel's width: the weights say little about the "
-            "target. Check the columns and their units, widen the kernel, and look at "
-            "`counterpoise.diagnose`.",
+            "target. Check the columns and their units, or widen the kernel; cp.diagnose says "
+            "how far they overlap.",
             RuntimeWarning,
             stacklevel=4,
         )

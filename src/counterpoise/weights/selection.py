@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,16 @@ from counterpoise.weights.ulsif import ULSIF
 
 __all__ = ["NAMES", "WeightSelection", "default_candidates", "select_weights"]
 
-NAMES: dict[str, type[DensityRatio]] = {
+# A name is an estimator with its defaults; those that live on distances get standardised features,
+# because whoever gives a name has not thought about units.
+NAMES: dict[str, Callable[[], DensityRatio]] = {
     "gaussian": GaussianRatio,
-    "kmm": KMM,
-    "kliep": KLIEP,
-    "ulsif": ULSIF,
+    "kmm": partial(KMM, standardize=True),
+    "kliep": partial(KLIEP, standardize=True),
+    "ulsif": partial(ULSIF, standardize=True),
     "classifier": ClassifierRatio,
-    "nearest": NearestNeighborRatio,
-    "kernel_density": KernelDensityRatio,
+    "nearest": partial(NearestNeighborRatio, standardize=True),
+    "kernel_density": partial(KernelDensityRatio, standardize=True),
 }
 
 

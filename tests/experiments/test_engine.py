@@ -1,0 +1,204 @@
+"""The batched engine against a plain loop over the public estimators, on the same data."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterpoise import ShiftRidgeClassifierCV
+from counterpoise.datasets import load_ozone
+from counterpoise.experiments import quadratic
+from counterpoise.experiments._numba_kernel import path_forms_kernel
+from counterpoise.experiments.engine import analyse, source_weights
+from counterpoise.experiments.problems import Batch, OzoneProblem, SyntheticProblem, fold_masks
+from counterpoise.experiments.protocols import METHODS, fixed_index, get_protocol
+from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.weights import KMM, GaussianRatio
+from counterpoise.weights.kliep import fit_kliep
+
+OZONE = Path(__file__).parents[2].parent / "shared" / "data" / "eighthr.data"
+REPETITIONS = 50
+
+
+def loop_weights(kind, X, Z):
+    """Weights of one data set, by the estimator that a user would take."""
+    if kind == "gaussian":
+        plain = GaussianRatio(regularization=0, normalize=False, standardize=False)
+        return plain.fit(X, Z).weights_
+    if kind == "kmm":
+        return KMM(width="knn", regularization=0).fit(X, Z).weights_
+    return fit_kliep(X, Z, width="knn", centers=Z[:100]).weights
+
+
+def loop(batch, u, alphas, kind):
+    """Run the experiment with one `ShiftRidgeClassifierCV` per data set and method."""
+    results = []
+    for r in range(len(batch.X)):
+        X, y = batch.X[r], batch.y[r]
+        Z = batch.X_target if batch.X_target.ndim == 2 else batch.X_target[r]
+        labels = u if u.ndim == 1 else u[r]
+        masks = batch.masks if batch.masks.ndim == 2 else batch.masks[r]
+        cv = [(np.flatnonzero(m == 0), np.flatnonzero(m)) for m in masks if m.any()]
+        w = loop_weights(kind, X, Z)
+        row = {"weight_variance": w.var(ddof=1)}
+        for name, method in [*METHODS.items(), ("unweighted", "source")]:
+            model = ShiftRidgeClassifierCV(
+                alphas,
+                cv=cv,
+                weights=None if name == "unweighted" else w,
+                method=method,
+                penalize_intercept=True,
+            ).fit(X, y)
+            row[f"choice_{name}"] = model.best_index_
+            row[f"estimate_{name}"] = model.best_risk_.value
+            row[f"risk_{name}"] = np.mean((model.decision_function(Z) - labels) ** 2)
+            if name != "unweighted":
+                row[f"fixed_{name}"] = model.risk_curve_.value[fixed_index(alphas)]
+        coef, level = ridge_refit(X, y[:, None], w, alphas, intercept="penalized")
+        risks = np.mean((Z @ coef[:, 0].T + level[:, 0] - labels[:, None]) ** 2, axis=0)
+        row["choice_oracle"], row["risk_oracle"] = np.argmin(risks), np.min(risks)
+        row["fixed_truth"] = sum(
+            len(test) / len(y) * fold_risk(X, y, w, train, alphas, Z, labels) for train, test in cv
+        )
+        results.append(row)
+    return {key: np.array([row[key] for row in results]) for key in results[0]}
+
+
+def fold_risk(X, y, w, train, alphas, Z, labels):
+    one = alphas[[fixed_index(alphas)]]
+    coef, level = ridge_refit(X[train], y[train, None], w[train], one, intercept="penalized")
+    return np.mean((Z @ coef[0, 0] + level[0, 0] - labels) ** 2)
+
+
+def draw(problem, protocol):
+    """A batch, and the labels of its target (which the engine only has as moments)."""
+    rules = get_protocol(protocol)
+    if problem == "synthetic":
+        made = SyntheticProblem(rules, 0.6)
+        batch = made.draw(np.random.default_rng(7), REPETITIONS)
+        data = made.sampler.sample(repetitions=REPETITIONS, random_state=np.random.default_rng(7))
+        assert np.array_equal(data.X_source, batch.X)
+        return batch, data.y_target, rules
+    if not OZONE.exists():
+        pytest.skip("the ozone data is not here")
+    made = OzoneProblem(rules, 0.6, load_ozone(OZONE))
+    return made.draw(np.random.default_rng(7), REPETITIONS), made.data.y, rules
+
+
+@pytest.mark.parametrize(
+    ("problem", "weights", "protocol"),
+    [
+        ("synthetic", "gaussian", "paper"),
+        ("synthetic", "gaussian", "released"),
+        ("synthetic", "kmm", "paper"),
+        ("synthetic", "kliep", "paper"),
+        ("ozone", "gaussian", "paper"),
+        ("ozone", "gaussian", "released"),
+    ],
+)
+def test_engine_and_loop_over_the_estimator_agree(problem, weights, protocol):
+    batch, labels, rules = draw(problem, protocol)
+    alphas = rules.grid(problem)
+    engine = analyse(batch, alphas, weights=weights)
+    for key, want in loop(batch, labels, alphas, weights).items():
+        if key.startswith("choice"):
+            assert np.array_equal(engine[key], want), key
+        else:
+            np.testing.assert_allclose(engine[key], want, rtol=1e-8, atol=1e-8, err_msg=key)
+
+
+def test_equal_folds_are_equal_and_random_folds_are_not():
+    rng = np.random.default_rng(0)
+    assert fold_masks(rng, get_protocol("paper"), 3, 50, shuffled=False).sum(axis=-1).tolist() == (
+        [10.0] * 5
+    )
+    shuffled = fold_masks(rng, get_protocol("paper"), 3, 80, shuffled=True)
+    assert shuffled.shape == (3, 5, 80)
+    assert np.all(shuffled.sum(axis=-1) == 16)
+    assert np.all(shuffled.sum(axis=-2) == 1)
+    released = fold_masks(rng, get_protocol("released"), 200, 50, shuffled=False)
+    assert np.all(released.sum(axis=-2) == 1)
+    assert len(np.unique(released.sum(axis=-1))) > 5
+
+
+def test_an_empty_fold_counts_for_nothing():
+    batch, _, rules = draw("synthetic", "paper")
+    alphas = rules.grid("synthetic")[::20]
+    with_empty = np.concatenate([batch.masks, np.zeros((1, 50))])
+    results = analyse(replace(batch, masks=with_empty), alphas, released_beta=True)
+    for key, want in analyse(batch, alphas, released_beta=True).items():
+        np.testing.assert_allclose(results[key], want, rtol=1e-9, err_msg=key)
+
+
+def test_released_beta_is_the_outer_product_formula():
+    batch, _, rules = draw("synthetic", "released")
+    alphas = rules.grid("synthetic")[::20]
+    engine = analyse(batch, alphas, released_beta=True)
+    w = source_weights(batch, "gaussian")
+    for r in range(5):
+        folds = [(np.flatnonzero(m == 0), np.flatnonzero(m)) for m in batch.masks[r]]
+        losses, held_out, parts = ridge_losses(
+            batch.X[r], batch.y[r][:, None], w[r], folds, alphas, intercept="penalized"
+        )
+        risk = np.zeros(len(alphas))
+        for part in parts:
+            v, fold_losses = held_out[part], losses[:, part]
+            covariance = np.mean((fold_losses - fold_losses.mean(-1)[:, None]) * (v - v.mean()), -1)
+            beta = v * (covariance / v.var())[:, None]
+            risk += np.sum(v * fold_losses - beta * (v - 1), axis=-1) / 50
+        assert engine["choice_released_beta"][r] == np.argmin(risk)
+        assert engine["estimate_released_beta"][r] == pytest.approx(risk.min(), rel=1e-9)
+
+
+def test_weights_from_moments_are_those_of_the_estimator():
+    batch, _, _ = draw("synthetic", "paper")
+    weights = source_weights(batch, "gaussian")
+    for r in range(3):
+        want = GaussianRatio(regularization=0).fit(batch.X[r], batch.X_target[r]).weights_
+        np.testing.assert_allclose(weights[r], want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("D", [0, 2, 10])
+def test_kernel_and_array_paths_agree(rng, D):
+    """Without Numba the kernel is plain Python, slow but the same."""
+    training, forms, alphas = path_inputs(rng, D)
+    kernel = path_forms_kernel(training, forms, alphas)
+    arrays = quadratic.path_forms(training, forms, alphas, numba=False)
+    np.testing.assert_allclose(kernel, arrays, rtol=1e-10, atol=1e-10)
+
+
+def test_path_forms_are_residual_sums_in_every_array_library(xp, rng):
+    training, forms, alphas = path_inputs(rng, 2)
+    moments, form = quadratic.unpack(training, 4), quadratic.unpack(forms, 4)
+    want = np.zeros((len(training), forms.shape[2], len(alphas)))
+    for position, alpha in enumerate(alphas):
+        gram = moments[..., :3, :3] + alpha * np.eye(3)
+        theta = np.linalg.solve(gram, moments[..., :3, 3:])[..., 0]
+        u = np.concatenate([theta, -np.ones_like(theta[..., :1])], axis=-1)
+        want[..., position] = np.einsum("rki,rkmij,rkj->rm", u, form, u)
+    got = quadratic.path_forms(*(xp.asarray(a) for a in (training, forms, alphas)), numba=False)
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-10)
+
+
+def path_inputs(rng, D, R=7, K=3, M=2):
+    rows = rng.normal(size=(R, K, 20, D + 2))
+    rows[..., D] = 1.0
+    training = quadratic.pack_outer(rows).sum(axis=-2)
+    other = quadratic.pack_outer(rng.normal(size=(R, K, M, 5, D + 2))).sum(axis=-2)
+    return training, other, np.logspace(-3, 3, 9)
+
+
+def test_torch_gives_the_same_results_as_numpy():
+    torch = pytest.importorskip("torch")
+    from array_api_compat import array_namespace
+
+    from counterpoise.experiments.engine import to_device
+
+    batch, _, rules = draw("synthetic", "paper")
+    alphas = rules.grid("synthetic")
+    moved = to_device(batch, array_namespace(torch.zeros(1)), "cpu")
+    assert isinstance(moved, Batch)
+    results = analyse(moved, alphas)
+    for key, want in analyse(batch, alphas).items():
+        np.testing.assert_allclose(results[key], want, rtol=1e-9, atol=1e-9, err_msg=key)
