@@ -249,7 +249,9 @@ def test_width_zero_comes_with_a_remedy():
 def test_disjoint_supports_warn_and_give_a_defined_result(rng):
     X = rng.normal(size=(30, 2))
     for options in ({}, {"width": 1.0}, {"width": "median"}, {"rank": 5}):
-        with pytest.warns(RuntimeWarning, match="hardly overlap.*cp.diagnose says how far they overlap"):
+        with pytest.warns(
+            RuntimeWarning, match="hardly overlap.*cp.diagnose says how far they overlap"
+        ):
             kmm = KMM(**options).fit(X, X + 60.0)
         assert np.all(np.isfinite(kmm.weights_))
     with pytest.warns(RuntimeWarning, match="In 1 of 2 data sets"):
@@ -426,7 +428,7 @@ def test_weighted_means_recover_the_target_mean():
 
 def test_predict_is_the_scaled_kernel_average(rng):
     X_source, X_target = samples(rng, n=40, m=60)
-    kmm = KMM(width=0.6).fit(X_source, X_target)
+    kmm = KMM(width=0.6, regularization=0).fit(X_source, X_target)
     X = rng.normal(size=(9, 2))
     K = gaussian_kernel(X, X_source, 0.6)
     at_source = gaussian_kernel(X_source, X_source, 0.6)
@@ -437,7 +439,7 @@ def test_predict_is_the_scaled_kernel_average(rng):
 
 def test_predict_far_away_is_the_weight_of_the_nearest_point(rng):
     X_source, X_target = samples(rng, n=40, m=60)
-    kmm = KMM(width=0.3).fit(X_source, X_target)
+    kmm = KMM(width=0.3, regularization=0).fit(X_source, X_target)
     nearest = np.argmax(X_source[:, 0])
     far = np.asarray([[1e3, X_source[nearest, 1]]])
     np.testing.assert_allclose(
@@ -498,3 +500,12 @@ def test_the_default_is_calm_where_there_is_no_shift_and_the_plain_programme_is_
     X_source, X_target = rng.normal(size=(300, 1)), rng.normal(size=(450, 1))
     assert KMM().fit(X_source, X_target).weights_.std() < 0.4
     assert KMM(regularization=0).fit(X_source, X_target).weights_.std() > 2
+
+
+@pytest.mark.parametrize("options", [{}, {"bound": 2.0}, {"tolerance": 0.0}, {"bound": np.inf}])
+def test_with_a_penalty_the_prediction_at_source_points_is_the_weights(rng, options):
+    X_source, X_target = samples(rng, n=80, m=120)
+    kmm = KMM(**options).fit(X_source, X_target)
+    floor = 0.5 / 200
+    np.testing.assert_allclose(kmm.predict(X_source), np.maximum(kmm.weights_, floor), atol=1e-5)
+    assert kmm.predict(X_source + 1e3).shape == (80,)

@@ -147,20 +147,26 @@ class KMM(DensityRatio):
         Duality gap: bound on `objective_` minus the minimum, relative to 1/2 w'Kw + kappa'w.
     n_iter_ : int
         Linear systems that were solved.
+    multiplier_ : float
+        Of the constraint on the mean; 0 where it does not bind.
     rank_ : int or None
         Rank of the low-rank form, None for the exact matrix.
 
     Notes
     -----
-    The method only defines weights at the source points. `predict` extends them by the
-    normalised kernel average
+    With a penalty, the conditions of optimality extend the weights to any point,
 
-        w(x) = c sum_i k(x, x_i) w_i / sum_i k(x, x_i)
+        w(x) = 1 + (kappa(x) - sum_i k(x, x_i) w_i - nu) / regularization, cut to [0, bound]
 
-    with c such that its mean over the source points equals that of `weights_`. It keeps constant
-    weights constant, stays between the smallest and largest weight (times c), and far from all
-    source points it is the weight of the nearest one. At a source point it returns the average
-    around that point, not `weights_` itself; the narrower the kernel, the closer the two.
+    with kappa(x) = n/m sum_j k(x, z_j) and the multiplier nu of the mean constraint; at the source
+    points that is `weights_`. Where neither sample has points it is 1 - nu / regularization.
+    `predict` keeps it above 1 / (2 (n + m)): samples of this size cannot show it to be smaller.
+
+    Without a penalty the method defines weights at the source points only. `predict` then gives
+    the normalised kernel average c sum_i k(x, x_i) w_i / sum_i k(x, x_i), with c such that its
+    mean over the source points equals that of `weights_`. It keeps constant weights constant, and
+    far from all source points it is the weight of the nearest one; at a source point it is the
+    average around that point, not `weights_` itself.
 
     References
     ----------
@@ -216,7 +222,8 @@ class KMM(DensityRatio):
         self.gap_ = float(solution.gap)
         self.n_iter_ = int(solution.n_iter)
         self.rank_ = _effective_rank(self.rank, X_source.shape[0])
-        self.X_source_ = X_source
+        self.multiplier_ = float(solution.multiplier)
+        self.X_source_, self.X_target_ = X_source, X_target
         self._raw_weights = solution.weights
         xp = array_namespace(X_source)
         smooth_mean = float(solution.smooth_mean)  # type: ignore[arg-type]
@@ -225,7 +232,15 @@ class KMM(DensityRatio):
 
     def _ratio(self, X: Array) -> Array:
         X_source, weights = (as_float(a, like=X) for a in (self.X_source_, self._raw_weights))
-        return self.extension_scale_ * _kernel_average(X, X_source, self.width_, weights)
+        if self.regularization == 0:
+            return self.extension_scale_ * _kernel_average(X, X_source, self.width_, weights)
+        xp = array_namespace(X)
+        matched = X_source.shape[0] * kernel_mean(X, as_float(self.X_target_, like=X), self.width_)
+        present = kernel_product(X, X_source, self.width_, weights[:, None])[:, 0]
+        excess = (matched - present - self.multiplier_) / self.regularization
+        # No samples of this size can tell a smaller ratio from 0, and `score` takes its log.
+        floor = 0.5 / (X_source.shape[0] + self.X_target_.shape[0])
+        return xp.clip(1 + excess, floor, None if math.isinf(self.bound) else self.bound)
 
 
 def kernel_mean_matching(
