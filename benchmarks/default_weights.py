@@ -50,9 +50,11 @@ def draw(problem: str, selection: str, seed: int) -> tuple[np.ndarray, ...]:
     X, y = StandardScaler().fit_transform(data.data), data.target
     if problem != "diabetes":  # two classes, so that selection does not lose one
         y = (y > np.median(y)).astype(int) if problem != "breast cancer" else y
-    sample = cp.datasets.biased_sample(
-        X, len(X) // 4, selection=selection, strength=1.5, random_state=seed
-    )
+    options = {"selection": selection, "strength": 1.5}
+    sample = cp.datasets.biased_sample(X, len(X) // 4, random_state=seed, **options)
+    while problem != "diabetes" and np.bincount(y[sample.rows], minlength=2).min() < 10:
+        seed += 1000  # too few of a class to be learned from by anyone
+        sample = cp.datasets.biased_sample(X, len(X) // 4, random_state=seed, **options)
     return X[sample.rows], y[sample.rows], X, y, sample.weights
 
 

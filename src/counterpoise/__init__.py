@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from counterpoise._version import __version__
 
 if TYPE_CHECKING:
-    from counterpoise import datasets, losses, ridge, risk, search, weights
+    from counterpoise import datasets, diagnostics, losses, ridge, risk, search, weights
+    from counterpoise.diagnostics import Diagnostics, diagnose
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import RiskComparison, RiskEstimate, compare_risks, target_risk
     from counterpoise.search import (
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Diagnostics",
     "RiskComparison",
     "RiskEstimate",
     "ShiftGridSearchCV",
@@ -32,6 +34,8 @@ __all__ = [
     "compare_risks",
     "cross_val_risk",
     "datasets",
+    "diagnose",
+    "diagnostics",
     "from_domains",
     "losses",
     "make_risk_scorer",
@@ -43,6 +47,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Diagnostics": "diagnostics",
     "RiskComparison": "risk",
     "RiskEstimate": "risk",
     "ShiftGridSearchCV": "search",
@@ -51,6 +56,7 @@ _HOME = {
     "ShiftRidgeClassifierCV": "ridge",
     "compare_risks": "risk",
     "cross_val_risk": "search",
+    "diagnose": "diagnostics",
     "from_domains": "search",
     "make_risk_scorer": "search",
     "target_risk": "risk",

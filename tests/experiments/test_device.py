@@ -16,7 +16,7 @@ from counterpoise.experiments.problems import OzoneProblem, SyntheticProblem, jo
 from counterpoise.experiments.protocols import get_protocol
 from counterpoise.experiments.run import _on_device, run_chunk
 
-REPETITIONS = 400
+REPETITIONS = 200
 
 
 @pytest.mark.parametrize("protocol", ["paper", "released"])
@@ -61,15 +61,15 @@ def test_results_have_the_law_of_the_cpu_ones():
 @pytest.mark.parametrize("protocol", ["paper", "released"])
 def test_same_data_gives_the_numbers_of_the_cpu(protocol):
     """CPU arrays of PyTorch go the way of an accelerator's: one batch, drawn by NumPy."""
-    plan = Plan(("synthetic",), 450, protocol=protocol, device="cuda", same_data=True)
-    chunk = Chunk("synthetic", 0.6, 0, 450, 0)
+    plan = Plan(("synthetic",), 210, protocol=protocol, device="cuda", same_data=True)
+    chunk = Chunk("synthetic", 0.6, 0, 210, 0)
     problem = SyntheticProblem(get_protocol(protocol), 0.6)
     on_cpu = replace(plan, device="cpu")
     want = run_chunk(on_cpu, chunk)
     batch = _on_device(on_cpu, chunk, problem)
     got = analyse(batch, get_protocol(protocol).grid("synthetic"))
     for key, values in want.items():
-        np.testing.assert_allclose(got[key][:450], values, rtol=1e-9, atol=1e-9, err_msg=key)
+        np.testing.assert_allclose(got[key][:210], values, rtol=1e-9, atol=1e-9, err_msg=key)
 
 
 def test_seeds_of_torch_differ_by_stream():

@@ -1,4 +1,5 @@
 """`counterpoise reproduce`: parse the options, run the plan, show progress, write the page."""
+# ruff: noqa: RUF001 (gamma is Greek)
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,8 +34,9 @@ from counterpoise import __version__
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets import Ozone, fetch_ozone, load_ozone
 from counterpoise.datasets.ozone import OZONE_URL
-from counterpoise.experiments.claims import ERRATA, Claim, judge
+from counterpoise.experiments.claims import Claim, Finding, judge
 from counterpoise.experiments.curves import class_densities, example_curves
+from counterpoise.experiments.errata import ERRATA
 from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan
 from counterpoise.experiments.protocols import GAMMAS
 from counterpoise.experiments.quadratic import backend
@@ -240,19 +242,32 @@ def _save_tables(store: Store, summary: Summary, claims: list[Claim]) -> None:
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=True) + "\n"
     store.save("claims.json", text.encode())
+    store.save("claims.csv", _csv([_claim_row(c, part) for c in claims for part in c.findings]))
     for name in ("risks", "comparisons", "errors", "rates"):
-        rows = getattr(summary, name)
+        rows = [asdict(row) for row in getattr(summary, name)]
         if rows:
             store.save(f"{name}.csv", _csv(rows))
 
 
-def _csv(rows: list[Any]) -> bytes:
+def _claim_row(claim: Claim, part: Finding) -> dict[str, Any]:
+    return {
+        "claim": claim.number,
+        "part": part.says,
+        "gamma": part.gamma,
+        "effect": "" if part.effect is None else f"{part.effect:.3g}",
+        "standard error": "" if part.standard_error is None else f"{part.standard_error:.2g}",
+        "p": "" if part.log10_p is None else format_p(part.log10_p),
+        "data sets": part.repetitions,
+        "verdict": "held" if part.held else "not held",
+    }
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, [f.name for f in fields(rows[0])], lineterminator="\n")
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        values = asdict(row).items()
-        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in values})
+        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
     return buffer.getvalue().encode()
 
 

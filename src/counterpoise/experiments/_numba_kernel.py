@@ -1,19 +1,30 @@
-"""`quadratic.path_forms` as one compiled loop; imported only where Numba is installed."""
+"""`quadratic.path_forms` as one loop, to be compiled.
+
+Without Numba the module still imports, and the loop is plain Python: right, and far too slow.
+"""
 # mypy: ignore-errors
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-__all__ = ["path_forms_kernel"]
+try:
+    from numba import njit
+except ModuleNotFoundError:
+
+    def njit(**options):
+        """Leave the function as it is."""
+        return lambda function: function
+
+
+__all__ = ["njit", "path_forms_kernel"]
 
 _SWEEPS = 30
 # Up to this many rows, Jacobi rotations beat the overhead of a call to LAPACK.
 _SMALL = 6
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _eigen(A, V):
     """Diagonalise A in place by cyclic Jacobi rotations, collecting them in V.
 
@@ -59,7 +70,7 @@ def _eigen(A, V):
                 A[s, p] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _unpack(packed, out):
     q = out.shape[0]
     position = 0
@@ -70,7 +81,7 @@ def _unpack(packed, out):
             position += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _rotate(form, V, half, out):
     """V' form V on the leading d columns, the target column turned once."""
     d = V.shape[0]
@@ -90,7 +101,7 @@ def _rotate(form, V, half, out):
     out[d, d] = form[d, d]
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _add_products(t, rotated, out):
     """Add the forms at every penalty: one pass over the penalties per product of coordinates."""
     d, L = t.shape
@@ -99,23 +110,23 @@ def _add_products(t, rotated, out):
     for i in range(d):
         for j in range(i, d):
             factor = 1.0 if i == j else 2.0
-            for l in range(L):
-                product[l] = t[i, l] * t[j, l]
+            for p in range(L):
+                product[p] = t[i, p] * t[j, p]
             for m in range(M):
                 c = factor * rotated[m, i, j]
-                for l in range(L):
-                    out[m, l] += c * product[l]
+                for p in range(L):
+                    out[m, p] += c * product[p]
         for m in range(M):
             c = -2.0 * rotated[m, i, d]
-            for l in range(L):
-                out[m, l] += c * t[i, l]
+            for p in range(L):
+                out[m, p] += c * t[i, p]
     for m in range(M):
         c = rotated[m, d, d]
-        for l in range(L):
-            out[m, l] += c
+        for p in range(L):
+            out[m, p] += c
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def path_forms_kernel(training, forms, alphas):
     """See `quadratic.path_forms`."""
     R, K, M, P = forms.shape
@@ -141,8 +152,8 @@ def path_forms_kernel(training, forms, alphas):
                 for j in range(d):
                     c += V[j, i] * moments[j, d]
                 value = max(values[i], 0.0)
-                for l in range(L):
-                    t[i, l] = c / (value + alphas[l])
+                for p in range(L):
+                    t[i, p] = c / (value + alphas[p])
             for m in range(M):
                 _unpack(forms[r, k, m], form)
                 _rotate(form, V, half, rotated[m])

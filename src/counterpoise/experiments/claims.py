@@ -1,4 +1,5 @@
 """The paper's claims, each with what was measured and a verdict by a stated rule."""
+# ruff: noqa: RUF001 (the mathematics is in Greek)
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.summarise import Comparison, RiskRow, Summary
 
-__all__ = ["ERRATA", "Claim", "Finding", "judge"]
+__all__ = ["Claim", "Finding", "judge"]
 
 
 @dataclass(frozen=True)
@@ -66,64 +67,6 @@ class Claim:
         return {**asdict(self), "held": self.held}
 
 
-# Where the paper's text and the mathematics part; checked by computation.
-ERRATA = (
-    (
-        "variance of the weights (example)",
-        "γ²/(2γ²-1) · exp(1/(2γ²-1)) - 1",
-        "γ²/√(2γ²-1) · exp(1/(2γ²-1)) - 1. At γ = 0.8: 42.018, not 80.297",
-    ),
-    (
-        "P(w > 10) at γ = 0.7",
-        "about 0.2",
-        "0.00808 under the source, 0.247 under the target; the figure has the source at 0, not -1",
-    ),
-    (
-        "estimated β",
-        "subtracts the sum of the weighted losses",
-        "subtracts their mean. The denominator takes the known mean 1 of the weights; the released "
-        "scripts take the sample mean. Both are run here",
-    ),
-    (
-        "γ",
-        "one symbol",
-        "a standard deviation in the 1-D example, a variance in the 2-D experiment",
-    ),
-    (
-        "ridge formula",
-        "X W Xᵀ + λI",
-        "XᵀWX + λI on rows with a constant 1, which is penalised too",
-    ),
-    (
-        "ozone sample",
-        "80 samples from both classes",
-        "40 + 40 by the text; the script draws 50 + 50 and keeps the date as a feature",
-    ),
-    (
-        "kernel width (KMM, KLIEP)",
-        "mean distance to the five nearest target points",
-        "the mean over all five, as here; one script takes the fifth only",
-    ),
-    (
-        "released synthetic script",
-        "-",
-        "an outer product makes β a vector, βᵢ = wᵢ cov(loss, w)/var(w): another estimator "
-        "(--as-released-beta)",
-    ),
-    (
-        "released KMM script",
-        "-",
-        "the linear term of the quadratic programme has the wrong sign, and the kernel takes the "
-        "distance, not its square",
-    ),
-    (
-        "oracle",
-        "validation on labelled target samples",
-        "the scripts keep only the last fold's; here it is the least final target risk over λ",
-    ),
-)
-
-
 def judge(summary: Summary, plan: Plan, /) -> list[Claim]:
     """Judge every claim whose problem was run.
 
@@ -152,7 +95,7 @@ def _example_variances() -> Claim:
     curves = gaussian_1d(gammas)
     ratio = curves.controlled_variance / curves.weighted_variance
     identity = np.abs(ratio - (1 - curves.correlation**2))
-    near, far = (gaussian_1d(g) for g in (0.71, 0.75))
+    near, far = (gaussian_1d(g) for g in (0.75, 0.8))
     growth = [
         getattr(near, name) / getattr(far, name)
         for name in ("weighted_variance", "controlled_variance")
@@ -167,7 +110,7 @@ def _example_variances() -> Claim:
     )
     slower = Finding(
         says="σ_β² diverges too, but slower",
-        rule="from γ = 0.75 to 0.71 both grow, σ_β² by a smaller factor",
+        rule="from γ = 0.8 to 0.75 both grow, σ_β² by a smaller factor",
         measured=f"σ_W² grows {growth[0]:.3g} times, σ_β² {growth[1]:.3g} times",
         **_plain(float(growth[1] / growth[0] - 1)),
         held=bool(1 < growth[1] < growth[0]),
@@ -183,28 +126,30 @@ def _example_variances() -> Claim:
 
 def _example_rates(summary: Summary) -> Claim:
     findings = []
-    rates = (("beta", -0.5, "error of β̂ falls as n^(-1/2)"), ("bias", -1.0, "bias falls as 1/n"))
+    rates = (
+        ("beta", -0.5, "error of β̂ falls at least as n^(-1/2)"),
+        ("bias", -1.0, "bias of the risk falls at least as 1/n"),
+    )
     for quantity, rate, says in rates:
         rows = [s for s in summary.slopes if s["quantity"] == quantity]
-        worst = max(rows, key=lambda s: abs(s["slope"] - rate))
+        worst = max(rows, key=lambda s: s["slope"])
         listed = ", ".join(
             f"{s['slope']:.3f} ± {s['standard_error']:.3f} (γ = {s['gamma']:g}, {s['center']} mean)"
             for s in rows
         )
-        gap = abs(worst["slope"] - rate)
         findings.append(
             Finding(
                 says=says,
-                rule=f"slope of the log error on log n, n from 400 to 3200, within 0.1 of {rate:g} "
-                "or three standard errors of it, at γ = 1 and 1.25 and for both centrings",
+                rule="the order is a bound: slope of the log error on log n, n from 400 to 3200, "
+                f"exceeds {rate:g} by no more than 0.1 or three standard errors, at γ = 1 and "
+                "1.25 and for both centrings",
                 measured=f"slopes {listed}",
                 effect=worst["slope"],
                 standard_error=worst["standard_error"],
                 log10_p=None,
                 gamma=worst["gamma"],
                 repetitions=worst["repetitions"],
-                held=all(abs(s["slope"] - rate) <= max(0.1, 3 * s["standard_error"]) for s in rows)
-                and math.isfinite(gap),
+                held=all(s["slope"] <= rate + max(0.1, 3 * s["standard_error"]) for s in rows),
             )
         )
     return Claim(
@@ -281,7 +226,7 @@ def _robust_findings(summary: Summary, problem: str) -> list[Finding]:
         _worst(
             top,
             says="that is significant, p ≤ 1e-30 for every γ",
-            rule="two-sided Wilcoxon signed-rank test whose ranks, like the mean, favour controlled",
+            rule="two-sided Wilcoxon signed-rank test; ranks and mean favour controlled",
             number=_evidence,
             limit=-30.0,
             describe=lambda row: f"log10 p = {row.log10_p:.1f}, difference {row.difference:+.4f}",
@@ -319,7 +264,7 @@ def _ozone(summary: Summary) -> Claim:
             _worst(
                 both,
                 says="that is significant, p ≤ 1e-50 for every γ",
-                rule="two-sided Wilcoxon signed-rank test whose ranks, like the mean, favour controlled",
+                rule="two-sided Wilcoxon signed-rank test; ranks and mean favour controlled",
                 number=_evidence,
                 limit=-50.0,
                 describe=lambda row: (
@@ -442,7 +387,7 @@ def _worst(
     limit: float,
     describe: Callable[[Comparison], str],
 ) -> Finding:
-    """Finding that holds where `number` is at most `limit` for every row, with the worst one."""
+    """Return a finding that holds where `number` is at most `limit` for every row."""
     rows = list(rows)
     case = max(rows, key=number)
     return Finding(

@@ -99,9 +99,10 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     """
     check_choice(weights, "weights", WEIGHTS)
     if weights == "kmm":
-        return kernel_mean_matching(batch.X, batch.X_target).weights
+        plain: dict[str, Any] = {"width": "knn", "regularization": 0.0}
+        return kernel_mean_matching(batch.X, batch.X_target, **plain).weights
     if weights == "kliep":
-        return fit_kliep(batch.X, batch.X_target, centers=_KLIEP_CENTERS).weights
+        return fit_kliep(batch.X, batch.X_target, width="knn", centers=_KLIEP_CENTERS).weights
     xp = array_namespace(batch.X)
     source = fit_gaussian(batch.X)[:2]
     target = batch.target_fit
@@ -178,24 +179,26 @@ def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[
     one, zero = xp.ones_like(count), xp.zeros_like(count)
     forms = {}
     for name, method in METHODS.items():
-        excess = (zero, zero) if name in second else (sums.excess, sums.excess_squared)
+        excess, squared = (zero, zero) if name in second else (sums.excess, sums.excess_squared)
 
-        def share_of(
-            loss: Array, both: Array, method: Method = method, excess: Any = excess
-        ) -> Array:
-            return sums.share * method.estimate(xp, Moments(count, *excess, loss, both))[0]
-
-        form = share_of(one, zero)[..., None] * second.get(name, sums.weighted)
+        moments = Moments(count, excess, squared, one, zero)
+        form = _share_of(xp, sums, method, moments) * second.get(name, sums.weighted)
         if name not in second:
-            form = form + share_of(zero, one)[..., None] * sums.weighted_excess
+            moments = replace(moments, weighted_loss=zero, loss_excess=one)
+            form = form + _share_of(xp, sums, method, moments) * sums.weighted_excess
         forms[name] = form
     if released_beta:
         forms[RELEASED_BETA] = _released_form(xp, sums, count)
     return forms
 
 
+def _share_of(xp: Namespace, sums: _FoldSums, method: Method, moments: Moments) -> Array:
+    """Return the method's estimate from the moments, times the fold's share, as (R, K, 1)."""
+    return (sums.share * method.estimate(xp, moments)[0])[..., None]
+
+
 def _released_form(xp: Namespace, sums: _FoldSums, count: Array) -> Array:
-    """The released synthetic script's estimate, as a form.
+    """Return the released synthetic script's estimate, as a form.
 
     mean(w loss) - mean(beta_i (w_i - 1)) with beta_i = w_i cov(loss, w) / var(w): the unweighted
     loss is correlated with the weights, and beta is a vector.

@@ -21,8 +21,9 @@ WEIGHTS_OF = {"synthetic": "gaussian", "ozone": "gaussian", "kmm": "kmm", "kliep
 PROBLEMS = ("example", *WEIGHTS_OF)
 # The key of a problem's random streams.
 _STREAMS = {"example": 0, "synthetic": 1, "kmm": 1, "kliep": 1, "ozone": 2}
-# Batches per chunk: about a second of work each.
+# Batches per chunk: about a second of work each on a CPU. An accelerator takes a chunk at once.
 _BATCHES = {"example": 25, "synthetic": 25, "ozone": 10, "kmm": 1, "kliep": 1}
+_BATCHES_ON_DEVICE = 25
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,11 @@ class Plan:
 
     def chunks(self) -> list[Chunk]:
         """Return all chunks, problem by problem and gamma by gamma."""
+        on_cpu = self.device == "cpu"
         return [
             Chunk(problem, gamma, start, min(step, self.repetitions - start), self.seed)
             for problem in self.problems
-            for step in [BATCH * _BATCHES[problem]]
+            for step in [BATCH * (_BATCHES[problem] if on_cpu else _BATCHES_ON_DEVICE)]
             for gamma in self.gammas_of(problem)
             for start in range(0, self.repetitions, step)
         ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ __all__ = [
     "Problem",
     "SyntheticProblem",
     "fold_masks",
+    "joined",
     "mean_moments",
     "principal_components",
 ]
@@ -46,6 +48,21 @@ class Batch:
     X_target: Any
     target_moments: Any
     target_fit: tuple[Any, Any] | None = None
+
+
+def joined(parts: Sequence[Batch], /) -> Batch:
+    """Return one batch of the data sets of several; what they share is kept once."""
+    first = parts[0]
+    together: dict[str, Any] = {
+        "X": np.concatenate([p.X for p in parts]),
+        "y": np.concatenate([p.y for p in parts]),
+    }
+    if first.masks.ndim == 3:
+        together["masks"] = np.concatenate([part.masks for part in parts])
+    if first.target_fit is None:
+        together["X_target"] = np.concatenate([part.X_target for part in parts])
+        together["target_moments"] = np.concatenate([part.target_moments for part in parts])
+    return replace(first, **together)
 
 
 class Problem(Protocol):

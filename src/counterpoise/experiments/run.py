@@ -16,10 +16,17 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from counterpoise.datasets import Ozone
+from counterpoise.experiments.device_draw import draw_on_device, torch_generator
 from counterpoise.experiments.engine import analyse, to_device
 from counterpoise.experiments.example import example_repetitions
 from counterpoise.experiments.plan import BATCH, WEIGHTS_OF, Chunk, Plan
-from counterpoise.experiments.problems import Batch, OzoneProblem, Problem, SyntheticProblem
+from counterpoise.experiments.problems import (
+    Batch,
+    OzoneProblem,
+    Problem,
+    SyntheticProblem,
+    joined,
+)
 from counterpoise.experiments.protocols import get_protocol
 from counterpoise.experiments.store import Store
 
@@ -85,9 +92,13 @@ def _analysed(
         "released_beta": plan.released_beta,
     }
     alphas = get_protocol(plan.protocol).grid(chunk.problem)
-    for stream, wanted in chunk.batches():
-        batch = problem.draw(np.random.default_rng(stream), BATCH)
-        yield analyse(_placed(batch, plan.device), alphas, **options), wanted
+    if plan.device == "cpu":
+        for stream, wanted in chunk.batches():
+            batch = problem.draw(np.random.default_rng(stream), BATCH)
+            yield analyse(batch, alphas, **options), wanted
+        return
+    # All at once: an accelerator wants few and large steps.
+    yield analyse(_on_device(plan, chunk, problem), alphas, **options), chunk.repetitions
 
 
 def _problem(plan: Plan, chunk: Chunk, ozone: Ozone | None) -> Problem:
@@ -99,13 +110,17 @@ def _problem(plan: Plan, chunk: Chunk, ozone: Ozone | None) -> Problem:
     return OzoneProblem(rules, chunk.gamma, ozone)
 
 
-def _placed(batch: Batch, device: str) -> Batch:
-    if device == "cpu":
-        return batch
+def _on_device(plan: Plan, chunk: Chunk, problem: Problem) -> Batch:
+    """All data sets of a chunk as PyTorch arrays on the device."""
     import torch
     from array_api_compat import array_namespace
 
-    return to_device(batch, array_namespace(torch.zeros(1)), device)
+    streams = [stream for stream, _ in chunk.batches()]
+    if isinstance(problem, SyntheticProblem) and not plan.same_data:
+        generator = torch_generator(streams[0], plan.device)
+        return draw_on_device(problem, generator, chunk.repetitions)
+    parts = [problem.draw(np.random.default_rng(stream), BATCH) for stream in streams]
+    return to_device(joined(parts), array_namespace(torch.zeros(1)), plan.device)
 
 
 def _results(

@@ -281,16 +281,15 @@ def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[dict[str, Any
                 means = np.abs(values[:, keep].mean(axis=1))
                 return float(power * np.polyfit(x, np.log(means), 1)[0])
 
-            everything = slope(np.ones(len(blocks), dtype=bool))
-            left_out = np.array([slope(blocks != b) for b in range(count)]) if count > 1 else []
             error = math.nan
             if count > 1:
+                left_out = [slope(blocks != block) for block in range(count)]
                 error = math.sqrt((count - 1) * float(np.var(left_out)))
             yield {
                 "gamma": gamma,
                 "center": center,
                 "quantity": quantity,
-                "slope": everything,
+                "slope": slope(np.full(len(blocks), True)),
                 "standard_error": error,
                 "repetitions": len(blocks),
             }

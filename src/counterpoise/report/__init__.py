@@ -1,1 +1,3 @@
 """Plots and pages: draws, never computes."""
+
+__all__: list[str] = []

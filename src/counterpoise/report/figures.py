@@ -1,10 +1,12 @@
 """Figures of the reproduction, one look for all; each function draws and returns a figure."""
+# ruff: noqa: RUF001 (labels are in Greek)
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterpoise.experiments.curves import ClassDensities, ExampleCurves
@@ -36,7 +38,7 @@ TITLES = {
     "kliep": "Synthetic, KLIEP weights",
 }
 _SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
-_STYLE = {
+_STYLE: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -107,13 +109,13 @@ def draw_figures(
                 f"{problem}-risk",
                 f"{TITLES[problem]}: mean target risk of the chosen classifier against γ, with "
                 "two standard errors; below, paired with plain weighting.",
-                lambda problem=problem: _risk(summary, problem),
+                partial(_risk, summary, problem),
             ),
             (
                 f"{problem}-estimates",
                 f"{TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
                 "standard errors.",
-                lambda problem=problem: _errors(summary, problem),
+                partial(_errors, summary, problem),
             ),
         ]
     for name, caption, draw in drawn:
@@ -235,6 +237,8 @@ def _pick(rows: list, key: tuple[str, str, str]) -> list:
 
 
 def _errors(summary: Summary, problem: str) -> Figure:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     figure, axes = _axes(2, 2, sharex=True, sharey="row")
     for column, (sets, title) in enumerate(_SETS.items()):
         for name in COLORS:
@@ -242,13 +246,18 @@ def _errors(summary: Summary, problem: str) -> Figure:
             _line(axes[0, column], name, rows, "rmse", "rmse_standard_error")
             _line(axes[1, column], name, rows, "bias", "bias_standard_error")
         axes[0, column].set(title=title, yscale="log")
-        axes[0, column].yaxis.set_minor_formatter("{x:g}")
-        # Some estimators are off by orders of magnitude, on either side of zero.
-        axes[1, column].set_yscale("symlog", linthresh=0.1)
-        for axis in (axes[0, column].yaxis, axes[1, column].yaxis):
-            axis.set_major_formatter("{x:g}")
         axes[1, column].axhline(0, color="#444444", linewidth=0.8)
         axes[1, column].set_xlabel("γ")
+    axis = axes[0, 0].yaxis
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+    low, high = axes[0, 0].get_ylim()
+    # Between powers of ten, labels only where there are few powers.
+    axis.set_minor_formatter("{x:g}" if high < 100 * low else NullFormatter())
+    if max(map(abs, axes[1, 0].get_ylim())) > 3:
+        # Some estimators are off by orders of magnitude, on either side of zero.
+        axes[1, 0].set_yscale("symlog", linthresh=1.0)
+        axes[1, 0].yaxis.set_major_formatter("{x:g}")
     axes[0, 0].set_ylabel("RMSE of the estimate")
     axes[1, 0].set_ylabel("bias of the estimate")
     _legend(figure, axes[0, 0])

@@ -1,0 +1,103 @@
+"""How heavy a tail is: the shape of a generalised Pareto distribution fitted to it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+__all__ = ["generalized_pareto_shape", "pareto_k"]
+
+# A shape from fewer exceedances says nothing.
+_FEWEST = 5
+# The prior of PSIS: ten pseudo-exceedances with shape 0.5.
+_PRIOR_COUNT, _PRIOR_SHAPE = 10, 0.5
+
+
+def pareto_k(values: np.ndarray, /) -> float:
+    """Shape k of the upper tail of `values`, as in Pareto-smoothed importance sampling.
+
+    The largest min(0.2 n, 3 sqrt(n)) values are taken as exceedances of the next largest one, and
+    a generalised Pareto distribution is fitted to them. Moments of order 1/k and above do not
+    exist: above k = 0.5 the variance is infinite, above 1 the mean.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Not negative.
+
+    Returns
+    -------
+    float
+        NaN where fewer than 5 values exceed the threshold: too few values, or ties.
+
+    References
+    ----------
+    arXiv:1507.02646 (tail size, prior, and what k means).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantiles = (np.arange(2000) + 0.5) / 2000
+    >>> heavy = (1 - quantiles) ** -0.8  # a Pareto tail with k = 0.8
+    >>> round(pareto_k(heavy), 1)
+    0.8
+    """
+    n = values.shape[0]
+    size = math.ceil(min(0.2 * n, 3.0 * math.sqrt(n)))
+    if size >= n:
+        return math.nan
+    largest = np.sort(values)[n - size - 1 :]
+    exceedances = largest[1:] - largest[0]
+    exceedances = exceedances[exceedances > 1e-12 * abs(largest[0])]
+    if exceedances.shape[0] < _FEWEST:
+        return math.nan
+    return generalized_pareto_shape(exceedances)
+
+
+def generalized_pareto_shape(exceedances: np.ndarray, /, *, prior: bool = True) -> float:
+    """Shape of a generalised Pareto distribution, by the empirical Bayes rule of Zhang & Stephens.
+
+    The likelihood, profiled over the shape, is averaged over a grid of 30 + sqrt(n) values of
+    b = -k / scale: no iteration, no failure to converge, and nearly as efficient as maximum
+    likelihood. With `prior`, k is drawn towards 0.5 with the weight of ten observations.
+
+    Parameters
+    ----------
+    exceedances : array of shape (n,)
+        Positive.
+    prior : bool, default=True
+
+    Returns
+    -------
+    float
+        Positive for heavy tails, negative for bounded ones.
+
+    References
+    ----------
+    J. Zhang, M. Stephens, Technometrics 51 (2009) 316-325, doi:10.1198/tech.2009.08017.
+    arXiv:1507.02646, appendix C (the prior).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantiles = (np.arange(1000) + 0.5) / 1000
+    >>> exponential = -np.log1p(-quantiles)  # k = 0
+    >>> abs(generalized_pareto_shape(exponential, prior=False)) < 0.01
+    True
+    """
+    n = exceedances.shape[0]
+    x = np.sort(exceedances) / np.max(exceedances)
+    grid = 30 + int(math.sqrt(n))
+    steps = 1.0 - np.sqrt(grid / (np.arange(grid) + 0.5))
+    b = 1.0 + steps / (3.0 * x[int(n / 4 + 0.5) - 1])
+    k = np.mean(np.log1p(-b[:, None] * x), axis=1)
+    # b = 0 is the exponential distribution, where -b / k tends to 1 / mean.
+    rate = np.divide(-b, k, out=np.full(grid, 1.0 / np.mean(x)), where=b != 0)
+    likelihood = n * (np.log(rate) - k - 1.0)
+    posterior = np.exp(likelihood - np.max(likelihood))
+    best = np.sum(b * posterior) / np.sum(posterior)
+    shape = float(np.mean(np.log1p(-best * x)))
+    if prior:
+        shape = (n * shape + _PRIOR_COUNT * _PRIOR_SHAPE) / (n + _PRIOR_COUNT)
+    return shape

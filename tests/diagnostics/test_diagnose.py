@@ -1,0 +1,252 @@
+"""The record, its verdict and its errors."""
+
+from dataclasses import FrozenInstanceError
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import counterpoise as cp
+from counterpoise.weights import GaussianRatio
+
+
+def shifted(rng, shift, n=400, n_features=2):
+    target = rng.normal(size=(n, n_features))
+    target[:, 0] += shift
+    return rng.normal(size=(n, n_features)), target
+
+
+def test_two_samples_of_one_distribution():
+    found = [cp.diagnose(*shifted(np.random.default_rng(seed), 0.0)) for seed in range(8)]
+    assert [d.verdict for d in found] == ["trust"] * 8
+    assert np.mean([d.auc for d in found]) == pytest.approx(0.5, abs=0.04)
+    assert "No shift was found" in found[0].reasons[0]
+
+
+def test_a_moderate_shift_is_finite_and_balanced_by_weights(rng):
+    X, Z = shifted(rng, 0.8)
+    d = cp.diagnose(X, Z, losses=X[:, 0] ** 2)
+    numbers = [value for value in vars(d).values() if isinstance(value, float)]
+    assert len(numbers) == 14
+    assert np.all(np.isfinite(numbers))
+    assert d.auc_p_value < 1e-6
+    assert d.balance_before[0] == pytest.approx(0.8, abs=0.2)
+    assert abs(d.balance_after[0]) < 0.3 * d.balance_before[0]
+    assert d.features == ["x0", "x1"]
+
+
+@pytest.mark.parametrize("weights", ["gaussian", "kmm", "nearest", "classifier", None])
+@pytest.mark.parametrize("distance", [8.0, 1000.0])
+def test_disjoint_supports_are_not_to_be_trusted(weights, distance, rng):
+    # 1000 away every Gaussian weight is 0; warnings of the estimators would be errors here.
+    X, Z = shifted(rng, distance, n=100)
+    d = cp.diagnose(X, Z, weights=weights)
+    assert d.verdict == "do not trust"
+    assert "overlap" in d.reasons[0]
+    assert d.outside_share == 1.0
+    assert d.advice[0].startswith("Collect labels where x0 is above 2.")
+    assert "do not trust" in str(d).splitlines()[0]
+
+
+def test_the_direction_is_named(rng):
+    X, Z = shifted(rng, -8.0)
+    assert "x0 is below -2." in cp.diagnose(X, Z).advice[0]
+
+
+def test_one_separated_feature_among_many(rng):
+    X, Z = shifted(rng, 10.0, n=150, n_features=40)
+    d = cp.diagnose(X, Z, weights=None)
+    assert d.verdict == "do not trust"
+    assert "x0 is above" in d.advice[0]
+
+
+def test_weight_numbers_in_closed_form():
+    w = np.repeat([0.0, 2.0], 50)  # half the rows, twice
+    X = np.linspace(0, 1, 100)[:, None]
+    d = cp.diagnose(X, X, weights=w)
+    assert d.n_effective == pytest.approx(50)
+    assert d.design_effect == pytest.approx(2)
+    assert d.weight_mean == pytest.approx(1)
+    assert d.weight_variance == pytest.approx(100 / 99)
+    assert d.weight_mean_error == pytest.approx(np.sqrt(1 / 99))
+    assert d.largest_share == pytest.approx(0.02)
+    assert np.isnan(d.pareto_k)
+    # Design effect = 1 + squared coefficient of variation.
+    w = np.random.default_rng(0).exponential(size=100)
+    d = cp.diagnose(X, X, weights=1e160 * w)
+    assert d.design_effect == pytest.approx(1 + np.var(w) / np.mean(w) ** 2)
+
+
+def test_balance_in_closed_form():
+    X, Z = np.asarray([[0.0, 5.0], [2.0, 5.0]]), np.asarray([[2.0, 5.0], [4.0, 5.0]])
+    d = cp.diagnose(X, Z, weights=[0.5, 1.5])
+    np.testing.assert_allclose(d.balance_before, [2.0, 0.0])
+    np.testing.assert_allclose(d.balance_after, [1.5, 0.0])
+
+
+def test_loss_numbers(rng):
+    X, Z = shifted(rng, 0.5)
+    w, losses = rng.exponential(size=400), rng.exponential(size=400)
+    d = cp.diagnose(X, Z, weights=w, losses=losses)
+    rho = np.corrcoef(w * losses, w)[0, 1]
+    assert d.correlation == pytest.approx(rho)
+    assert d.variance_reduction == pytest.approx(rho**2)
+    assert d.pareto_k_losses == pytest.approx(cp.diagnostics.pareto_k(w * losses))
+    d = cp.diagnose(X, Z, weights=None, losses=losses)
+    assert d.correlation == d.variance_reduction == 0.0
+    d = cp.diagnose(X, Z, weights=w)
+    assert d.pareto_k_losses is d.correlation is d.variance_reduction is d.losses is None
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.5, 4.0])
+def test_sensitivity_by_brute_force(gamma, rng):
+    # A ratio of linear functions is largest at a corner of the box: all corners are tried.
+    w, losses = rng.exponential(size=9), rng.normal(size=9).round(1)
+    X = rng.normal(size=(9, 1))
+    factors = np.array(list(product([1 / gamma, gamma], repeat=9)))
+    risks = (factors * w) @ losses / (factors @ w)
+    low, high = cp.diagnose(X, X, weights=w, losses=losses).sensitivity(gamma)
+    assert low == pytest.approx(risks.min())
+    assert high == pytest.approx(risks.max())
+
+
+def test_sensitivity_needs_losses_and_a_factor(rng):
+    X, Z = shifted(rng, 0.0, n=60)
+    with pytest.raises(ValueError, match=r"`losses` are needed.*diagnose\(\.\.\., losses="):
+        cp.diagnose(X, Z).sensitivity(2)
+    with pytest.raises(ValueError, match="`gamma` must be a number at least 1"):
+        cp.diagnose(X, Z, losses=np.ones(60)).sensitivity(0.5)
+
+
+@pytest.mark.parametrize(
+    ("weights", "verdict", "reason"),
+    [
+        (np.r_[np.full(399, 1.0), 80.0], "caution", "One source row carries 17%"),
+        (np.r_[np.full(399, 1.0), 400.0], "do not trust", "One source row carries 50%"),
+        (np.full(400, 1.5), "caution", "The weights average 1.5 "),
+        (np.full(400, 0.4), "do not trust", "The weights average 0.4 "),
+        (np.full(400, 1.1), "caution", "The weights average 1.1 "),
+        (np.full(400, 1.04), "trust", ""),
+        (np.r_[np.zeros(360), np.full(40, 10.0)], "caution", "rows are worth only 40.0"),
+        (np.r_[np.zeros(390), np.full(10, 40.0)], "do not trust", "rows are worth only 10.0"),
+    ],
+)
+def test_each_limit_has_its_reason(weights, verdict, reason, rng):
+    d = cp.diagnose(*shifted(rng, 0.0), weights=weights)
+    assert d.verdict == verdict
+    assert any(reason in given for given in d.reasons)
+
+
+@pytest.mark.parametrize(
+    ("k", "verdict"), [(0.3, "trust"), (0.6, "caution"), (0.9, "do not trust")]
+)
+def test_heavy_tails_of_weights_and_of_losses(k, verdict, rng):
+    n = 2000
+    X, Z = shifted(rng, 0.0, n=n)
+    w = (1 - (np.arange(n) + 0.5) / n) ** -k
+    assert cp.diagnose(X, Z, weights=w / w.mean()).verdict == verdict
+    assert cp.diagnose(X, Z, weights=None, losses=w).verdict == verdict
+
+
+def test_the_verdict_separates_intervals_that_cover():
+    # Source N(0, 1), target N(shift, 1), loss x^2: the risk is 1 + shift^2.
+    covered = {"trust": [], "caution": [], "do not trust": []}
+    for seed in range(60):
+        rng, shift = np.random.default_rng(seed), (0.3, 2.0, 3.5)[seed % 3]
+        X, Z = shifted(rng, shift, n=200, n_features=1)
+        d = cp.diagnose(X, Z, weights=np.exp(shift * X[:, 0] - shift**2 / 2))
+        low, high = cp.target_risk(X[:, 0] ** 2, d.weights).interval()
+        covered[d.verdict].append(low < 1 + shift**2 < high)
+    assert len(covered["trust"]) > 10
+    assert len(covered["do not trust"]) > 20
+    assert np.mean(covered["trust"]) > 0.85
+    assert np.mean(covered["do not trust"]) < 0.6
+
+
+def test_mixed_data_frames(rng):
+    pd = pytest.importorskip("pandas")
+
+    def frame(shift, colours, n=300):
+        age = rng.normal(40 + shift, 8, size=n)
+        age[:9] = np.nan
+        return pd.DataFrame(
+            {
+                "age": age,
+                "paint_colour": rng.choice(colours, size=n),
+                "owner": rng.random(n) < 0.5,
+                "day": np.datetime64("2024-01-01") + rng.integers(0, 90, size=n).astype("m8[D]"),
+            }
+        )
+
+    same = cp.diagnose(frame(0, ["blue", "red"]), frame(0, ["blue", "red"]))
+    assert same.verdict == "trust"
+    assert same.features == ["age", "day", "age missing", "paint_colour=red", "owner=True"]
+    older = cp.diagnose(frame(0, ["blue", "red"]), frame(40, ["blue", "red"]))
+    assert older.verdict == "do not trust"
+    assert "where age is above 6" in older.advice[0]
+    painted = cp.diagnose(frame(0, ["blue", "red"]), frame(0, ["blue", "green", "red"]))
+    assert "paint_colour is 'green'" in painted.advice[0]
+    later = frame(0, ["blue", "red"])
+    later["day"] += np.timedelta64(400, "D")
+    assert "day is above 2024-03-3" in cp.diagnose(frame(0, ["blue", "red"]), later).advice[0]
+
+
+def test_sparse_matrices_and_other_array_libraries(xp, rng):
+    X, Z = shifted(rng, 0.5, n=80)
+    plain = cp.diagnose(X, Z, losses=X[:, 0])
+    other = cp.diagnose(xp.asarray(X), xp.asarray(Z), losses=xp.asarray(X[:, 0]))
+    assert str(other) == str(plain)
+    assert cp.diagnose(sparse.csr_array(X), sparse.csr_array(Z)).n_effective == pytest.approx(
+        plain.n_effective
+    )
+
+
+def test_estimators_are_not_changed_and_the_record_is_frozen(rng):
+    X, Z = shifted(rng, 0.5, n=80)
+    estimator = GaussianRatio()
+    d = cp.diagnose(X, Z, weights=estimator)
+    assert not hasattr(estimator, "weights_")
+    np.testing.assert_allclose(d.weights, GaussianRatio().fit(X, Z).weights_)
+    with pytest.raises(FrozenInstanceError):
+        d.verdict = "trust"
+    assert str(d) == str(cp.diagnose(X, Z))
+
+
+def test_one_row_each():
+    d = cp.diagnose([[0.0]], [[1.0]], weights=None, losses=[2.0])
+    assert d.verdict == "do not trust"
+    assert d.sensitivity(3) == (2.0, 2.0)
+    assert "Verdict" in str(d)
+
+
+X, Z = np.arange(20.0).reshape(10, 2), np.arange(12.0).reshape(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "options", "message"),
+    [
+        (X, Z[:, :1], {}, "`X_target` has 1 features, `X` has 2"),
+        (X, Z[:0], {}, "`X_target` must have at least 1 row"),
+        (X[:, 0], Z, {}, "`X_source` must be a data frame or a 2-D array"),
+        (X, sparse.csr_array((0, 2)), {}, "`X_target` must have at least 1 row"),
+        (X, np.full((2, 2), np.inf), {}, "`X_target` must be finite; 4 of its 4"),
+        (X, Z, {"weights": np.ones(9)}, "`weights` has 9 values.*there are 10 samples"),
+        (X, Z, {"weights": np.r_[np.nan, np.ones(9)]}, "`weights` must be finite; 1 of its 10"),
+        (X, Z, {"weights": -np.ones(10)}, "`weights` must not be negative"),
+        (X, Z, {"weights": "magic"}, "`weights` must be one of 'gaussian'"),
+        (X, Z, {"losses": np.ones(9)}, r"`losses` must have shape \(10,\).*\(9,\)"),
+        (X, Z, {"losses": np.ones((10, 1))}, r"`losses` must have shape \(10,\).*\(10, 1\)"),
+        (X, Z, {"losses": np.r_[np.nan, np.ones(9)]}, "`losses` must be finite; 1 of its 10"),
+        (X, Z, {"random_state": "no"}, "`random_state` must be an integer at least 0"),
+    ],
+)
+def test_bad_input_is_named(source, target, options, message):
+    with pytest.raises(ValueError, match=message):
+        cp.diagnose(source, target, **options)
+
+
+def test_columns_that_differ_are_named():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"`X_target` must have the columns.*lacks \['b'\]"):
+        cp.diagnose(pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame(Z, columns=["a", "c"]))
