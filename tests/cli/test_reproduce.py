@@ -40,6 +40,12 @@ def directory(tmp_path_factory):
     return out
 
 
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Leave out the slow part where it is not looked at."""
+    monkeypatch.setattr("counterpoise.cli.reproduce.draw_figures", lambda *args, **kwargs: ())
+
+
 def test_everything_that_is_promised_is_written(directory):
     written = set(files(directory / "synthetic"))
     assert {"manifest.json", "results.parquet", "claims.json", "index.html"} <= written
@@ -112,6 +118,7 @@ def test_resume_of_a_finished_run_changes_nothing(directory):
     assert files(directory / "synthetic") == before
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_without_ozone_data_one_line_says_what_to_do_and_the_rest_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERPOISE_DATA", str(tmp_path / "none"))
     monkeypatch.setattr("counterpoise.cli.reproduce.PROBLEMS", ("example", "ozone"))
@@ -125,6 +132,7 @@ def test_without_ozone_data_one_line_says_what_to_do_and_the_rest_runs(tmp_path,
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the ozone data is not here")
+@pytest.mark.usefixtures("no_figures")
 def test_ozone_from_a_file(tmp_path):
     options = ("--reps", 20, "--gamma", 0.5, "--jobs", 1, "--protocol", "released")
     done = run("ozone", "--data", REAL, *options, "--out", tmp_path)
@@ -133,6 +141,7 @@ def test_ozone_from_a_file(tmp_path):
     assert [claim["number"] for claim in claims] == ["4"]
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_released_beta_is_added_on_request(tmp_path):
     options = ("--reps", 20, "--gamma", 0.5, "--jobs", 1, "--as-released-beta")
     assert run("synthetic", *options, "--out", tmp_path).exit_code == 0
@@ -187,6 +196,7 @@ def test_a_directory_that_cannot_be_made(tmp_path):
     assert "`out` must be a directory that can be written" in done.stderr
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_truncated_chunk_file(tmp_path):
     options = ("example", "--reps", 20, "--jobs", 1, "--out", tmp_path)
     assert run(*options).exit_code == 0
