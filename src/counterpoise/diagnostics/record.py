@@ -188,7 +188,7 @@ def diagnose(
 
     Notes
     -----
-    Limits of "caution" and of "do not trust", in :data:`~counterpoise.diagnostics.THRESHOLDS`.
+    Limits of "caution" and of "do not trust", in ``counterpoise.diagnostics.THRESHOLDS``.
     The verdict is the worst of them.
 
     ======================================  =================  ======================
