@@ -105,8 +105,9 @@ class DensityRatio(BaseEstimator):
         """Return the held-out Kullback-Leibler criterion, higher is better.
 
         mean log w(x) over the target minus log mean w(x) over the source. It does not depend on
-        the scale of w, is 0 for constant weights, and its expectation is largest, and equal to
-        KL(target || source), for the true ratio: one scale for every method.
+        the scale of w, is 0 for constant weights, and its expectation is largest for the true
+        ratio, where it is the Kullback-Leibler divergence of the target from the source: one
+        scale for every method.
 
         Parameters
         ----------

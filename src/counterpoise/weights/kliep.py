@@ -43,9 +43,9 @@ _CV_FOLDS = 5
 class KLIEP(DensityRatio):
     """Non-negative mixture of Gaussian kernels that maximises the target's likelihood.
 
-    w(x) = sum_b alpha_b exp(-|x - c_b|^2 / (2 width^2)) with alpha >= 0 maximises the mean of
+    w(x) = sum_b alpha_b exp(-norm(x - c_b)^2 / (2 width^2)) with alpha >= 0 maximises the mean of
     log w over the target sample, subject to a mean of w over the source sample of exactly 1. The
-    maximum estimates KL(target || source), so this is the w whose source, once reweighted, is
+    maximum estimates KL(target, source), so this is the w whose source, once reweighted, is
     closest to the target in that divergence.
 
     With p_b = alpha_b mean_i k(x_i, c_b) the problem becomes the maximum-likelihood fit of

@@ -48,8 +48,8 @@ _PENALTY_REMEDY = 'Pass a positive number, a list of them to choose from, or "cv
 class ULSIF(DensityRatio):
     """Ridge-penalised least-squares fit of the ratio by a Gaussian kernel expansion.
 
-    w(x) = max(0, sum_b theta_b exp(-norm(x - c_b)^2 / (2 width^2))), theta = (H + lambda I)^-1 h with
-    h the mean of the kernels k = (k_b) over the target and H = (1 - alpha) mean_source k k' +
+    w(x) = max(0, sum_b theta_b exp(-norm(x - c_b)^2 / (2 width^2))), theta = (H + lambda I)^-1 h
+    with h the mean of the kernels k = (k_b) over the target and H = (1 - alpha) mean_source k k' +
     alpha mean_target k k': the minimiser of the mean squared error against the true ratio, up to
     a constant that does not depend on theta, plus lambda/2 norm(theta)^2.
 
