@@ -66,7 +66,7 @@ X.head()
 # and differ in how they judge them: weighted with the control variate, plainly weighted, or not
 # weighted at all, which is ordinary cross-validation. The weights see the mixed columns through the
 # encoding described in :doc:`/guide/search`. They come from a classifier that tells register from
-# survey, which suits categories better than the default, two fitted normal densities.
+# survey, which reads categories and numbers alike.
 
 columns = make_column_transformer(
     (OneHotEncoder(drop="if_binary"), ["region", "insured"]),
