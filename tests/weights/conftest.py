@@ -43,7 +43,7 @@ class Case:
 RULES = ("knn", "median", "silverman")
 CASES = {
     "gaussian": Case(cw.GaussianRatio, 0.3, -0.99, {"regularization": 0.5}, min_rows=2),
-    "kmm": Case(cw.KMM, 0.5, -0.9, {"width": 0.3}, width_rules=RULES),
+    "kmm": Case(cw.KMM, 0.5, -0.9, {"width": 0.3}, width_rules=(*RULES, "cv")),
     "kliep": Case(cw.KLIEP, 0.25, -0.7, {"width": 0.2}, 0.25, (*RULES, "cv")),
     "ulsif": Case(cw.ULSIF, 0.25, -0.7, {"width": 0.2}, 0.6, (*RULES, "cv")),
     "relative ulsif": Case(

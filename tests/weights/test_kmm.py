@@ -509,3 +509,13 @@ def test_with_a_penalty_the_prediction_at_source_points_is_the_weights(rng, opti
     floor = 0.5 / 200
     np.testing.assert_allclose(kmm.predict(X_source), np.maximum(kmm.weights_, floor), atol=1e-5)
     assert kmm.predict(X_source + 1e3).shape == (80,)
+
+
+def test_the_width_of_the_best_held_out_score_is_taken_whatever_the_order_of_rows(rng):
+    X_source, X_target = samples(rng, n=60, m=90)
+    kmm = KMM(width="cv").fit(X_source, X_target)
+    assert len(kmm.cv_scores_) == 8
+    assert kmm.width_ == max(kmm.cv_scores_, key=kmm.cv_scores_.get)
+    again = KMM(width="cv").fit(X_source[::-1], X_target[::-1])
+    assert again.width_ == pytest.approx(kmm.width_)
+    assert KMM(width="cv").fit(X_source[:1], X_target).cv_scores_ == {}
