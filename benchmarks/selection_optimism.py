@@ -19,7 +19,8 @@ from sklearn.model_selection import KFold
 
 import counterpoise as cp
 from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
-from counterpoise.risk.target import risk_over_folds
+from counterpoise.risk.over_folds import risk_over_folds
+from counterpoise.risk.sample import Prepared
 from counterpoise.search.selection import corrected_risk
 
 ALPHAS = np.logspace(-3, 4, 50)
@@ -36,10 +37,8 @@ def errors(problem: cp.datasets.Gaussian2D, X: np.ndarray, y: np.ndarray, seed: 
     best = int(np.argmin(risk.value))
     corrected = corrected_risk(
         risk[best],
-        losses,
-        held_out,
+        Prepared(losses, held_out, method),
         folds,
-        method,
         n_bootstrap=200,
         random_state=np.random.default_rng(seed),
     )

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 from counterpoise._version import __version__
 
 if TYPE_CHECKING:
-    from counterpoise import datasets, diagnostics, losses, ridge, risk, search, weights
+    from counterpoise import (
+        datasets,
+        diagnostics,
+        jobs,
+        losses,
+        report,
+        ridge,
+        risk,
+        search,
+        weights,
+    )
     from counterpoise.diagnostics import Diagnostics, diagnose
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import RiskComparison, RiskEstimate, compare_risks, target_risk
@@ -37,8 +47,10 @@ __all__ = [
     "diagnose",
     "diagnostics",
     "from_domains",
+    "jobs",
     "losses",
     "make_risk_scorer",
+    "report",
     "ridge",
     "risk",
     "search",

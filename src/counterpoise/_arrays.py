@@ -25,10 +25,12 @@ __all__ = [
     "as_float_arrays",
     "device",
     "exclusive_sum",
+    "free_memory",
     "is_array",
     "is_numpy_array",
     "is_numpy_namespace",
     "is_torch_namespace",
+    "on_cpu",
     "to_numpy",
 ]
 
@@ -85,6 +87,27 @@ def to_numpy(value: Array, /) -> np.ndarray:
     if is_array(value) and is_torch_namespace(array_namespace(value)):
         return value.detach().cpu().numpy()
     return np.asarray(value)
+
+
+def on_cpu(value: Array, /) -> bool:
+    """Tell whether an array lives in the CPU's memory."""
+    return "cpu" in str(device(value)).lower()
+
+
+def free_memory(value: Array, /) -> int | None:
+    """Bytes that can still be allocated where an array lives; None where that is not known.
+
+    What PyTorch holds in reserve counts as free. Always None on a CPU.
+    """
+    if on_cpu(value) or not is_torch_namespace(array_namespace(value)):
+        return None
+    import torch
+
+    place = device(value)
+    if place.type != "cuda":
+        return None
+    free, _ = torch.cuda.mem_get_info(place)
+    return free + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
 
 
 def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:

@@ -6,7 +6,7 @@ from array_api_compat import numpy as xp
 
 import counterpoise as cp
 from counterpoise.risk import Controlled, Normalized, Weighted
-from counterpoise.risk.target import risk_over_folds
+from counterpoise.risk.over_folds import risk_over_folds
 
 methods = pytest.mark.parametrize("method", ["weighted", "controlled", Controlled(center="sample")])
 

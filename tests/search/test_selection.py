@@ -7,6 +7,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
 from counterpoise.risk import Controlled
+from counterpoise.risk.sample import Prepared
 from counterpoise.search.selection import compare_with, corrected_risk
 
 
@@ -55,7 +56,7 @@ def test_the_paired_error_is_the_spread_of_the_difference():
     folds = [np.arange(400)]
     differences, errors = [], []
     for r in range(1500):
-        result = compare_with(0, losses[:, r], weights[r], folds, Controlled())
+        result = compare_with(0, Prepared(losses[:, r], weights[r], Controlled()), folds)
         differences.append(result.difference[1])
         errors.append(result.standard_error[1])
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.12)
@@ -82,7 +83,11 @@ def test_the_correction_undoes_the_optimism_of_pure_noise():
         best = cp.target_risk(losses[np.argmin(values)], weights)
         raw.append(best.value)
         again = corrected_risk(
-            best, losses, weights, folds, Controlled(), n_bootstrap=100, random_state=rng
+            best,
+            Prepared(losses, weights, Controlled()),
+            folds,
+            n_bootstrap=100,
+            random_state=rng,
         )
         corrected.append(again.value)
         assert again.standard_error == best.standard_error

@@ -1,6 +1,7 @@
 """Intervals against a known truth: what the leverage correction buys."""
 
 import numpy as np
+import pytest
 
 import counterpoise as cp
 
@@ -52,3 +53,41 @@ def test_estimated_beta_biases_the_risk_less_and_less():
     assert abs(bias[25][0]) > 4 * bias[25][1]
     assert abs(bias[100][0]) < abs(bias[25][0]) / 2
     assert 1.6 < spread[25] / spread[100] < 2.6
+
+
+@pytest.fixture(scope="module")
+def with_estimated_weights():
+    """Intervals and errors over data sets with normal weights, by gamma and n."""
+    repetitions, found = 400, {}
+    coef, intercept = np.asarray([-0.25, -0.25]), -0.5
+    for gamma in (0.6, 1.0):
+        problem = cp.datasets.gaussian_2d(gamma=gamma)
+        truth = problem.linear_risk(coef, intercept)
+        for n in (50, 200):
+            X, y, X_target, _ = problem.sample(n, 1000, repetitions=repetitions, random_state=n)
+            losses = (X @ coef + intercept - y) ** 2
+            ends, values = [], []
+            for r in range(repetitions):
+                risk = cp.target_risk(losses[r], "gaussian", X_source=X[r], X_target=X_target[r])
+                ends.append(risk.interval(0.95))
+                values.append(risk.value)
+            low, high = np.asarray(ends).T
+            covered = (low <= truth) & (truth <= high)
+            found[gamma, n] = covered.mean(), (high - low) / 2, np.abs(np.asarray(values) - truth)
+    return found
+
+
+@pytest.mark.parametrize("gamma", [0.6, 1.0])
+@pytest.mark.parametrize(("n", "least"), [(50, 0.90), (200, 0.93)])
+def test_intervals_cover_with_estimated_weights(with_estimated_weights, gamma, n, least):
+    covered, _, errors = with_estimated_weights[gamma, n]
+    # Three standard errors of a coverage from 400 data sets.
+    assert covered >= least - 3 * np.sqrt(least * (1 - least) / len(errors))
+
+
+@pytest.mark.parametrize("gamma", [0.6, 1.0])
+@pytest.mark.parametrize("n", [50, 200])
+def test_intervals_are_not_much_wider_than_need_be(with_estimated_weights, gamma, n):
+    _, half, errors = with_estimated_weights[gamma, n]
+    # One half-width for all data sets that would have covered 95 % of them.
+    assert np.median(half) <= 1.5 * np.quantile(errors, 0.95)

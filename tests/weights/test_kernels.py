@@ -178,3 +178,38 @@ def test_overlap_is_judged_by_distance_against_spread(rng):
         assert not disjoint_supports(X, X + 1.0 / math.sqrt(features))
         assert disjoint_supports(X, X + 40.0)
     assert not disjoint_supports(np.zeros((1, 1)), np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("features", [1, 2, 3, 8])
+def test_negative_squares_are_minus_the_distances_by_differences_and_by_products(
+    xp, rng, features, monkeypatch
+):
+    A, B = rng.normal(5.0, 1.0, (2, 6, features)), rng.normal(5.0, 1.0, (2, 7, features))
+    want = -np.stack([cdist(a, b, "sqeuclidean") for a, b in zip(A, B, strict=True)])
+    for here in (True, False):  # an accelerator takes the product
+        monkeypatch.setattr(_kernels, "on_cpu", lambda array, here=here: here)
+        got = _kernels.negative_squares(xp.asarray(A), xp.asarray(B))
+        np.testing.assert_allclose(to_numpy(got), want, rtol=1e-12, atol=1e-13)
+
+
+def test_the_kernel_of_a_point_with_itself_is_one_on_an_accelerator(rng, monkeypatch):
+    monkeypatch.setattr(_kernels, "on_cpu", lambda array: False)
+    A = rng.normal(100.0, 1.0, (20, 2))
+    kernel = gaussian_kernel(A, A, 0.1)
+    assert np.max(kernel) <= 1.0
+    np.testing.assert_allclose(np.diag(kernel), 1.0, rtol=1e-9)
+
+
+def test_smallest_entries_one_by_one_count_ties():
+    torch = pytest.importorskip("torch")
+    values = torch.asarray([[3.0, 1.0, 1.0, 0.0, 2.0, 1.0], [5.0, 5.0, 5.0, 5.0, 5.0, 4.0]])
+    found = _kernels._smallest_one_by_one(_kernels.array_namespace(values), values, 4)
+    assert found.tolist() == [[0.0, 1.0, 1.0, 1.0], [4.0, 5.0, 5.0, 5.0]]
+
+
+def test_blocks_follow_the_free_memory_of_an_accelerator(monkeypatch):
+    monkeypatch.setattr(_kernels, "on_cpu", lambda array: False)
+    for free, step in ((None, 2**27), (2**22 * 640, 2**22), (0, 2**18)):
+        monkeypatch.setattr(_kernels, "free_memory", lambda array, free=free: free)
+        first = next(iter(_kernels.blocks(2**28, 1, like=np.zeros(1))))
+        assert first == slice(0, step)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from counterpoise._arrays import array_namespace, as_float
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets._base import (
     DomainSample,
@@ -148,12 +149,13 @@ class Gaussian1D:
         """Return target over source density at x.
 
         w(x) = gamma exp(-x^2 / 2 + (x + 1)^2 / (2 gamma^2)), with one exponential, so that it is
-        right where both densities underflow; infinite where it exceeds the largest float.
+        right where both densities underflow; infinite where it exceeds the largest float. In the
+        array library of x.
         """
-        x = np.asarray(x, dtype=float)
-        exponent = 0.5 * ((x - _SOURCE_MEAN) / self.gamma) ** 2 - 0.5 * x**2
+        points: Any = as_float(x)
+        exponent = 0.5 * ((points - _SOURCE_MEAN) / self.gamma) ** 2 - 0.5 * points**2
         with np.errstate(over="ignore"):
-            return self.gamma * np.exp(exponent)
+            return self.gamma * array_namespace(points).exp(exponent)
 
     def exceedance(self, c: ArrayLike, *, domain: str = "source") -> Any:
         """Return P(w(x) > c), in closed form.

@@ -9,32 +9,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
 from counterpoise._folds import Splits, is_partition
+from counterpoise.ridge.augmented import BasisStatistics, Regression, regression_of
+from counterpoise.ridge.folds import random_blocks
 from counterpoise.ridge.path import Frame, dual_path, primal_path
 from counterpoise.ridge.statistics import BlockStatistics, block_moments, block_statistics
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
-from counterpoise.risk.methods import Method, Weighted
+from counterpoise.risk.methods import Method, Weighted, needs_rows
 from counterpoise.risk.moments import Moments
-from counterpoise.risk.target import risk_over_folds
+from counterpoise.risk.over_folds import make_domains, risk_over_folds
 
 __all__ = [
     "RidgePath",
+    "blocks_per_fold",
+    "path_from_blocks",
     "random_blocks",
     "ridge_losses",
     "ridge_path_risk",
     "ridge_refit",
+    "single_rows",
 ]
 
 # Up to this many (penalty, row) pairs, losses are computed one by one: that is cheaper than
 # second moments, exact to rounding, and its jackknife leaves out single rows.
 _MOST_LOSSES = 2**20
+# Rows of more numbers than this are summarised, unless the summary would be as large.
+_MOST_NUMBERS = 2**24
+# Losses that a method which looks at rows may ask for: 1 GiB of them.
+_MOST_ROW_LOSSES = 2**27
+# Numbers of folds over which coefficients are cross-fitted.
+_CROSS_FIT_PARTS = range(3, 11)
 # Jackknife blocks over all folds, and per fold at least.
 _BLOCKS, _BLOCKS_PER_FOLD = 100, 10
 
@@ -73,6 +85,8 @@ def ridge_path_risk(
     method: Method,
     intercept: str = "free",
     pooled: bool = False,
+    X_target: Array | None = None,
+    estimator: Any = None,
 ) -> RidgePath:
     """Cross-validate every penalty and train the best one on all data.
 
@@ -89,6 +103,10 @@ def ridge_path_risk(
     intercept : {"free", "penalized", "none"}, default="free"
     pooled : bool, default=False
         One beta from all held-out rows, instead of one per fold.
+    X_target : array of shape (m, D), optional
+        Target rows: for methods with controls, and for the tail of the weights.
+    estimator : DensityRatio, optional
+        What made the weights.
 
     Returns
     -------
@@ -96,19 +114,35 @@ def ridge_path_risk(
 
     Notes
     -----
-    Many rows: O(n q^2) once, with q = D + 1 + T, and then nothing that grows with n.
+    Many rows: O(n q^2) once, with q = D + 1 + T, and then nothing that grows with n. Moment
+    controls and outcome models cost O(n k q^2) for k monomials. Other methods that look at rows
+    need all n L losses; where these are too many, that is an error.
     """
     xp = array_namespace(X, Y, weights, alphas)
     n, D = X.shape
-    if n < D or n * alphas.shape[0] <= _MOST_LOSSES:
+    domains = None
+    if X_target is not None:
+        domains = make_domains(X, X, X_target, estimator)
+    regression = None
+    few = single_rows(n, D, alphas.shape[0])
+    if needs_rows(method) and not few:
+        if is_partition(splits) and len(splits) in _CROSS_FIT_PARTS:
+            regression = regression_of(xp, method, domains, n)
+        _refuse_many_losses(method, n * alphas.shape[0], regression)
+    if few or (needs_rows(method) and regression is None):
         losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
         if pooled:
             folds = [np.arange(losses.shape[-1])]
-        risk, by_fold = risk_over_folds(xp, losses, held_out, folds, method)
+        if domains is not None:
+            order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
+            domains = replace(domains, source=xp.take(domains.source, order, axis=0))
+        risk, by_fold = risk_over_folds(
+            xp, losses, held_out, folds, method, domains, estimator=estimator
+        )
         total = None
     else:
         risk, by_fold, total = _risk_from_statistics(
-            xp, X, Y, weights, splits, alphas, method, intercept, pooled
+            xp, X, Y, weights, splits, alphas, method, intercept, pooled, regression
         )
     best = int(xp.argmin(risk.value))
     coef, constant = ridge_refit(
@@ -253,6 +287,41 @@ def _dual_residuals(
     return parts
 
 
+def single_rows(n: int, D: int, L: int, /) -> bool:
+    """Tell whether n rows of D features and L penalties are few enough to be judged one by one."""
+    return n < D or (n * L <= _MOST_LOSSES and n * D <= max(_MOST_NUMBERS, _BLOCKS * D**2))
+
+
+def blocks_per_fold(n_splits: int, /) -> int:
+    """Return the number of jackknife blocks in each fold."""
+    return max(_BLOCKS_PER_FOLD, math.ceil(_BLOCKS / n_splits))
+
+
+def path_from_blocks(
+    xp: Namespace,
+    folds: Sequence[BlockStatistics],
+    frame: Frame,
+    alphas: Array,
+    /,
+    *,
+    method: Method,
+    intercept: str,
+    pooled: bool,
+) -> RidgePath:
+    """Cross-validate every penalty and train the best one, from each fold's stacked blocks.
+
+    The folds must be a partition: each trains on the blocks of all others.
+    """
+    training, total = _partition_moments(xp, folds)
+    risk, by_fold = _risk_of_blocks(
+        xp, folds, training, frame, alphas, method=method, intercept=intercept, pooled=pooled
+    )
+    best = int(xp.argmin(risk.value))
+    coef, level = primal_path(xp, total, alphas[best : best + 1], frame, intercept=intercept)
+    constant = frame.unshift(coef, level)
+    return RidgePath(risk, by_fold.betas, best, coef[0, ...], constant[0, ...])
+
+
 def _risk_from_statistics(
     xp: Namespace,
     X: Array,
@@ -263,10 +332,12 @@ def _risk_from_statistics(
     method: Method,
     intercept: str,
     pooled: bool,
+    regression: Regression | None = None,
 ) -> tuple[RiskEstimate, FoldRisks, tuple[Frame, Array]]:
     """Risk from block statistics, fold by fold, and the frame and second moments of all rows."""
     frame = _frame(xp, X, Y)
-    used = method.effective_weights(xp, weights)
+    base = method if regression is None else regression.base
+    used = base.effective_weights(xp, weights)
 
     def pick(rows: np.ndarray) -> tuple[Array, Array, Array]:
         index = xp.asarray(rows, device=device(X))
@@ -278,8 +349,8 @@ def _risk_from_statistics(
         blocks = (pick(block)[:2] for block in random_blocks(rows, _BLOCKS))
         return reduce(add, (_second_moments(xp, *block) for block in blocks))
 
-    controlled = not isinstance(method, Weighted)
-    per_fold = max(_BLOCKS_PER_FOLD, math.ceil(_BLOCKS / len(splits)))
+    controlled = not isinstance(base, Weighted)
+    per_fold = blocks_per_fold(len(splits))
     folds = [
         BlockStatistics.stack(
             xp,
@@ -291,24 +362,57 @@ def _risk_from_statistics(
         for _, test in splits
     ]
     if is_partition(splits):
-        held_out = xp.stack([xp.sum(fold.weighted, axis=0) for fold in folds])
-        training, total = exclusive_sum(held_out, axis=0), xp.sum(held_out, axis=0)
+        training, total = _partition_moments(xp, folds)
     else:
         training = xp.stack([training_moments(train) for train, _ in splits])
         total = training_moments(np.arange(X.shape[0]))
+    if regression is None:
+        risk, by_fold = _risk_of_blocks(
+            xp, folds, training, frame, alphas, method=method, intercept=intercept, pooled=pooled
+        )
+        return risk, by_fold, (frame, total)
+    basis = BasisStatistics(regression)
+    for _, test in splits:
+        basis.next_fold()
+        for block in random_blocks(test, per_fold):
+            index = xp.asarray(block, device=device(X))
+            basis.add(xp, xp.take(X, index, axis=0), *pick(block)[:2])
+    coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
+    risk, by_fold = basis.risk(xp, folds, coef, level, pooled=pooled)
+    return replace(risk, method=method.name), by_fold, (frame, total)
+
+
+def _refuse_many_losses(method: Method, count: int, regression: Regression | None) -> None:
+    if regression is None and count > _MOST_ROW_LOSSES:
+        raise ValueError(
+            f"`method` {method.name!r} needs the loss of every row under every penalty, and these "
+            f"are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer alphas, "
+            'method="controlled", or "moment_controlled" with X_target and 3 to 10 folds.'
+        )
+
+
+def _partition_moments(xp: Namespace, folds: Sequence[BlockStatistics]) -> tuple[Array, Array]:
+    """Second moments of each fold's training rows (K, q, q), and of all rows (q, q)."""
+    held_out = xp.stack([xp.sum(fold.weighted, axis=0) for fold in folds])
+    return exclusive_sum(held_out, axis=0), xp.sum(held_out, axis=0)
+
+
+def _risk_of_blocks(
+    xp: Namespace,
+    folds: Sequence[BlockStatistics],
+    training: Array,
+    frame: Frame,
+    alphas: Array,
+    /,
+    *,
+    method: Method,
+    intercept: str,
+    pooled: bool,
+) -> tuple[RiskEstimate, FoldRisks]:
+    """Risk of every penalty, from each fold's blocks and its training rows' second moments."""
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
     pairs = [block_moments(xp, f, coef[k, ...], level[k, ...]) for k, f in enumerate(folds)]
     moments, plain = ([pair[side] for pair in pairs] for side in (0, 1))
     if pooled:
         moments, plain = ([Moments.concat(xp, part)] for part in (moments, plain))
-    risk, by_fold = estimate_from_moments(xp, method, moments, plain)
-    return risk, by_fold, (frame, total)
-
-
-def random_blocks(rows: np.ndarray, count: int, /) -> list[np.ndarray]:
-    """Split rows into blocks at random, always the same way.
-
-    The jackknife takes blocks for exchangeable, which neighbours in sorted data are not.
-    """
-    shuffled = np.random.default_rng(len(rows)).permutation(rows)
-    return np.array_split(shuffled, min(count, len(rows)))
+    return estimate_from_moments(xp, method, moments, plain)

@@ -5,86 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from counterpoise._folds import resolve_splits
-from counterpoise._validation import (
-    check_choice,
-    check_matrix,
-    check_same_columns,
-    check_same_width,
-)
-from counterpoise.ridge.cross_validation import ridge_path_risk
-from counterpoise.risk import Method, get_method
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise._dask import is_dask
+from counterpoise._validation import check_same_columns
+from counterpoise.ridge.base import ShiftRidge
 
-__all__ = ["DEFAULT_ALPHAS", "ShiftRidgeCV", "ShiftRidgeClassifierCV"]
-
-# The paper's grid. On the fast path its length is almost free.
-DEFAULT_ALPHAS = np.logspace(-3, 6, 200)
+__all__ = ["ShiftRidgeCV", "ShiftRidgeClassifierCV"]
 
 
-class _ShiftRidge(BaseEstimator):
-    """What regression and classification share: parameters, checks, the search."""
-
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        cv: Any = 5,
-        weights: Any = "gaussian",
-        method: str | Method = "controlled",
-        aggregate: str = "fold",
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.weights = weights
-        self.method = method
-        self.aggregate = aggregate
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-
-    def _search(self, X: np.ndarray, y: np.ndarray, Y: np.ndarray, X_target: Any) -> None:
-        """Choose the penalty for outputs Y (n, T); `y` is what the splitter sees."""
-        method = get_method(self.method)
-        check_choice(self.aggregate, "aggregate", ("fold", "pooled"))
-        alphas = _check_alphas(self.alphas)
-        if X_target is not None:
-            X_target = check_matrix(X_target, "X_target")
-            check_same_width(X_target, X.shape[1], "X_target", "X")
-        splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
-        weights, estimator = resolve_weights(self.weights, X, X_target)
-        intercept = "penalized" if self.penalize_intercept else "free"
-        path = ridge_path_risk(
-            X,
-            Y,
-            weights,
-            splits,
-            alphas,
-            method=method,
-            intercept=intercept if self.fit_intercept else "none",
-            pooled=self.aggregate == "pooled",
-        )
-        self.weights_, self.weights_estimator_ = weights, estimator
-        self.alphas_ = alphas
-        self.risk_curve_ = path.risk
-        self.fold_betas_ = path.betas
-        self.best_index_ = path.best
-        self.best_risk_ = path.risk[path.best]
-        self.alpha_ = float(alphas[path.best])
-        self.coef_, self.intercept_ = path.coef, path.intercept
-
-    def _decide(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        return X @ self.coef_.T + self.intercept_
-
-
-class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
+class ShiftRidgeCV(RegressorMixin, ShiftRidge):
     """Ridge regression whose penalty is chosen for the target, by controlled cross-validation.
 
     Trains on weighted source rows, estimates the squared-error risk of every penalty *in the
@@ -98,7 +30,8 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
         scikit-learn's Ridge. Default: 200 from 1e-3 to 1e6, evenly spaced in logs (the paper's).
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn: an int means consecutive folds without shuffling. Folds may be of
-        unequal size and need not be a partition.
+        unequal size and need not be a partition. Rows in chunks, or on Dask, take an int,
+        :class:`~counterpoise.ridge.RowFolds`, or KFold without shuffling.
     weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
         How much each source row counts: the name of a weight estimator ("gaussian"), an
         estimator from :mod:`counterpoise.weights`, or the weights p_target / p_source themselves.
@@ -128,8 +61,8 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
         With one entry per penalty: value, standard_error, interval and so on.
     fold_betas_ : array of shape (n_alphas, n_folds)
         The control variate's coefficient in each fold (one column if pooled; 0 without control).
-    weights_ : array of shape (n_source,)
-        The weights.
+    weights_ : array of shape (n_source,) or None
+        The weights. None for many rows in chunks or on Dask: `weights_estimator_` predicts them.
     weights_estimator_ : DensityRatio or None
         The fitted weight estimator.
     coef_ : array of shape (n_features,) or (n_outputs, n_features)
@@ -149,6 +82,8 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
 
     Standard errors are those of the jackknife: over single rows while rows times penalties stay
     below about a million, over some 100 random blocks of rows beyond.
+
+    Rows that do not fit into memory: :meth:`fit_chunks`, or `fit` with Dask collections.
 
     References
     ----------
@@ -172,7 +107,7 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
         Parameters
         ----------
         X : array of shape (n_source, n_features)
-            Labelled source rows.
+            Labelled source rows. NumPy or Dask, array or data frame.
         y : array of shape (n_source,) or (n_source, n_outputs)
         X_target : array of shape (n_target, n_features), optional
             Unlabelled rows of the target. Needed unless `weights` is an array or None.
@@ -180,7 +115,14 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
         Returns
         -------
         self
+
+        Notes
+        -----
+        Dask collections are summarised partition by partition, where they are, in two passes: see
+        :meth:`fit_chunks`.
         """
+        if is_dask(X, y, X_target, self.weights):
+            return self._fit_lazy(X, y, X_target)
         check_same_columns(X, X_target)
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
@@ -188,7 +130,7 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
         y = y.astype(np.float64, copy=False)
         self._search(X, y, y.reshape(len(y), -1), X_target)
         if y.ndim == 1:
-            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            self._flatten()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -210,7 +152,7 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
         return tags
 
 
-class ShiftRidgeClassifierCV(ClassifierMixin, _ShiftRidge):
+class ShiftRidgeClassifierCV(ClassifierMixin, ShiftRidge):
     """Least-squares classifier whose penalty is chosen for the target: the paper's method.
 
     Ridge regression on labels coded -1 and +1 (one against the rest for more than two classes),
@@ -263,7 +205,7 @@ weights_estimator_, n_features_in_, feature_names_in_
         Parameters
         ----------
         X : array of shape (n_source, n_features)
-            Labelled source rows.
+            Labelled source rows. NumPy or Dask, array or data frame.
         y : array of shape (n_source,)
             Labels of any kind.
         X_target : array of shape (n_target, n_features), optional
@@ -272,7 +214,14 @@ weights_estimator_, n_features_in_, feature_names_in_
         Returns
         -------
         self
+
+        Notes
+        -----
+        Dask collections are summarised partition by partition, where they are, in two passes: see
+        :meth:`fit_chunks`.
         """
+        if is_dask(X, y, X_target, self.weights):
+            return self._fit_lazy(X, y, X_target)
         check_same_columns(X, X_target)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
@@ -317,19 +266,3 @@ weights_estimator_, n_features_in_, feature_names_in_
         if decision.ndim == 1:
             return self.classes_[(decision > 0).astype(int)]
         return self.classes_[np.argmax(decision, axis=1)]
-
-
-def _check_alphas(alphas: Any) -> np.ndarray:
-    values = np.asarray(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(
-            f"`alphas` must be a 1-D sequence of penalties; got shape {values.shape}. "
-            "Pass for example numpy.logspace(-3, 6, 200)."
-        )
-    if not np.all(np.isfinite(values) & (values > 0)):
-        bad = values[~(np.isfinite(values) & (values > 0))][0]
-        raise ValueError(
-            f"`alphas` must all be positive and finite; got {bad:g}. "
-            "Pass a small penalty such as 1e-6 for nearly none."
-        )
-    return values

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from counterpoise._arrays import Array, Namespace, device
+from counterpoise.ridge.path import Frame
 from counterpoise.risk.moments import Moments
 
-__all__ = ["BlockStatistics", "block_moments", "block_statistics"]
+__all__ = ["BlockStatistics", "block_moments", "block_statistics", "summed_losses"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,21 @@ class BlockStatistics:
             parts["used"] = parts["weighted"]
         return cls(**parts)
 
+    def __add__(self, other: BlockStatistics) -> BlockStatistics:
+        """Return the sums over the rows of both."""
+        parts = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        if self.used is self.weighted and other.used is other.weighted:
+            parts["used"] = parts["weighted"]
+        return BlockStatistics(**parts)
+
+    def moved(self, xp: Namespace, step: Frame, /) -> BlockStatistics:
+        """Return the sums for rows in a frame whose location is lower by `step`."""
+        names = ("weighted", "used", "loss_excess")
+        parts = {name: step.unshift_moments(xp, getattr(self, name)) for name in names}
+        if self.used is self.weighted:
+            parts["used"] = parts["weighted"]
+        return replace(self, **parts)
+
 
 def block_statistics(
     xp: Namespace, rows: Array, weights: Array, used: Array, /, *, controlled: bool
@@ -59,22 +75,43 @@ def block_statistics(
     One matrix product for each distinct weighting: O(b q^2). Without `controlled` the last one
     is left out (zeros).
     """
-    transposed = xp.linalg.matrix_transpose(rows)
-    weighted = transposed @ (rows * weights[:, None])
+    # A matrix times its own transpose costs half of any other product.
+    root = rows * xp.sqrt(weights)[:, None]
+    transposed = xp.linalg.matrix_transpose(root)
+    weighted = transposed @ root
     same = used is weights
     excess = used - 1
+    if not same:
+        root = rows * xp.sqrt(used)[:, None]
+        transposed = xp.linalg.matrix_transpose(root)
     return BlockStatistics(
         count=xp.asarray(rows.shape[0], dtype=rows.dtype, device=device(rows)),
         excess=xp.sum(excess),
         excess_squared=xp.sum(excess**2),
         weighted=weighted,
-        used=weighted if same else transposed @ (rows * used[:, None]),
+        used=weighted if same else transposed @ root,
         loss_excess=(
-            transposed @ (rows * (used * excess)[:, None])
-            if controlled
-            else xp.zeros_like(weighted)
+            transposed @ (root * excess[:, None]) if controlled else xp.zeros_like(weighted)
         ),
     )
+
+
+def summed_losses(xp: Namespace, matrices: Array, coef: Array, level: Array, /) -> Array:
+    """Return sum c_i loss_i (L, b) from matrices sum c a a' (b, q, q), whatever the factors c.
+
+    The loss is the mean over outputs of the squared residuals: with u_t = (coef_t, level_t, -1 at
+    output t), sum_i c_i loss_i = mean_t u_t' (sum c a a') u_t. O(b L T q^2).
+    """
+    L, T = level.shape
+    signs = -xp.eye(T, dtype=coef.dtype, device=device(coef))
+    signs = xp.broadcast_to(signs, (L, T, T))
+    directions = xp.reshape(xp.concat([coef, level[..., None], signs], axis=-1), (L * T, -1))
+    # One block at a time: the (L T, q) product stays in cache.
+    values = [
+        xp.sum((directions @ matrices[i, ...]) * directions, axis=-1)
+        for i in range(matrices.shape[0])
+    ]
+    return xp.mean(xp.reshape(xp.stack(values, axis=-1), (L, T, -1)), axis=1)
 
 
 def block_moments(
@@ -90,24 +127,10 @@ def block_moments(
     coef : array of shape (L, T, D)
     level : array of shape (L, T)
         Intercepts in the shifted coordinates.
-
-    Notes
-    -----
-    The loss is the mean over outputs of the squared residuals: with u_t = (coef_t, level_t, -1 at
-    output t), sum_i w_i loss_i = mean_t u_t' (sum w a a') u_t. O(b L T q^2).
     """
-    L, T = level.shape
-    signs = -xp.eye(T, dtype=coef.dtype, device=device(coef))
-    signs = xp.broadcast_to(signs, (L, T, T))
-    directions = xp.reshape(xp.concat([coef, level[..., None], signs], axis=-1), (L * T, -1))
 
     def forms(matrices: Array) -> Array:
-        # One block at a time: the (L T, q) product stays in cache.
-        values = [
-            xp.sum((directions @ matrices[i, ...]) * directions, axis=-1)
-            for i in range(matrices.shape[0])
-        ]
-        return xp.mean(xp.reshape(xp.stack(values, axis=-1), (L, T, -1)), axis=1)[:, None, :]
+        return summed_losses(xp, matrices, coef, level)[:, None, :]
 
     # A sum of squares: rounding must not leave it below zero.
     plain_loss = xp.clip(forms(blocks.weighted), 0, None)

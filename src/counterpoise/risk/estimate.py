@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from counterpoise._arrays import (
     Array,
@@ -19,9 +19,11 @@ from counterpoise._arrays import (
     exclusive_sum,
     to_numpy,
 )
-from counterpoise._validation import check_number
-from counterpoise.risk.methods import Method
+from counterpoise._html import risk_html
+from counterpoise._validation import check_choice, check_number
+from counterpoise.risk.basic import Controlled, Method
 from counterpoise.risk.moments import Moments
+from counterpoise.risk.sample import Choice
 
 __all__ = ["FoldRisks", "RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
 
@@ -51,6 +53,15 @@ class RiskEstimate:
         the method is noisier than plain weighting.
     method : str
         Name of the method.
+    tail_error : float or array
+        Standard error as the weights at the *target* rows tell it, where they are known; else 0.
+        A source sample may have missed the rows of large weight, and then cannot know; the target
+        sample has them.
+    constant_error : float or array
+        What the method would get wrong if the loss were constant, known from the weights alone:
+        0 for most.
+    choice : Choice or None
+        What "auto" took, and why.
     """
 
     value: Any
@@ -60,40 +71,85 @@ class RiskEstimate:
     degrees_of_freedom: Any
     variance_reduction: Any
     method: str
+    tail_error: Any = 0.0
+    constant_error: Any = 0.0
+    choice: Choice | None = None
+    resample: Any = field(default=None, repr=False, compare=False)
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def interval(
+        self,
+        level: float = 0.95,
+        kind: str = "normal",
+        *,
+        n_resamples: int = 1000,
+        random_state: int = 0,
+    ) -> tuple[Any, Any]:
         """Return the confidence interval as (low, high).
 
-        Student's t quantile with `degrees_of_freedom` times the standard error, on both sides.
-        It counts neither the error of estimated weights nor the optimism of having chosen the
-        best candidate.
+        The half-width is the larger of Student's t quantile with `degrees_of_freedom` times the
+        standard error, and the normal quantile times `tail_error`; `constant_error` is added in
+        the square. It does not count the optimism of having chosen the best candidate.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.95
+        kind : {"normal", "bootstrap"}, default="normal"
+            Which standard error: the jackknife's, which takes the weights as given, or that of
+            `n_resamples` bootstrap resamples of the source rows (within folds) and of the target
+            rows, with the weights estimated again on each where their estimator is known.
+        n_resamples : int, default=1000
+        random_state : int, default=0
+            Of the resamples.
 
         Returns
         -------
         low, high : float or array
         """
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
+        check_choice(kind, "kind", ("normal", "bootstrap"))
+        error = to_numpy(self.standard_error)
+        if kind == "bootstrap":
+            error = self._bootstrap_error(n_resamples, random_state)
         dof = np.asarray(to_numpy(self.degrees_of_freedom), dtype=np.float64)
-        quantile = stdtrit(dof, 0.5 + level / 2)
-        if not isinstance(self.value, float | np.ndarray):
-            xp = array_namespace(self.value)
-            quantile = xp.asarray(quantile, dtype=self.value.dtype, device=device(self.value))
-        half = quantile * self.standard_error
+        by_rows = stdtrit(dof, 0.5 + level / 2) * error
+        by_tail = ndtri(0.5 + level / 2) * to_numpy(self.tail_error)
+        half = np.hypot(np.maximum(by_rows, by_tail), to_numpy(self.constant_error))
         if isinstance(self.value, float):
             half = float(half)
+        elif not isinstance(self.value, np.ndarray):
+            xp = array_namespace(self.value)
+            half = xp.asarray(half, dtype=self.value.dtype, device=device(self.value))
         return self.value - half, self.value + half
+
+    def _bootstrap_error(self, n_resamples: int, random_state: int) -> np.ndarray:
+        check_number(n_resamples, "n_resamples", low=2, closed="low", integer=True)
+        if self.resample is None:
+            raise ValueError(
+                "`kind` is 'bootstrap', but this estimate does not know the losses it came from "
+                "(it was made from sums, corrected, or unpickled). Use kind='normal', or estimate "
+                "again with target_risk or cross_val_risk."
+            )
+        return self.resample.standard_error(n_resamples, np.random.default_rng(random_state))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The resampler holds all rows: it stays behind when an estimate is pickled.
+        return {**self.__dict__, "resample": None}
 
     def __getitem__(self, key: Any) -> RiskEstimate:
         if isinstance(self.value, float):
             raise TypeError("This RiskEstimate holds one risk and cannot be indexed.")
-        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "method"}
-        return RiskEstimate(
-            **{name: as_scalar(part[key]) for name, part in parts.items()}, method=self.method
-        )
+        shape = tuple(self.value.shape)
+        picked = {
+            f.name: as_scalar(part[key])
+            for f in fields(self)
+            if tuple(getattr(part := getattr(self, f.name), "shape", ())) == shape
+        }
+        if self.resample is not None:
+            picked["resample"] = self.resample[key]
+        return replace(self, **picked)
+
+    def _repr_html_(self) -> str:
+        return risk_html(self)
 
     def __repr__(self) -> str:
         if not isinstance(self.value, float):
@@ -122,7 +178,14 @@ class FoldRisks:
 
 
 def estimate_from_moments(
-    xp: Namespace, method: Method, folds: Sequence[Moments], plain: Sequence[Moments], /
+    xp: Namespace,
+    method: Method,
+    folds: Sequence[Moments],
+    plain: Sequence[Moments],
+    /,
+    *,
+    direct: Any = 0.0,
+    direct_variance: Any = 0.0,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk in each fold and average over folds by size.
 
@@ -137,7 +200,9 @@ def estimate_from_moments(
         Moments (..., n_folds, b) of b samples (or blocks of samples) for the weights that the
         method uses: one for each group of folds of equal length b.
     plain : sequence of Moments
-        The same for the unchanged weights: the yardstick of `variance_reduction`.
+        The same for the unchanged losses and weights: the yardstick of `variance_reduction`.
+    direct, direct_variance : float or array of shape (...)
+        What is added to every fold's risk, and its variance.
 
     Returns
     -------
@@ -149,9 +214,12 @@ def estimate_from_moments(
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
     values, betas = method.estimate(xp, totals)
     value = xp.sum(values * share, axis=-1)
+    constant_error = _constant_error(xp, method, totals, share) * xp.abs(value)
+    value = value + direct
     variance = _variance(
         xp, folds, share, lambda group: method.estimate(xp, group.leave_one_out())[0]
     )
+    variance = variance + direct_variance
     yardstick = _variance(xp, plain, share, _leave_one_out_means)
     n_effective = totals.sum(xp).n_effective + xp.zeros_like(value)
     replicates = sum(group.count.shape[-1] * group.count.shape[-2] for group in folds)
@@ -166,8 +234,30 @@ def estimate_from_moments(
         degrees_of_freedom=as_scalar(xp.clip(n_effective - 1, 1, most)),
         variance_reduction=as_scalar(xp.where(yardstick > 0, 1 - ratio, xp.zeros_like(ratio))),
         method=method.name,
+        tail_error=as_scalar(xp.zeros_like(value)),
+        constant_error=as_scalar(constant_error),
     )
-    return estimate, FoldRisks(values, betas)
+    if not isinstance(direct, float):
+        direct = direct[..., None]
+    return estimate, FoldRisks(values + direct, betas)
+
+
+def _constant_error(xp: Namespace, method: Method, totals: Moments, share: Array) -> Array:
+    """Share of the estimate (...) by which it is off where the loss is constant.
+
+    The paper's beta, around the known mean, does; others are exact, or only noisy. A loss of 1
+    has sums that are functions of those of the weights.
+    """
+    shrinks = isinstance(method, Controlled) and method.center == "known" and method.beta is None
+    if not shrinks:
+        return xp.zeros_like(totals.excess[..., 0])
+    unit = replace(
+        totals,
+        weighted_loss=totals.count + totals.excess,
+        loss_excess=totals.excess_squared + totals.excess,
+    )
+    one = xp.sum(method.estimate(xp, unit)[0] * share, axis=-1)
+    return 1 - 1 / xp.where(one > 0, one, xp.ones_like(one))
 
 
 def _variance(

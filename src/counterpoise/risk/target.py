@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, device
-from counterpoise._validation import check_losses_and_weights
-from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
-from counterpoise.risk.methods import METHODS, Method, get_method
-from counterpoise.risk.moments import Moments, moments_from_losses
+from counterpoise._arrays import Array, Namespace
+from counterpoise._dask import is_dask, target_risk_dask
+from counterpoise._html import comparison_html
+from counterpoise._validation import check_domains, check_losses_and_weights
+from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
+from counterpoise.risk.methods import METHODS, Method, get_method, name_methods
+from counterpoise.risk.moments import moments_from_losses
+from counterpoise.risk.over_folds import make_domains, risk_over_folds
+from counterpoise.risk.sample import Domains
+from counterpoise.weights._resolve import resolve_weights
 
-__all__ = ["RiskComparison", "compare_risks", "name_methods", "risk_over_folds", "target_risk"]
-
-# Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
-_LARGE = 2**22
+__all__ = ["RiskComparison", "compare_risks", "target_risk"]
 
 
 def target_risk(
-    losses: Any, weights: Any, /, *, method: str | Method = "controlled"
+    losses: Any,
+    weights: Any,
+    /,
+    *,
+    method: str | Method = "controlled",
+    X_source: Any = None,
+    X_target: Any = None,
 ) -> RiskEstimate:
     """Estimate the target risk from source losses and importance weights.
 
@@ -30,12 +37,20 @@ def target_risk(
     ----------
     losses : array of shape (..., n)
         Loss of each source sample, under one model or, on leading axes, many. The models must
-        not have been trained on these samples.
-    weights : array of shape (n,) or (..., n)
-        p_target / p_source at each source sample: not negative, with expectation 1.
+        not have been trained on these samples. Dask arrays are added up where they are, in two
+        passes, for the methods that need sums alone.
+    weights : array of shape (n,) or (..., n), str or DensityRatio
+        p_target / p_source at each source sample: not negative, with expectation 1. A name or an
+        estimator is fitted to `X_source` and `X_target`; it can then say the weights of target
+        rows too, and be fitted again in the bootstrap.
     method : str or Method, default="controlled"
-        "source", "weighted", "normalized", "truncated" or "controlled", or an object from
+        "source", "weighted", "normalized", "truncated", "pareto_smoothed", "shrunk",
+        "controlled", "moment_controlled", "doubly_robust" or "auto", or an object from
         :mod:`counterpoise.risk` such as ``Controlled(center="sample")`` or ``Truncated(cap=10)``.
+    X_source : array of shape (n, n_features), optional
+        Features of the samples. Needed by methods with controls or an outcome model.
+    X_target : array of shape (m, n_features), optional
+        Features of unlabelled target rows.
 
     Returns
     -------
@@ -60,71 +75,65 @@ def target_risk(
     >>> low, high = risk.interval()
     >>> bool(low < 1 < high)
     True
+
+    With the features of both domains, a method can use them:
+
+    >>> x_target = rng.normal(size=1000)
+    >>> risk = cp.target_risk(
+    ...     x**2, "gaussian", method="auto", X_source=x[:, None], X_target=x_target[:, None]
+    ... )
+    >>> risk.choice.name
+    'controlled'
+    >>> low, high = risk.interval(kind="bootstrap", n_resamples=200)
+    >>> bool(low < 1 < high)
+    True
     """
-    xp, losses, weights = check_losses_and_weights(losses, weights)
-    method = get_method(method)
+    if is_dask(losses, weights):
+        return target_risk_dask(
+            losses,
+            weights,
+            get_method(method),
+            moments=moments_from_losses,
+            estimate=estimate_from_moments,
+        )
+    xp, losses, weights, domains, estimator = _check_inputs(losses, weights, X_source, X_target)
     folds = [np.arange(losses.shape[-1])]
-    return risk_over_folds(xp, losses, weights, folds, method)[0]
+    return risk_over_folds(
+        xp, losses, weights, folds, get_method(method), domains, estimator=estimator
+    )[0]
 
 
-def risk_over_folds(
-    xp: Namespace,
-    losses: Array,
-    weights: Array,
-    folds: Sequence[np.ndarray],
-    method: Method,
-    /,
-) -> tuple[RiskEstimate, FoldRisks]:
-    """Estimate the risk from out-of-fold losses (..., n), fold by fold, averaged by fold size.
-
-    `folds` says where each fold's samples are on the last axis. Inputs are trusted.
-    """
-    if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
-        step = max(1, _LARGE * losses.shape[0] // math.prod(losses.shape))
-        parts = []
-        for start in range(0, losses.shape[0], step):
-            part = slice(start, start + step)
-            own = weights.ndim == losses.ndim and weights.shape[0] > 1
-            batch = weights[part, ...] if own else weights
-            parts.append(risk_over_folds(xp, losses[part, ...], batch, folds, method))
-        return _join(xp, [part for part, _ in parts]), _join(xp, [part for _, part in parts])
-    used = method.effective_weights(xp, weights)
-    order, groups = _equal_folds(folds)
-    plain = _fold_moments(xp, losses, weights, groups)
-    moments = plain if used is weights else _fold_moments(xp, losses, used, groups)
-    estimate, by_fold = estimate_from_moments(xp, method, moments, plain)
-    if len(groups) > 1:
-        index = xp.asarray(order, device=device(losses))
-        by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
-    return estimate, by_fold
-
-
-def _equal_folds(folds: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Group folds by length: indices (n_folds, length) per group, and how to undo the order."""
-    lengths = np.array([len(fold) for fold in folds])
-    groups = [
-        np.flatnonzero(lengths == length).tolist() for length in dict.fromkeys(lengths.tolist())
-    ]
-    order = np.argsort(np.concatenate(groups))
-    return order, [np.stack([folds[k] for k in group]) for group in groups]
-
-
-def _fold_moments(
-    xp: Namespace, losses: Array, weights: Array, groups: Sequence[np.ndarray]
-) -> list[Moments]:
-    moments = moments_from_losses(xp, losses, weights)
-    return [moments.folds(xp, xp.asarray(index, device=device(losses))) for index in groups]
-
-
-def _join(xp: Namespace, parts: Sequence[Any]) -> Any:
-    """One record from the records of slices of the first axis."""
-    first = parts[0]
-    joined = {
-        field.name: xp.concat([getattr(part, field.name) for part in parts], axis=0)
-        for field in fields(first)
-        if field.name != "method"
-    }
-    return replace(first, **joined)
+def _check_inputs(
+    losses: Any, weights: Any, X_source: Any, X_target: Any
+) -> tuple[Namespace, Array, Array, Domains | None, Any]:
+    """Return losses, weights, the features of both domains and the weights' estimator."""
+    if (X_source is None) != (X_target is None):
+        given, missing = ("X_target", "X_source") if X_source is None else ("X_source", "X_target")
+        raise ValueError(
+            f"`{missing}` must be passed with `{given}`; got None. Controls compare the features "
+            "of both domains: pass both, or neither."
+        )
+    if X_source is not None:
+        _, X_source, X_target = check_domains(X_source, X_target)
+    estimator = None
+    if isinstance(weights, str) or hasattr(weights, "fit"):
+        if X_source is None:
+            raise ValueError(
+                f"`X_source` and `X_target` are needed to estimate the weights {weights!r}. "
+                "Pass both, or the weights as an array."
+            )
+        weights, estimator = resolve_weights(weights, X_source, X_target)
+    xp, losses, weights = check_losses_and_weights(losses, weights)
+    if X_source is None:
+        return xp, losses, weights, None, None
+    n = losses.shape[-1]
+    if X_source.shape[0] != n:
+        raise ValueError(
+            f"`X_source` has {X_source.shape[0]} rows, `losses` has {n} samples. Pass the rows "
+            "that the losses belong to, in the same order."
+        )
+    domains = make_domains(losses, X_source, X_target, estimator)
+    return xp, losses, weights, domains, estimator
 
 
 @dataclass(frozen=True)
@@ -147,23 +156,32 @@ class RiskComparison(Mapping[str, RiskEstimate]):
     def __len__(self) -> int:
         return len(self.estimates)
 
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
+
     def __str__(self) -> str:
-        header = f"{'method':<12}{'risk':>10}{'std. error':>12}  {'95% interval':<22}{'n_eff':>8}"
+        header = f"{'method':<18}{'risk':>10}{'std. error':>12}  {'95% interval':<22}{'n_eff':>8}"
         lines = [header]
         for name, estimate in self.estimates.items():
             if not isinstance(estimate.value, float):
-                lines.append(f"{name:<12}{tuple(estimate.value.shape)} risks")
+                lines.append(f"{name:<18}{tuple(estimate.value.shape)} risks")
                 continue
             low, high = estimate.interval()
             lines.append(
-                f"{name:<12}{estimate.value:>10.4g}{estimate.standard_error:>12.3g}  "
+                f"{name:<18}{estimate.value:>10.4g}{estimate.standard_error:>12.3g}  "
                 f"{f'{low:.4g} to {high:.4g}':<22}{estimate.n_effective:>8.1f}"
             )
         return "\n".join(lines)
 
 
 def compare_risks(
-    losses: Any, weights: Any, /, *, methods: Iterable[str | Method] | None = None
+    losses: Any,
+    weights: Any,
+    /,
+    *,
+    methods: Iterable[str | Method] | None = None,
+    X_source: Any = None,
+    X_target: Any = None,
 ) -> RiskComparison:
     """Estimate the target risk by several methods, in one table.
 
@@ -171,10 +189,12 @@ def compare_risks(
     ----------
     losses : array of shape (..., n)
         Loss of each source sample.
-    weights : array of shape (n,) or (..., n)
-        p_target / p_source at each source sample.
+    weights : array of shape (n,) or (..., n), str or DensityRatio
+        p_target / p_source at each source sample, or what estimates it.
     methods : iterable of str or Method, optional
-        Default: every method that has a name.
+        Default: every method that has a name; without features, every one that needs none.
+    X_source, X_target : arrays of shape (n, n_features) and (m, n_features), optional
+        As in :func:`target_risk`.
 
     Returns
     -------
@@ -189,24 +209,28 @@ def compare_risks(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(-1, 1, size=1000)  # source N(-1, 1), target N(0, 1)
     >>> print(cp.compare_risks(x**2, np.exp(x + 0.5)))  # in the target, E[x^2] = 1
-    method            risk  std. error  95% interval             n_eff
-    source           2.052       0.081  1.893 to 2.211          1000.0
-    weighted        0.8465      0.0751  0.699 to 0.9941          411.6
-    normalized      0.9151      0.0648  0.7878 to 1.042          411.6
-    truncated       0.8465      0.0751  0.699 to 0.9941          411.6
-    controlled      0.9509      0.0905  0.7731 to 1.129          411.6
+    method                  risk  std. error  95% interval             n_eff
+    source                 2.052       0.081  1.893 to 2.211          1000.0
+    weighted              0.8465      0.0751  0.699 to 0.9941          411.6
+    normalized            0.9151      0.0648  0.7878 to 1.042          411.6
+    truncated             0.8465      0.0751  0.699 to 0.9941          411.6
+    pareto_smoothed       0.9225      0.0672  0.7904 to 1.055          402.7
+    shrunk                0.8508      0.0748  0.7038 to 0.9979         413.5
+    controlled            0.9509      0.0905  0.7731 to 1.129          411.6
+    auto                  0.9509      0.0905  0.7731 to 1.129          411.6
     """
-    xp, losses, weights = check_losses_and_weights(losses, weights)
-    chosen = [get_method(method) for method in (METHODS if methods is None else methods)]
+    xp, losses, weights, domains, estimator = _check_inputs(losses, weights, X_source, X_target)
+    if methods is None:
+        chosen = [
+            method
+            for method in METHODS.values()
+            if domains is not None or not getattr(method, "needs_features", False)
+        ]
+    else:
+        chosen = [get_method(method) for method in methods]
     folds = [np.arange(losses.shape[-1])]
-    estimates = [risk_over_folds(xp, losses, weights, folds, method)[0] for method in chosen]
+    estimates = [
+        risk_over_folds(xp, losses, weights, folds, method, domains, estimator=estimator)[0]
+        for method in chosen
+    ]
     return RiskComparison(dict(zip(name_methods(chosen), estimates, strict=True)))
-
-
-def name_methods(methods: Sequence[Method], /) -> list[str]:
-    """Return one name per method: "controlled", "controlled (2)" and so on."""
-    names: list[str] = []
-    for i, method in enumerate(methods):
-        taken = sum(other.name == method.name for other in methods[:i])
-        names.append(f"{method.name} ({taken + 1})" if taken else method.name)
-    return names

@@ -13,13 +13,14 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 from counterpoise._folds import resolve_splits
 from counterpoise._validation import check_choice
 from counterpoise.risk import Method, RiskComparison, RiskEstimate, get_method
-from counterpoise.risk.target import name_methods, risk_over_folds
+from counterpoise.risk.methods import name_methods
+from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.weighting import resolve_fold_weights
 
-__all__ = ["check_labelled", "cross_val_risk", "resolve_fit_weighted"]
+__all__ = ["check_features", "check_labelled", "cross_val_risk", "resolve_fit_weighted"]
 
 
 def cross_val_risk(
@@ -94,6 +95,8 @@ def cross_val_risk(
     several = not isinstance(method, str | Method)
     asked: Any = method if several else [method]
     methods = [get_method(one) for one in asked]
+    for one in methods:
+        check_features(one, X_target)
     check_choice(aggregate, "aggregate", ("fold", "pooled"))
     weighted = resolve_fit_weighted(fit_weighted, estimator)
     chosen_loss = resolve_loss(loss, estimator)
@@ -114,11 +117,29 @@ def cross_val_risk(
     losses = held_out.losses[0]
     folds = held_out.folds if aggregate == "fold" else [np.arange(len(losses))]
     estimates = [
-        risk_over_folds(xp, losses, fold_weights.held_out, folds, one)[0] for one in methods
+        risk_over_folds(
+            xp,
+            losses,
+            fold_weights.held_out,
+            folds,
+            one,
+            fold_weights.domains,
+            estimator=fold_weights.estimator,
+        )[0]
+        for one in methods
     ]
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))
+
+
+def check_features(method: Method, X_target: Any, /) -> None:
+    """Refuse a method that needs target rows where there are none, before any work."""
+    if X_target is None and getattr(method, "needs_features", False):
+        raise ValueError(
+            f"`X_target` is missing: method {method.name!r} compares the features of source and "
+            "target. Pass X_target, or method='controlled'."
+        )
 
 
 def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np.ndarray, Any]:

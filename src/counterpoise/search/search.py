@@ -13,21 +13,26 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from counterpoise._folds import resolve_splits
+from counterpoise._html import search_html
 from counterpoise._validation import check_choice, check_number
 from counterpoise.losses import Loss
-from counterpoise.risk import Method, Source, get_method
-from counterpoise.risk.target import risk_over_folds
-from counterpoise.search.cross_val import check_labelled, resolve_fit_weighted
+from counterpoise.risk import Method, RiskEstimate, Source, get_method
+from counterpoise.risk.over_folds import estimate_prepared, prepare_rows, risk_over_folds
+from counterpoise.search.cross_val import (
+    check_features,
+    check_labelled,
+    resolve_fit_weighted,
+)
 from counterpoise.search.fitting import fit_estimator, losses_of
 from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
 from counterpoise.search.progress import text_progress
 from counterpoise.search.results import Evaluation, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, compare_with, corrected_risk
-from counterpoise.search.weighting import resolve_fold_weights
+from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
 
 __all__ = ["ShiftGridSearchCV", "ShiftRandomizedSearchCV"]
 
@@ -40,6 +45,9 @@ class _ShiftSearch(BaseSearchCV):
 
     def _candidates(self) -> list[Mapping[str, Any]]:
         raise NotImplementedError
+
+    def _html_repr(self) -> str:
+        return search_html(self) + super()._html_repr()
 
     def fit(
         self, X: Any, y: Any = None, X_target: Any = None, *, groups: Any = None, **fit_params: Any
@@ -63,6 +71,7 @@ class _ShiftSearch(BaseSearchCV):
         self
         """
         method, loss, weighted = self._check_parameters()
+        check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
         fit_params = _check_method_params(X, params=fit_params)
         if weighted and self.weights is not None and "sample_weight" in fit_params:
@@ -103,7 +112,7 @@ class _ShiftSearch(BaseSearchCV):
         folds = held_out.folds
         if self.aggregate == "pooled":
             folds = [np.arange(held_out.losses.shape[1])]
-        self._store(method, candidates, held_out, weights.held_out, folds)
+        self._store(method, candidates, held_out, weights, folds)
         self.n_splits_ = len(splits)
         self.weights_, self.weights_estimator_ = weights.full, weights.estimator
         self.loss_ = loss
@@ -111,6 +120,32 @@ class _ShiftSearch(BaseSearchCV):
         if self.refit:
             self._refit(X, y, weights.full if weighted else None, fit_params)
         return self
+
+    def risk_by(self, method: str | Method, /) -> RiskEstimate:
+        """Return every candidate's target risk by another method, from the same held-out losses.
+
+        Parameters
+        ----------
+        method : str or Method
+
+        Returns
+        -------
+        RiskEstimate
+            With one entry per candidate. After unpickling, the features are gone: methods that
+            need them are then refused, and intervals know nothing of the target rows' weights.
+        """
+        check_is_fitted(self, "losses_")
+        known: Any = self.risk_.resample
+        found, _ = risk_over_folds(
+            xp,
+            self.losses_,
+            self.held_out_weights_,
+            self.folds_,
+            get_method(method),
+            None if known is None else known.domains,
+            estimator=self.weights_estimator_,
+        )
+        return found
 
     def _check_parameters(self) -> tuple[Method, Loss, bool]:
         """Refuse bad parameters before any work."""
@@ -136,19 +171,24 @@ class _ShiftSearch(BaseSearchCV):
         method: Method,
         candidates: Sequence[Mapping[str, Any]],
         held_out: Any,
-        weights: np.ndarray,
+        weights: FoldWeights,
         folds: Sequence[np.ndarray],
     ) -> None:
         """Set what was learned about the candidates."""
-        losses = held_out.losses
-        risk, by_fold = risk_over_folds(xp, losses, weights, folds, method)
-        source, _ = risk_over_folds(xp, losses, weights, folds, Source())
+        data = held_out.losses, weights.held_out
+        losses, domains = held_out.losses, weights.domains
+        prepared = prepare_rows(xp, *data, folds, method, domains)
+        risk, by_fold = estimate_prepared(
+            xp, prepared, *data, folds, method, domains, estimator=weights.estimator
+        )
+        source, _ = risk_over_folds(xp, *data, folds, Source())
         best = choose(risk, candidates, selection=self.selection, order=self.order)
-        comparison = compare_with(best, losses, weights, folds, method)
+        comparison = compare_with(best, prepared, folds)
         evaluation = Evaluation(candidates, held_out, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(evaluation, error_score=self.error_score)
         self.risk_ = risk
-        self.losses_ = losses
+        self.losses_, self.held_out_weights_ = losses, weights.held_out
+        self.folds_ = list(folds)
         self.best_index_ = best
         self.best_params_ = dict(candidates[best])
         self.best_risk_ = risk[best]
@@ -159,10 +199,8 @@ class _ShiftSearch(BaseSearchCV):
             seed = check_random_state(self.random_state).randint(2**31 - 1)
             self.corrected_risk_ = corrected_risk(
                 self.best_risk_,
-                losses,
-                weights,
+                prepared,
                 folds,
-                method,
                 n_bootstrap=self.n_bootstrap,
                 random_state=np.random.default_rng(seed),
             )
@@ -265,6 +303,10 @@ class ShiftGridSearchCV(_ShiftSearch):
         `difference_standard_error`. `mean_test_score` counts folds by their size.
     losses_ : array of shape (n_candidates, n_held_out)
         Held-out losses, one split after the other.
+    held_out_weights_ : array of shape (n_held_out,)
+        Their weights.
+    folds_ : list of int arrays
+        Which of the held-out losses each fold has.
     weights_ : array of shape (n_source,)
         The weights.
     weights_estimator_ : DensityRatio or None

@@ -12,7 +12,8 @@ from scipy.special import stdtrit
 
 from counterpoise.risk import Method, RiskEstimate
 from counterpoise.risk.moments import Moments
-from counterpoise.risk.target import risk_over_folds
+from counterpoise.risk.over_folds import average_risk
+from counterpoise.risk.sample import Prepared
 
 __all__ = ["Comparison", "choose", "compare_with", "corrected_risk"]
 
@@ -65,33 +66,35 @@ class Comparison:
     indistinguishable: np.ndarray
 
 
-def compare_with(
-    reference: int,
-    losses: np.ndarray,
-    weights: np.ndarray,
-    folds: Sequence[np.ndarray],
-    method: Method,
-    /,
-) -> Comparison:
+def compare_with(reference: int, prepared: Prepared, folds: Sequence[np.ndarray], /) -> Comparison:
     """Compare every candidate with the reference by the risk of their loss differences.
 
-    Every method is linear in the losses, so the risk of the differences is the difference of the
-    risks, and its jackknife error is the paired one.
+    Every average is linear in the losses, so the risk of the differences is the difference of the
+    risks, and its jackknife error is the paired one. The error of an outcome model's mean over the
+    target, far smaller, is not counted.
     """
-    gaps = losses - losses[reference]
-    risk, _ = risk_over_folds(xp, gaps, weights, folds, method)
+    direct = prepared.direct
+    if not isinstance(direct, float):
+        direct = direct - direct[reference]
+    gaps = replace(
+        prepared,
+        losses=prepared.losses - prepared.losses[reference],
+        direct=direct,
+        direct_variance=0.0,
+    )
+    risk, _ = average_risk(xp, gaps, folds)
     half = stdtrit(risk.degrees_of_freedom, 0.975) * risk.standard_error
-    same = np.abs(risk.value) <= half
+    # A given beta makes even the difference of a candidate from itself a constant, not 0.
+    difference = risk.value - risk.value[reference]
+    same = np.abs(difference) <= half
     same[reference] = True
-    return Comparison(risk.value, risk.standard_error, np.flatnonzero(same))
+    return Comparison(difference, risk.standard_error, np.flatnonzero(same))
 
 
 def corrected_risk(
     chosen: RiskEstimate,
-    losses: np.ndarray,
-    weights: np.ndarray,
+    prepared: Prepared,
     folds: Sequence[np.ndarray],
-    method: Method,
     /,
     *,
     n_bootstrap: int,
@@ -105,15 +108,20 @@ def corrected_risk(
     doi:10.1007/s10994-018-5714-4). Never below the raw risk. Nothing is fitted again: all
     resamples are two matrix products per fold, O(candidates x rows x n_bootstrap).
     """
+    method, losses, direct = prepared.base, prepared.losses, prepared.direct
     usable = np.flatnonzero(~np.isnan(losses).any(axis=1))
-    used = method.effective_weights(xp, weights)
+    used = method.effective_weights(xp, prepared.weights)
     drawn = [_counts(len(fold), n_bootstrap, random_state) for fold in folds]
+    left = [(count == 0).astype(float) for count in drawn]
     losses = losses[usable]
-    inside = _resampled_risk(losses, used, folds, method, drawn)
-    outside = _resampled_risk(losses, used, folds, method, [(c == 0).astype(float) for c in drawn])
+    if not isinstance(direct, float):
+        direct = direct[usable, None]
+    inside = _resampled_risk(losses, used, folds, method, drawn) + direct
+    outside = _resampled_risk(losses, used, folds, method, left) + direct
     best = np.argmin(inside, axis=0)
     every = np.arange(n_bootstrap)
-    return replace(chosen, value=max(chosen.value, float(np.mean(outside[best, every]))))
+    corrected = max(chosen.value, float(np.mean(outside[best, every])))
+    return replace(chosen, value=corrected, resample=None)
 
 
 def _counts(n: int, n_bootstrap: int, rng: np.random.Generator) -> np.ndarray:

@@ -11,6 +11,8 @@ from sklearn.utils.validation import _num_samples
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._folds import Splits
 from counterpoise._validation import check_choice
+from counterpoise.risk.over_folds import make_domains
+from counterpoise.risk.sample import Domains
 from counterpoise.weights._base import DensityRatio
 from counterpoise.weights._encoding import DomainEncoder
 from counterpoise.weights._resolve import resolve_weights
@@ -34,6 +36,9 @@ class FoldWeights:
         Fitted on all source rows.
     shared : bool
         Whether a row has the same weight everywhere.
+    domains : Domains or None
+        Encoded features: of the splits' held-out rows, one split after the other, and of target
+        rows with their weights. For methods with controls, and for honest intervals.
     """
 
     full: np.ndarray
@@ -41,6 +46,7 @@ class FoldWeights:
     held_out: np.ndarray
     estimator: DensityRatio | None
     shared: bool
+    domains: Domains | None = None
 
     @property
     def unit(self) -> bool:
@@ -70,18 +76,25 @@ def resolve_fold_weights(
     check_choice(fit, "weights_fit", ("once", "fold"))
     given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
     encoded = target = np.empty((_num_samples(X), 0))
-    if not given and X_target is not None:
+    if X_target is not None:
         encoder = DomainEncoder().fit(X, X_target)
         encoded, target = encoder.transform(X), encoder.transform(X_target)
     full, estimator = resolve_weights(weights, encoded, None if X_target is None else target)
+    domains = None
+    if X_target is not None:
+        rows = np.concatenate([test for _, test in splits])
+        source = np.asarray(encoded[rows], dtype=np.float64)
+        domains = make_domains(source, source, target, estimator)
     if fit == "once" or given:
         training = [full[train] for train, _ in splits]
         held_out = np.concatenate([full[test] for _, test in splits])
-        return FoldWeights(full, training, held_out, estimator, shared=True)
+        return FoldWeights(full, training, held_out, estimator, shared=True, domains=domains)
     training, parts = [], []
     for train, test in splits:
         own, fitted = resolve_weights(weights, encoded[train], target)
         training.append(own)
         assert fitted is not None  # weights that are not given come from an estimator
         parts.append(to_numpy(fitted.predict(encoded[test])))
-    return FoldWeights(full, training, np.concatenate(parts), estimator, shared=False)
+    return FoldWeights(
+        full, training, np.concatenate(parts), estimator, shared=False, domains=domains
+    )

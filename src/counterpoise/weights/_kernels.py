@@ -17,9 +17,11 @@ from counterpoise._arrays import (
     array_namespace,
     as_float,
     device,
+    free_memory,
     is_array,
     is_numpy_namespace,
     is_torch_namespace,
+    on_cpu,
 )
 from counterpoise._validation import check_choice, check_number
 
@@ -31,6 +33,7 @@ __all__ = [
     "kernel_mean",
     "kernel_product",
     "kernel_width",
+    "negative_squares",
     "squared_distances",
 ]
 
@@ -38,6 +41,9 @@ WIDTH_RULES = ("knn", "median", "silverman")
 
 # Up to this many features, distances come from differences, which are exact for duplicates.
 _DIRECT_FEATURES = 3
+# Entries of a working block: 2 MiB on a CPU, what its cache keeps; 1 GiB on an accelerator, for
+# few launches, or less where memory is short: a kernel estimator holds some 80 numbers per entry.
+_CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
 # The paper's rule looks at five target points.
 _NEIGHBOURS = 5
 # Rows of the pooled sample above which "median" looks at evenly spaced rows only.
@@ -56,29 +62,49 @@ def squared_distances(A: Array, B: Array, /) -> Array:
     -------
     array of shape (..., a, b)
     """
-    negative = _negative_squares(A, B)
-    negative *= -1.0
-    return negative
-
-
-def _negative_squares(A: Array, B: Array) -> Array:
-    """Minus the squared distances, in a new array: what the kernel needs, a pass cheaper."""
     xp = array_namespace(A, B)
     if A.shape[-1] > _DIRECT_FEATURES:
-        centre = xp.mean(B, axis=-2, keepdims=True)
-        A, B = A - centre, B - centre
-        total = (2.0 * A) @ xp.linalg.matrix_transpose(B)
-        total -= xp.sum(A * A, axis=-1)[..., :, None]
-        total -= xp.sum(B * B, axis=-1)[..., None, :]
-        return xp.clip(total, None, 0.0)
-    gap = A[..., :, None, 0] - B[..., None, :, 0]
+        return xp.clip(_product_form(A, B, 1.0), 0.0, None)
+    total = _gap(A, B, 0)
+    total *= total
+    for feature in range(1, A.shape[-1]):
+        gap = _gap(A, B, feature)
+        gap *= gap
+        total += gap
+    return total
+
+
+def negative_squares(A: Array, B: Array, /) -> Array:
+    """Minus the squared distances, in a new array: what kernels need, a pass cheaper.
+
+    They may be above 0 by their rounding error, where they come from a product: with many
+    features and on accelerators, where passes over memory cost far more than arithmetic.
+    """
+    if A.shape[-1] > _DIRECT_FEATURES or not on_cpu(A):
+        return _product_form(A, B, -1.0)
+    gap = _gap(A, B, 0)
     total = -gap
     total *= gap
     for feature in range(1, A.shape[-1]):
-        gap = A[..., :, None, feature] - B[..., None, :, feature]
+        gap = _gap(A, B, feature)
         gap *= gap
         total -= gap
     return total
+
+
+def _gap(A: Array, B: Array, feature: int) -> Array:
+    return A[..., :, None, feature] - B[..., None, :, feature]
+
+
+def _product_form(A: Array, B: Array, sign: float) -> Array:
+    """Squared distances times `sign`: (-2a, |a|^2, 1)'(b, 1, |b|^2) in one matrix product."""
+    xp = array_namespace(A, B)
+    centre = xp.mean(B, axis=-2, keepdims=True)
+    A, B = A - centre, B - centre
+    square_a, square_b = (xp.sum(X * X, axis=-1, keepdims=True) for X in (A, B))
+    left = [-2.0 * sign * A, sign * square_a, xp.full_like(square_a, sign)]
+    right = [B, xp.ones_like(square_b), square_b]
+    return xp.concat(left, axis=-1) @ xp.linalg.matrix_transpose(xp.concat(right, axis=-1))
 
 
 def gaussian_kernel(A: Array, B: Array, width: float | Array, /) -> Array:
@@ -109,7 +135,7 @@ def gaussian_kernel(A: Array, B: Array, width: float | Array, /) -> Array:
         scale = scale[..., None, None]
     # Just above where exp leaves the normal numbers: below, CPUs are several times slower.
     floor = 0.99 * math.log(xp.finfo(A.dtype).smallest_normal)
-    return xp.exp(xp.clip(_negative_squares(A * scale, B * scale), floor, None))
+    return xp.exp(xp.clip(negative_squares(A * scale, B * scale), floor, 0.0))
 
 
 def kernel_mean(A: Array, B: Array, width: float | Array, /) -> Array:
@@ -208,11 +234,11 @@ def _resolution(X_source: Array, X_target: Array) -> Array:
 
 
 def blocks(length: int, size: int, /, *, like: Array) -> Iterator[slice]:
-    """Cut range(length) into slices whose `size` entries per element fill one working block.
-
-    About 2 MiB on a CPU (what its cache keeps) and 512 MiB on an accelerator (few launches).
-    """
-    entries = 2**18 if "cpu" in str(device(like)).lower() else 2**26
+    """Cut range(length) into slices whose `size` entries per element fill one working block."""
+    entries = _CPU_BLOCK if on_cpu(like) else _DEVICE_BLOCK
+    free = free_memory(like)
+    if free is not None:
+        entries = max(_CPU_BLOCK, min(entries, free // _BYTES_PER_ENTRY))
     step = max(1, min(length, entries // max(1, size)))
     for start in range(0, length, step):
         yield slice(start, min(length, start + step))
@@ -269,7 +295,7 @@ def _knn_width(X_source: Array, X_target: Array) -> Array:
 
 
 def _smallest(xp: Namespace, values: Array, k: int) -> Array:
-    """Return the k smallest entries along the last axis, in any order.
+    """Return the k smallest entries along the last axis, in any order; may overwrite `values`.
 
     The standard only has a full sort; the libraries that matter select in linear time.
     """
@@ -277,9 +303,21 @@ def _smallest(xp: Namespace, values: Array, k: int) -> Array:
         return values
     if is_numpy_namespace(xp):
         return xp.partition(values, k - 1, axis=-1)[..., :k]
+    if is_torch_namespace(xp) and not on_cpu(values):
+        return _smallest_one_by_one(xp, values, k)
     if is_torch_namespace(xp):
         return xp.topk(values, k, dim=-1, largest=False, sorted=False).values
     return xp.sort(values, axis=-1)[..., :k]
+
+
+def _smallest_one_by_one(xp: Namespace, values: Array, k: int) -> Array:
+    """For a few of many on an accelerator: k passes that read, where a selection takes thirty."""
+    found = []
+    for _ in range(k):
+        least, place = values.min(dim=-1, keepdim=True)
+        found.append(least)
+        values.scatter_(-1, place, xp.inf)
+    return xp.concat(found, axis=-1)
 
 
 def _median_width(X_source: Array, X_target: Array) -> Array:

@@ -31,6 +31,7 @@ from typing import Any
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
 from counterpoise._validation import check_finite, check_number
 from counterpoise.weights._kernels import blocks
+from counterpoise.weights._qp_parts import add_diagonal, factorised
 
 __all__ = ["MixtureFit", "attainable", "maximize_likelihood", "mixture_proportions", "without_dust"]
 
@@ -175,13 +176,21 @@ def maximize_likelihood(L: Array, /, *, tol: float, max_iter: int) -> MixtureFit
             solved.append([xp.take(f, good, axis=0) for f in (*part, counts)])
             if good.shape[0] == done.shape[0]:
                 break
-            done = xp.any(state.index[:, None] == xp.take(part[0], good)[None, :], axis=-1)
-            keep = xp.nonzero(~done)[0]
+            keep = _others(xp, done.shape[0], xp.take(found, good))
             state, gradient = state.take(keep), xp.take(gradient, keep, axis=0)
         state = _advance(xp, state, gradient)
     index, p, objective, gap, counts = (xp.concat(f, axis=0) for f in zip(*solved, strict=True))
     order = xp.argsort(index)
     return MixtureFit(*(xp.take(f, order, axis=0) for f in (p, objective, gap, counts)))
+
+
+def _others(xp: Namespace, length: int, places: Array) -> Array:
+    """Return the numbers below `length` that are not among the sorted `places`."""
+    every = xp.arange(length, dtype=places.dtype, device=device(places))
+    if places.shape[0] == 0:
+        return every
+    nearest = xp.clip(xp.searchsorted(places, every), None, places.shape[0] - 1)
+    return xp.nonzero(xp.take(places, nearest) != every)[0]
 
 
 def without_dust(xp: Namespace, L: Array, /) -> Array:
@@ -217,9 +226,9 @@ def _start(xp: Namespace, L: Array) -> _Iterate:
 def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
     """One predictor-corrector step; `gradient` is L'(1/y) / rows."""
     L, p, s, y, nu, index = state.parts()
-    matrix = _hessian(xp, L, nu / y) + _diagonal(xp, s / p)
+    solve = _solver(xp, _hessian(xp, L, nu / y), s / p)
     balance = 1.0 / L.shape[-2] - y * nu
-    dp = _solve(xp, matrix, gradient - 1.0)
+    dp = solve(gradient - 1.0)
     ds = -s - s * dp / p
     dy = _rows(xp, L, dp)
     dnu = (balance - nu * dy) / y
@@ -230,7 +239,7 @@ def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
     ahead = xp.mean((p + primal * dp) * (s + dual * ds), axis=-1, keepdims=True)
     aim = mu * (ahead / mu) ** 3 - dp * ds
     bend = primal * dual * dy * dnu
-    dp = _solve(xp, matrix, gradient - 1.0 + aim / p - _columns(xp, L, bend / y))
+    dp = solve(gradient - 1.0 + aim / p - _columns(xp, L, bend / y))
     ds = (aim - s * dp) / p - s
     dy = _rows(xp, L, dp)
     dnu = (balance - bend - nu * dy) / y
@@ -283,18 +292,23 @@ def _columns(xp: Namespace, L: Array, v: Array) -> Array:
 def _hessian(xp: Namespace, L: Array, scale: Array) -> Array:
     """L' diag(scale) L."""
     root = xp.sqrt(scale)[..., None]
-    total: Any = 0.0
+    total: Any = None
     for start in range(0, L.shape[-2], _HESSIAN_ROWS):
         part = slice(start, min(start + _HESSIAN_ROWS, L.shape[-2]))
         half = L[:, part, :] * root[:, part, :]
-        total = total + xp.linalg.matrix_transpose(half) @ half
+        product = xp.linalg.matrix_transpose(half) @ half
+        total = product if total is None else total + product
     return total
 
 
-def _diagonal(xp: Namespace, values: Array) -> Array:
-    size = values.shape[-1]
-    return values[..., None] * xp.eye(size, dtype=values.dtype, device=device(values))
+def _solver(xp: Namespace, matrix: Array, diagonal: Array) -> Any:
+    """Return the function that solves with matrix + diag(diagonal); may overwrite `matrix`.
 
-
-def _solve(xp: Namespace, matrix: Array, right: Array) -> Array:
-    return xp.linalg.solve(matrix, right[..., None])[..., 0]
+    One Cholesky factor serves predictor and corrector. A ridge of a few units of rounding keeps
+    duplicated components solvable; it is far below what the certificate can see.
+    """
+    size = matrix.shape[-1]
+    level = xp.max(xp.linalg.diagonal(matrix), axis=-1, keepdims=True)
+    ridge = size * float(xp.finfo(matrix.dtype).eps) * level
+    solve = factorised(xp, add_diagonal(xp, matrix, diagonal + ridge))
+    return lambda right: solve(right[..., None])[..., 0]

@@ -23,7 +23,17 @@ from counterpoise._arrays import (
     is_torch_namespace,
 )
 
-__all__ = ["Constraints", "Dense", "Done", "LowRank", "Problem", "pivoted_cholesky", "select"]
+__all__ = [
+    "Constraints",
+    "Dense",
+    "Done",
+    "LowRank",
+    "Problem",
+    "add_diagonal",
+    "factorised",
+    "pivoted_cholesky",
+    "select",
+]
 
 
 @dataclass(frozen=True)
@@ -159,8 +169,8 @@ class Dense:
 
     def plus_diagonal(self, diagonal: Array) -> Any:
         """Return the function that solves (K + diag(diagonal)) x = b for b (S, n, k)."""
-        return _factorised(
-            self.xp, _add_diagonal(self.xp, self.xp.asarray(self.matrix, copy=True), diagonal)
+        return factorised(
+            self.xp, add_diagonal(self.xp, self.xp.asarray(self.matrix, copy=True), diagonal)
         )
 
     def restricted(self, free: Array, ridge: float) -> Any:
@@ -172,14 +182,14 @@ class Dense:
             return self._gathered(free[0, :] > 0, ridge)
         matrix = self.matrix * free[:, :, None]
         matrix *= free[:, None, :]
-        return _factorised(self.xp, _add_diagonal(self.xp, matrix, 1.0 - free + ridge))
+        return factorised(self.xp, add_diagonal(self.xp, matrix, 1.0 - free + ridge))
 
     def _gathered(self, free: Array, ridge: float) -> Any:
         """Solve one problem in the size of its free part, which is worth it for large ones."""
         xp = self.xp
         (index,) = xp.nonzero(free)
         matrix = xp.take(xp.take(self.matrix, index, axis=1), index, axis=2)
-        solve = _factorised(xp, _add_diagonal(xp, matrix, ridge))
+        solve = factorised(xp, add_diagonal(xp, matrix, ridge))
         place = xp.clip(xp.cumulative_sum(xp.astype(free, xp.int64)) - 1, 0, None)
 
         def solve_all(b: Array) -> Array:
@@ -216,7 +226,7 @@ class LowRank:
         transposed = xp.linalg.matrix_transpose(self.factor)
         rank = self.factor.shape[-1]
         one = xp.ones((1, rank), dtype=scaled.dtype, device=device(scaled))
-        inner = _factorised(xp, _add_diagonal(xp, transposed @ scaled, one))
+        inner = factorised(xp, add_diagonal(xp, transposed @ scaled, one))
 
         def solve(b: Array) -> Array:
             b = b * inverse
@@ -249,7 +259,7 @@ def pivoted_cholesky(
     return xp.linalg.matrix_transpose(rows[:used, :]), diagonal
 
 
-def _add_diagonal(xp: Namespace, matrix: Array, diagonal: Any) -> Array:
+def add_diagonal(xp: Namespace, matrix: Array, diagonal: Any) -> Array:
     """Add to the diagonal of a batch of matrices in place: only for arrays made here."""
     n = matrix.shape[-1]
     flat = xp.reshape(matrix, (-1, n * n), copy=False)
@@ -257,7 +267,7 @@ def _add_diagonal(xp: Namespace, matrix: Array, diagonal: Any) -> Array:
     return matrix
 
 
-def _factorised(xp: Namespace, matrix: Array) -> Any:
+def factorised(xp: Namespace, matrix: Array) -> Any:
     """Return the function that solves with a batch of positive definite matrices.
 
     It gives NaN where a matrix is not positive definite. The standard has no triangular solve,
@@ -268,8 +278,10 @@ def _factorised(xp: Namespace, matrix: Array) -> Any:
         return _factorised_by_lapack(matrix)
     if is_torch_namespace(xp):
         factor, failed = xp.linalg.cholesky_ex(matrix)
-        factor = xp.where(failed[:, None, None] > 0, xp.nan, factor)
-        return lambda b: xp.cholesky_solve(b, factor)
+        factor.diagonal(dim1=-2, dim2=-1).add_(xp.where(failed > 0, xp.nan, 0.0)[:, None])
+        # Two triangular solves: `cholesky_solve` can be a hundred times slower on either device.
+        triangular, upper = xp.linalg.solve_triangular, xp.linalg.matrix_transpose(factor)
+        return lambda b: triangular(upper, triangular(factor, b, upper=False), upper=True)
     return lambda b: xp.linalg.solve(matrix, b)
 
 

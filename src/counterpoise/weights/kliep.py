@@ -18,6 +18,7 @@ from counterpoise._arrays import (
     as_float_arrays,
     device,
     is_array,
+    on_cpu,
 )
 from counterpoise._validation import check_matrix, check_number, check_same_width
 from counterpoise.weights._base import DensityRatio, exp_ratio
@@ -29,7 +30,7 @@ from counterpoise.weights._expansion import (
     width_by_rule,
     width_grid,
 )
-from counterpoise.weights._kernels import blocks, kernel_width, squared_distances
+from counterpoise.weights._kernels import blocks, kernel_width, negative_squares
 from counterpoise.weights._mixture import attainable, maximize_likelihood, without_dust
 
 __all__ = ["KLIEP", "KLIEPFit", "fit_kliep", "kliep_log_ratio"]
@@ -367,16 +368,15 @@ def _likelihoods(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Arra
 
 def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Array]:
     xp = array_namespace(X)
-    exponent = squared_distances(X, centers)
-    exponent += log_mean[..., None, :]
-    low = xp.min(exponent, axis=-1, keepdims=True)
-    exponent -= low
-    exponent *= -1.0
+    exponent = negative_squares(X, centers)
+    exponent -= log_mean[..., None, :]
+    high = xp.max(exponent, axis=-1, keepdims=True)
+    exponent -= high
     L = xp.exp(exponent)
-    # Looking first is cheaper than another array.
-    if float(xp.min(exponent)) < 2.0 * math.log(float(xp.finfo(L.dtype).eps)):
+    # Dust slows CPUs only, and looking first is cheaper than another array.
+    if on_cpu(L) and float(xp.min(exponent)) < 2.0 * math.log(float(xp.finfo(L.dtype).eps)):
         L = without_dust(xp, L)
-    return L, -low[..., 0]
+    return L, high[..., 0]
 
 
 def _log_kernel_mean(X: Array, centers: Array) -> tuple[Array, tuple[Array, Array] | None]:
@@ -390,13 +390,12 @@ def _log_kernel_mean(X: Array, centers: Array) -> tuple[Array, tuple[Array, Arra
     size = math.prod(X.shape[:-2]) * centers.shape[-2]
     parts = []
     for cut in blocks(rows, size // 8, like=X):
-        exponent = squared_distances(X[..., cut, :], centers)
-        low = xp.min(exponent, axis=-2, keepdims=True)
-        exponent -= low
-        exponent *= -1.0
+        exponent = negative_squares(X[..., cut, :], centers)
+        high = xp.max(exponent, axis=-2, keepdims=True)
+        exponent -= high
         kernel = xp.exp(exponent)
         mean = xp.sum(kernel, axis=-2) / rows
-        parts.append(xp.log(mean) - low[..., 0, :])
+        parts.append(xp.log(mean) + high[..., 0, :])
     if len(parts) == 1:
         return parts[0], (kernel, mean)
     return _log_mean_exp(xp.stack(parts, axis=-1)) + math.log(len(parts)), None
@@ -408,7 +407,7 @@ def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
     size = math.prod(log_coef.shape)
     parts = []
     for part in blocks(X.shape[-2], size // 8, like=X):
-        exponent = log_coef[..., None, :] - squared_distances(X[..., part, :], centers)
+        exponent = log_coef[..., None, :] + negative_squares(X[..., part, :], centers)
         parts.append(_log_mean_exp(exponent) + math.log(centers.shape[-2]))
     return xp.concat(parts, axis=-1)
 

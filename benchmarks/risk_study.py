@@ -1,0 +1,337 @@
+"""How well each risk method estimates, chooses and covers, over many problems.
+
+For every cell (problem, rows, strength of the shift, loss, true or estimated weights) many data
+sets are drawn, candidates are cross-validated, and each method's risk estimates are set against
+the truth: bias and root mean squared error of the risk, regret of the candidate it would choose,
+coverage and width of its intervals.
+
+    python benchmarks/risk_study.py run --out study --jobs 2
+    python benchmarks/risk_study.py report --out study
+
+A cell's draws depend on its name and `--seed` alone, so cells can be run on any machine in any
+order, and a second `run` goes on where the first stopped. `--repetitions 0.1` takes a tenth of the
+data sets. The defaults of `method="auto"` were set on `--seed 0` and `1`; the guide shows `2`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from array_api_compat import numpy as xp
+from joblib import Parallel, delayed
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+import counterpoise as cp
+from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.risk.methods import METHODS
+from counterpoise.risk.over_folds import make_domains, risk_over_folds
+from counterpoise.risk.sample import Domains
+from counterpoise.weights._resolve import resolve_weights
+
+ALPHAS = np.logspace(-2, 4, 7)
+COSTS = np.logspace(-3, 2, 6)
+FOLDS = 5
+GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+SELECTIONS = ("component", "threshold", "nearest", "logistic")
+# Rows of real data sets: how many a biased sample can leave behind.
+REAL = {"diabetes": (50, 100), "breast_cancer": (50, 100), "wine": (40,), "digits": (50, 200)}
+REPETITIONS = {40: 60, 50: 120, 100: 60, 200: 80, 1000: 60, 5000: 40}
+NAMES = list(METHODS)
+# What "auto" may take for the level of the risks: the single methods it is measured against.
+PICKS = [method.name for method in cp.risk.Auto().level]
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of the study."""
+
+    problem: str
+    shift: str
+    rows: int
+    loss: str
+    weights: str
+
+    @property
+    def name(self) -> str:
+        """Its file, and the seed of its draws."""
+        return "-".join(str(value) for value in asdict(self).values())
+
+
+def cells() -> Iterator[Cell]:
+    for rows in (50, 200, 1000, 5000):
+        for gamma in GAMMAS:
+            for loss in ("squared", "log"):
+                for weights in ("true", "gaussian"):
+                    yield Cell("synthetic", str(gamma), rows, loss, weights)
+    for problem, sizes in REAL.items():
+        for rows in sizes:
+            for selection in SELECTIONS:
+                for loss in ("squared",) if problem == "diabetes" else ("squared", "log"):
+                    for weights in ("true", "nearest"):
+                        yield Cell(problem, selection, rows, loss, weights)
+
+
+# --- Data: source rows with labels, target rows, true weights, and a judge of the truth -----------
+
+
+def draw(cell: Cell, rng: np.random.Generator) -> tuple:
+    """Return X, y, X_target, true weights of X and of X_target, and labelled target rows."""
+    if cell.problem == "synthetic":
+        problem = cp.datasets.gaussian_2d(float(cell.shift))
+        X, y, Z, _ = problem.sample(cell.rows, 1000, random_state=rng)
+        judge = problem.sample(1, 20_000, random_state=rng)
+        return X, y, Z, problem.weights(X), problem.weights(Z), judge.X_target, judge.y_target
+    X, y = real_data(cell.problem)
+    strength = 0.5 if cell.shift == "nearest" else 1.0
+    found = cp.datasets.biased_sample(
+        X, 1, selection=cell.shift, strength=strength, random_state=rng
+    )
+    chance = found.probability
+    # A random part of all rows is there to be selected from; the others are the target.
+    pool, rest = np.split(rng.permutation(len(X)), [int(0.6 * len(X))])
+    rows = rng.choice(pool, cell.rows, replace=False, p=chance[pool] / chance[pool].sum())
+    weights = 1 / (len(X) * chance)
+    return X[rows], y[rows], X[rest], weights[rows], weights[rest], X[rest], y[rest]
+
+
+def real_data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    loaders = {
+        "diabetes": load_diabetes,
+        "breast_cancer": load_breast_cancer,
+        "wine": load_wine,
+        "digits": load_digits,
+    }
+    X, y = loaders[name](return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    if name == "digits":
+        X = PCA(20, random_state=0).fit_transform(X)
+    if name == "diabetes":
+        return X, (y - y.mean()) / y.std()
+    positive = {"breast_cancer": y == 1, "wine": y == 1, "digits": y % 2 == 1}[name]
+    return X, np.where(positive, 1.0, -1.0)
+
+
+def candidates(cell: Cell, X, y, w, judge_X, judge_y) -> tuple[np.ndarray, np.ndarray]:
+    """Return out-of-fold losses (L, n), in the order of the folds, and true risks (L,)."""
+    splits = [
+        (np.setdiff1d(np.arange(len(X)), part), part)
+        for part in np.array_split(np.arange(len(X)), FOLDS)
+    ]
+    if cell.loss == "squared":
+        losses, _, _ = ridge_losses(X, y[:, None], w, splits, ALPHAS, intercept="free")
+        truth = np.zeros(len(ALPHAS))
+        for train, test in splits:
+            coef, level = ridge_refit(X[train], y[train, None], w[train], ALPHAS, intercept="free")
+            fitted = judge_X @ coef[:, 0].T + level[:, 0]
+            truth += len(test) / len(X) * np.mean((judge_y[:, None] - fitted) ** 2, axis=0)
+        return losses, truth
+    losses, truth = np.empty((len(COSTS), len(X))), np.zeros(len(COSTS))
+    for train, test in splits:
+        if len(np.unique(y[train])) < 2:
+            raise ValueError("a fold has one class")
+        for c, cost in enumerate(COSTS):
+            model = LogisticRegression(C=cost, max_iter=300).fit(
+                X[train], y[train], sample_weight=w[train]
+            )
+            margin = model.decision_function(X[test]) * y[test]
+            losses[c, test] = np.logaddexp(0, -margin)
+            margin = model.decision_function(judge_X) * judge_y
+            truth[c] += len(test) / len(X) * np.mean(np.logaddexp(0, -margin))
+    return losses, truth
+
+
+def evaluate(cell: Cell, seed: int, number: int) -> dict[str, np.ndarray] | None:
+    """Return every method's estimates and interval ends on one data set."""
+    rng = np.random.default_rng([zlib.crc32(cell.name.encode()), seed, number])
+    X, y, Z, w, wz, judge_X, judge_y = draw(cell, rng)
+    estimator = None
+    if cell.weights != "true":
+        w, estimator = resolve_weights(cell.weights, X, Z)
+        if cell.weights == "nearest" and not np.any(w > 0):
+            return None
+    try:
+        losses, truth = candidates(cell, X, y, w, judge_X, judge_y)
+    except ValueError:
+        return None
+    folds = np.array_split(np.arange(len(X)), FOLDS)
+    domains = make_domains(losses, X, Z, estimator)
+    if estimator is None and wz is not None:
+        domains = Domains(X, Z, wz)
+    found = {}
+    for name in NAMES:
+        risk, _ = risk_over_folds(xp, losses, w, folds, METHODS[name], domains, estimator=estimator)
+        low, high = risk.interval()
+        found[name] = (risk.value, low, high)
+    record = {
+        "truth": truth,
+        "values": np.stack([found[name][0] for name in NAMES]),
+        "low": np.stack([found[name][1] for name in NAMES]),
+        "high": np.stack([found[name][2] for name in NAMES]),
+    }
+    if cell.rows <= 200 and number % 2 == 0 and cell.weights == "gaussian":
+        risk, _ = risk_over_folds(
+            xp, losses, w, folds, METHODS["controlled"], domains, estimator=estimator
+        )
+        record["bootstrap"] = np.stack(risk.interval(kind="bootstrap", n_resamples=RESAMPLES))
+    else:
+        record["bootstrap"] = np.full((2, len(truth)), np.nan)
+    return record
+
+
+def run_cell(cell: Cell, out: Path, share: float, seed: int) -> str:
+    path = out / f"{cell.name}.npz"
+    if path.exists():
+        return cell.name
+    count = max(4, math.ceil(REPETITIONS[cell.rows] * share))
+    found = (evaluate(cell, seed, number) for number in range(count))
+    records = [record for record in found if record is not None]
+    if records:
+        stacked = {key: np.stack([r[key] for r in records]) for key in records[0]}
+        part = path.with_suffix(".part.npz")
+        np.savez_compressed(part, **stacked)
+        part.rename(path)
+    return cell.name
+
+
+def run(out: Path, jobs: int, share: float, only: str, seed: int) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    # Longest first, so that no long cell is left to run alone at the end.
+    todo = sorted((c for c in cells() if only in c.name), key=lambda c: -c.rows)
+    Parallel(n_jobs=jobs, verbose=1)(delayed(run_cell)(cell, out, share, seed) for cell in todo)
+
+
+# --- Report ---------------------------------------------------------------------------------------
+
+
+def summarise(cell: Cell, data: dict[str, np.ndarray]) -> Iterator[dict[str, object]]:
+    """Yield one row per method."""
+    truth = data["truth"]
+    each = np.arange(len(truth))
+    for i, method in enumerate(NAMES):
+        values, low, high = (data[key][:, i] for key in ("values", "low", "high"))
+        error = values - truth
+        regret = truth[each, np.argmin(values, axis=1)] - truth.min(axis=1)
+        # The constant half-width that covers 95 % of the cell's data sets, for each candidate.
+        oracle = np.quantile(np.abs(error), 0.95, axis=0)
+        yield {
+            **asdict(cell),
+            "method": method,
+            "data_sets": len(truth),
+            "bias": error.mean(),
+            "rmse": math.sqrt(np.mean(error**2)),
+            "regret": regret.mean(),
+            "regret_error": regret.std() / math.sqrt(len(truth)),
+            "coverage": np.mean((low <= truth) & (truth <= high)),
+            "width": np.mean(np.median(high - low, axis=0) / (2 * oracle)),
+        }
+    usable = ~np.isnan(data["bootstrap"][:, 0, 0])
+    if usable.any():
+        low, high = np.moveaxis(data["bootstrap"][usable], 1, 0)
+        i, truth = NAMES.index("controlled"), truth[usable]
+        oracle = np.quantile(np.abs(data["values"][usable, i] - truth), 0.95, axis=0)
+        yield {
+            **asdict(cell),
+            "method": "controlled, bootstrap",
+            "data_sets": int(usable.sum()),
+            "coverage": np.mean((low <= truth) & (truth <= high)),
+            "width": np.mean(np.median(high - low, axis=0) / (2 * oracle)),
+        }
+
+
+def report(out: Path, table: Path) -> None:
+    """Write the table of all cells and print what it says."""
+    rows = []
+    for cell in cells():
+        path = out / f"{cell.name}.npz"
+        if path.exists():
+            with np.load(path) as data:
+                rows += summarise(cell, dict(data))
+    columns = list(rows[0])
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            short = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()}
+            writer.writerow(short)
+    print_summary(rows)
+
+
+def print_summary(rows: list[dict]) -> None:
+    single = [row for row in rows if row["method"] in NAMES]
+    by_cell: dict[tuple, dict[str, dict]] = {}
+    for row in single:
+        key = tuple(row[name] for name in ("problem", "shift", "rows", "loss", "weights"))
+        by_cell.setdefault(key, {})[row["method"]] = row
+    groups = {
+        "synthetic": [k for k in by_cell if k[0] == "synthetic"],
+        "real, true weights": [k for k in by_cell if k[0] != "synthetic" and k[4] == "true"],
+        "real, estimated": [k for k in by_cell if k[0] != "synthetic" and k[4] != "true"],
+        "all": list(by_cell),
+    }
+    print("RMSE over the best single method's (median, share of cells within 1.1, largest), regret")
+    for group, keys in groups.items():
+        if not keys:
+            continue
+        print(f"\n{group}: {len(keys)} cells")
+        for method in NAMES:
+            ratio = np.array(
+                [
+                    by_cell[k][method]["rmse"] / min(by_cell[k][m]["rmse"] for m in PICKS)
+                    for k in keys
+                ]
+            )
+            regret = np.mean([by_cell[k][method]["regret"] for k in keys])
+            error = math.sqrt(sum(by_cell[k][method]["regret_error"] ** 2 for k in keys))
+            print(
+                f"  {method:<18}{np.median(ratio):7.3f}{np.mean(ratio <= 1.1):7.2f}"
+                f"{ratio.max():8.2f}{regret:10.5f} +- {error / len(keys):.5f}"
+            )
+    print(
+        "\nCoverage (width over the oracle's) of nominal 95 % intervals, synthetic, squared loss,"
+    )
+    print("Gaussian weights estimated")
+    kinds = ("controlled", "auto", "normalized", "doubly_robust", "controlled, bootstrap")
+    for method in kinds:
+        print(f"  {method}")
+        for n in (50, 200, 1000, 5000):
+            cells_of = [
+                next((r for r in rows if r["method"] == method and _is(r, n, g)), None)
+                for g in GAMMAS
+            ]
+            text = "  ".join(
+                "      -     " if r is None else f"{r['coverage']:.3f} ({r['width']:.2f})"
+                for r in cells_of
+            )
+            print(f"    {n:>5}  {text}")
+
+
+def _is(row: dict, rows: int, gamma: float) -> bool:
+    wanted = ("synthetic", str(gamma), rows, "squared", "gaussian")
+    return tuple(row[k] for k in ("problem", "shift", "rows", "loss", "weights")) == wanted
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=("run", "report"))
+    parser.add_argument("--out", type=Path, default=Path("study"))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--repetitions", type=float, default=1.0, help="share of the data sets")
+    parser.add_argument("--only", default="", help="cells whose name contains this")
+    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--table", type=Path, default=Path("docs/_static/risk_study.csv"))
+    asked = parser.parse_args()
+    if asked.command == "run":
+        run(asked.out, asked.jobs, asked.repetitions, asked.only, asked.seed)
+    else:
+        report(asked.out, asked.table)

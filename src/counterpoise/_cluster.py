@@ -1,0 +1,122 @@
+"""Connecting to Dask: a scheduler that is running, or worker processes on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+__all__ = ["connect", "connect_timeout"]
+
+# Seconds to wait for a scheduler, and for its first worker.
+_TIMEOUT = 10.0
+
+
+@contextmanager
+def connect(
+    address: str, /, *, workers: int | None = None, timeout: float | None = None
+) -> Iterator[Any]:
+    """Give a Dask client for the duration of a `with` block.
+
+    Parameters
+    ----------
+    address : str
+        ``"local"`` starts a cluster of separate processes on this machine, with one thread each,
+        and stops it afterwards. Anything else is the address of a running scheduler, such as
+        ``tcp://host:8786``; that one is left running.
+    workers : int, optional
+        Processes of a local cluster; by default one per core that this process may use.
+    timeout : float, optional
+        Seconds to wait for the scheduler and for its first worker. By default Dask's
+        configuration value ``counterpoise.connect-timeout`` (the environment variable
+        ``DASK_COUNTERPOISE__CONNECT_TIMEOUT``), or else 10.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ValueError
+        When Dask is not installed, the address is none, no scheduler answers there, or it has
+        no workers.
+    """
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"`--dask {address}` needs Dask, which is not installed here. "
+            'Install "counterpoise[dask]", or leave --dask out.'
+        ) from error
+    if address == "local":
+        with _local_cluster(workers) as cluster, Client(cluster) as client:
+            yield client
+        return
+    timeout = connect_timeout() if timeout is None else timeout
+    _check_scheduler(address, timeout)
+    with Client(address, timeout=timeout) as client:
+        _wait_for_worker(client, address, timeout)
+        yield client
+
+
+def connect_timeout() -> float:
+    """Seconds to wait for a scheduler, from Dask's configuration."""
+    import dask
+
+    return float(dask.config.get("counterpoise.connect-timeout", _TIMEOUT))
+
+
+def _local_cluster(workers: int | None) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=workers or _cores(),
+        threads_per_worker=1,
+        processes=True,
+        # Any free port: another run may hold the usual one.
+        dashboard_address=":0",
+    )
+
+
+def _cores() -> int:
+    with suppress(AttributeError):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _check_scheduler(address: str, timeout: float) -> None:
+    """Shake hands with the scheduler.
+
+    A Dask client that finds none stays behind half-made and complains when the program ends;
+    this connection is the bare protocol.
+    """
+    from distributed.comm import connect
+
+    async def greet() -> None:
+        comm = await connect(address, timeout=timeout)
+        await comm.close()
+
+    try:
+        # A thread of its own: the caller's may have an event loop running.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(greet())).result()
+    except Exception as error:
+        # Of many kinds: a wrong protocol, a port that refuses, a server that is no scheduler.
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(
+            f"`--dask` must be `local` or the address of a running scheduler; got {address!r}: "
+            f"{reason}. Start one with `dask scheduler`, and pass the tcp://host:port it prints."
+        ) from error
+
+
+def _wait_for_worker(client: Any, address: str, timeout: float) -> None:
+    try:
+        client.wait_for_workers(1, timeout=timeout)
+    except TimeoutError as error:
+        raise ValueError(
+            f"`--dask {address}`: the scheduler has no workers after {timeout:g} s. "
+            f"Start some with `dask worker {address} --nthreads 1`."
+        ) from error

@@ -1,0 +1,249 @@
+"""Which fold and which jackknife block a row belongs to, from its number alone.
+
+Rows that come in chunks are never all there at once, so folds and blocks follow from the row's
+number in the whole source by fixed rules: the same whatever the chunks, the machines and the
+order in which they finish, and the same as in memory.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils.validation import _num_samples
+
+from counterpoise._validation import check_number
+
+__all__ = [
+    "CountedFolds",
+    "FoldRule",
+    "RowFolds",
+    "block_numbers",
+    "check_cv_of_stream",
+    "fold_rule",
+    "grouped",
+    "random_blocks",
+]
+
+
+class FoldRule(Protocol):
+    """What says in which fold a row is held out."""
+
+    @property
+    def n_splits(self) -> int:
+        """Number of folds."""
+
+    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+        """Return the fold of each row of a chunk.
+
+        Parameters
+        ----------
+        seen : int array of shape (n_classes,)
+            How many rows of each class came before the chunk.
+        codes : int array of shape (n,)
+            The rows' classes; all 0 where there are none.
+        """
+
+
+@dataclass(frozen=True)
+class RowFolds:
+    """Folds by row number, for streams of unknown length: `cv=` in memory and in chunks.
+
+    Every run of `n_splits` consecutive rows has one row in each fold; where it starts is drawn
+    for each run from a hash of its number. So the folds do not depend on the number of rows, nor
+    on how they are cut into chunks, and their sizes differ by at most one.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    random_state : int, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.ridge import RowFolds
+    >>> for _, test in RowFolds(3).split(np.zeros(9)):
+    ...     print(test)
+    [1 5 8]
+    [2 3 6]
+    [0 4 7]
+    """
+
+    n_splits: int = 5
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_number(self.n_splits, "n_splits", low=2, closed="low", integer=True)
+        check_number(self.random_state, "random_state", low=0, closed="low", integer=True)
+
+    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+        """Return the fold of each row of a chunk: see `FoldRule`."""
+        first, K = int(np.sum(seen)), self.n_splits
+        rows = np.arange(first, first + len(codes))
+        runs = np.arange(first // K, (first + len(codes)) // K + 1)
+        turns = _draw(runs, K, seed=2 * self.random_state + 1)
+        return (rows + turns[rows // K - first // K]) % K
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield (train, test) index arrays, as scikit-learn's splitters do."""
+        n = _num_samples(X)
+        folds = self.assign(np.zeros(1, dtype=int), np.zeros(n, dtype=int))
+        for k in range(self.n_splits):
+            yield np.flatnonzero(folds != k), np.flatnonzero(folds == k)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+
+@dataclass(frozen=True)
+class CountedFolds:
+    """Consecutive folds of each class, from the number of its rows.
+
+    With one class these are the folds of scikit-learn's KFold, with more those of
+    StratifiedKFold, both without shuffling.
+
+    Parameters
+    ----------
+    sizes : int array of shape (n_splits, n_classes)
+        How many rows of each class each fold holds.
+    """
+
+    sizes: np.ndarray
+
+    @classmethod
+    def from_counts(cls, n_splits: int, counts: np.ndarray, /) -> CountedFolds:
+        """Deal out classes of these sizes, in the order in which they first appear.
+
+        Sorted by class, row j goes to fold j mod n_splits: every fold gets its share of every
+        class, and fold sizes differ by at most one.
+        """
+        ends = np.cumsum(counts)
+        offsets = np.arange(n_splits)[:, None]
+
+        def before(position: np.ndarray) -> np.ndarray:
+            return (position - offsets + n_splits - 1) // n_splits
+
+        return cls(before(ends) - before(ends - counts))
+
+    @property
+    def n_splits(self) -> int:
+        """Number of folds."""
+        return self.sizes.shape[0]
+
+    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+        """Return the fold of each row of a chunk: see `FoldRule`."""
+        ends = np.cumsum(self.sizes, axis=0)
+        if self.sizes.shape[1] == 1:
+            first = np.sum(seen)
+            return np.searchsorted(ends[:, 0], np.arange(first, first + len(codes)), side="right")
+        folds = np.empty(len(codes), dtype=np.int64)
+        for c in range(self.sizes.shape[1]):
+            where = np.flatnonzero(codes == c)
+            place = np.arange(seen[c], seen[c] + len(where))
+            folds[where] = np.searchsorted(ends[:, c], place, side="right")
+        return folds
+
+
+def check_cv_of_stream(cv: Any, /, *, classifier: bool) -> None:
+    """Refuse a `cv` that needs all rows at once."""
+    whole = isinstance(cv, Integral) and not isinstance(cv, bool)
+    plain = type(cv) in (KFold, StratifiedKFold) and not cv.shuffle
+    if isinstance(cv, StratifiedKFold) and not classifier:
+        plain = False
+    if not (whole or plain or isinstance(cv, RowFolds)):
+        raise ValueError(
+            "`cv` must be an int, counterpoise.ridge.RowFolds, or scikit-learn's KFold (for a "
+            f"classifier also StratifiedKFold) without shuffling; got {cv!r}. Other splitters "
+            "need all rows at once: pass the rows as arrays, or RowFolds for mixed rows."
+        )
+
+
+def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> FoldRule:
+    """Return the rule for `cv`, given how many rows of each class there are.
+
+    Parameters
+    ----------
+    cv : int, RowFolds, KFold or StratifiedKFold
+        The last two without shuffling. An int means the same folds as in memory.
+    counts : int array of shape (n_classes,)
+        In the order in which the classes first appear; one entry where there are none.
+    classifier : bool
+    """
+    check_cv_of_stream(cv, classifier=classifier)
+    if isinstance(cv, RowFolds):
+        return cv
+    K, n = int(getattr(cv, "n_splits", cv)), int(np.sum(counts))
+    if not 2 <= K <= n:
+        raise ValueError(
+            f"`cv` must be from 2 to the number of rows; got {K} folds for n_samples={n}. "
+            "Use fewer folds or more rows."
+        )
+    stratified = classifier and not isinstance(cv, KFold)
+    if stratified:
+        _check_classes(K, counts)
+    return CountedFolds.from_counts(K, counts if stratified else np.asarray([n]))
+
+
+def _check_classes(n_splits: int, counts: np.ndarray) -> None:
+    """As scikit-learn's StratifiedKFold."""
+    if np.all(counts < n_splits):
+        raise ValueError(
+            f"`cv` must not exceed the number of rows of every class; got {n_splits} folds for "
+            f"at most {np.max(counts)} rows of a class. Use fewer folds or more rows."
+        )
+    if np.min(counts) < n_splits:
+        warnings.warn(
+            f"The least populated class in y has only {np.min(counts)} members, which is less "
+            f"than n_splits={n_splits}.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
+    """Return a jackknife block in 0 .. count - 1 for each row number.
+
+    Drawn independently for each row by a hash of its number. The jackknife takes blocks for
+    exchangeable, which neighbours in sorted data are not; and blocks that each took their share
+    of every stretch of sorted data would be too much alike.
+    """
+    return _draw(rows, count, seed=0)
+
+
+def random_blocks(rows: np.ndarray, count: int, /) -> list[np.ndarray]:
+    """Split row numbers into at most `count` blocks by `block_numbers`, always the same way.
+
+    No more rows than blocks become blocks of a single row.
+    """
+    if len(rows) <= count:
+        return np.split(rows, len(rows))
+    numbers = block_numbers(rows, count)
+    order, ends = grouped(numbers, count)
+    return [rows[part] for part in np.split(order, ends[:-1]) if len(part)]
+
+
+def grouped(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions ordered by group number in 0 .. count - 1, and where each group ends."""
+    small = numbers.astype(np.min_scalar_type(count))  # two bytes or less are sorted by radix
+    ends = np.cumsum(np.bincount(small, minlength=count))
+    return np.argsort(small, kind="stable"), ends
+
+
+def _draw(numbers: np.ndarray, count: int, *, seed: int) -> np.ndarray:
+    """Hash integers to 0 .. count - 1, mixed like SplitMix64 (doi:10.1145/2660193.2660195)."""
+    z = np.asarray(numbers).astype(np.uint64)
+    z += np.uint64((seed * 0xD1342543DE82EF95 + 1) % 2**64)
+    z *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z ^= z >> np.uint64(shift)
+        z *= np.uint64(factor)
+    z ^= z >> np.uint64(31)
+    return (((z >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

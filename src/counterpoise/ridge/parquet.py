@@ -1,0 +1,196 @@
+"""Chunks of rows from Parquet files that need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._validation import check_number
+from counterpoise.ridge.parts import Chunk, Part
+
+__all__ = ["ParquetChunks"]
+
+
+class ParquetChunks:
+    """Rows of Parquet files, a chunk at a time, as often as needed.
+
+    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files; only the
+    columns that are asked for are read. Memory is that of a few chunks, and of the encoded row
+    groups being read.
+
+    The footers are read, and columns compared, when the object is made: a file that is not
+    Parquet, has been cut short, or has other columns than the first is named before any work is
+    done.
+
+    Parameters
+    ----------
+    paths : str, path or sequence of them
+        Files, or a directory, whose ``*.parquet`` files are taken in the order of their names.
+    label : str or list of str, optional
+        Column to predict; a list makes several outputs. Without it `y` is None: a target.
+    columns : list of str, optional
+        Features. Default: all columns of the first file but the label.
+    rows : int, default=65536
+        Most rows in a chunk.
+
+    Attributes
+    ----------
+    columns : list of str
+        The features.
+    n_rows : int
+        Rows in all files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import counterpoise as cp
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from counterpoise.ridge import ParquetChunks
+    >>> rng = np.random.default_rng(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in ("a", "b"):
+    ...         table = pd.DataFrame({"x": rng.normal(size=500), "y": rng.normal(size=500)})
+    ...         table.to_parquet(f"{folder}/{part}.parquet")
+    ...     chunks = ParquetChunks(folder, label="y")
+    ...     model = cp.ShiftRidgeCV().fit_chunks(chunks, X_target=rng.normal(0.5, 1, (800, 1)))
+    >>> chunks.n_rows, chunks.columns, model.coef_.shape
+    (1000, ['x'], (1,))
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        *,
+        label: str | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        rows: int = 2**16,
+    ) -> None:
+        self.rows = check_number(rows, "rows", low=1, closed="low", integer=True)
+        self.paths = _files(paths)
+        self.label = label
+        footers = [_open(path).metadata for path in self.paths]
+        schema = footers[0].schema.to_arrow_schema()
+        labels = [] if label is None else [label] if isinstance(label, str) else list(label)
+        self.columns = (
+            [name for name in schema.names if name not in labels]
+            if columns is None
+            else list(columns)
+        )
+        for path, footer in zip(self.paths, footers, strict=True):
+            _check_columns(path, footer.schema.to_arrow_schema(), self.columns, labels)
+        self._labels = labels
+        self._footers = footers
+        self.n_rows = sum(footer.num_rows for footer in footers)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        for part in self.parts():
+            for X, y, _ in part.read("C"):
+                yield X, y
+
+    def parts(self) -> Iterator[Part]:
+        """Yield consecutive row groups that make about one chunk, by file."""
+        for path, footer in zip(self.paths, self._footers, strict=True):
+            groups: list[int] = []
+            held = 0
+            for group in range(footer.num_row_groups):
+                groups.append(group)
+                held += footer.row_group(group).num_rows
+                if held >= self.rows or group == footer.num_row_groups - 1:
+                    yield Part(_name(path, groups), partial(self._read, path, footer, groups))
+                    groups, held = [], 0
+
+    def _read(self, path: Path, footer: Any, groups: list[int], order: str) -> Iterator[Chunk]:
+        """Chunks of some row groups; what goes wrong in the file is blamed on it."""
+        file = _open(path, footer)
+        wanted = [*self.columns, *self._labels]
+        batches = file.iter_batches(self.rows, row_groups=groups, columns=wanted, use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+            except Exception as error:
+                raise ValueError(
+                    f"{_name(path, groups)} cannot be read: {error}. The file is damaged, or was "
+                    "changed while it was read; write it again or leave it out."
+                ) from error
+            if batch is None:
+                return
+            yield (*self._arrays(batch, order), None)
+
+    def _arrays(self, batch: Any, order: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        X = np.empty((batch.num_rows, len(self.columns)), order=order)
+        for j, name in enumerate(self.columns):
+            X[:, j] = _values(batch, name)
+        if not self._labels:
+            return X, None
+        if isinstance(self.label, str):
+            return X, _values(batch, self.label)
+        return X, np.column_stack([_values(batch, name) for name in self._labels])
+
+    def __repr__(self) -> str:
+        return (
+            f"ParquetChunks({len(self.paths)} files, {self.n_rows} rows, "
+            f"{len(self.columns)} columns, label={self.label!r})"
+        )
+
+
+def _values(batch: Any, name: str) -> np.ndarray:
+    return batch.column(name).to_numpy(zero_copy_only=False)
+
+
+def _name(path: Path, groups: list[int]) -> str:
+    which = f"{groups[0]}" if len(groups) == 1 else f"{groups[0]} to {groups[-1]}"
+    return f"{path.name}, row group {which}"
+
+
+def _files(paths: Any) -> list[Path]:
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    files: list[Path] = []
+    for path in map(Path, listed):
+        files += sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files:
+        raise ValueError(
+            f"`paths` must name Parquet files, or a directory that holds *.parquet; got {paths!r}."
+        )
+    return files
+
+
+def _open(path: Path, footer: Any = None) -> Any:
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise ImportError(
+            "ParquetChunks needs pyarrow. Install it with pip install counterpoise[cli]."
+        ) from error
+    try:
+        # Not buffered ahead: a row group may be large, and other parts are read meanwhile.
+        return ParquetFile(path, metadata=footer, pre_buffer=False)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{path.name} cannot be read as Parquet: {error}. The file is damaged or incomplete; "
+            "write it again or leave it out."
+        ) from error
+
+
+def _check_columns(path: Path, schema: Any, columns: list[str], labels: Iterable[str]) -> None:
+    from pyarrow import types
+
+    missing = [name for name in (*columns, *labels) if name not in schema.names]
+    if missing:
+        raise ValueError(
+            f"{path.name} must have the columns {missing}; it has {schema.names}. "
+            "Pass files with the same columns, or choose with `columns`."
+        )
+    for name in columns:
+        kind = schema.field(name).type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            raise ValueError(
+                f"{path.name}: the column {name!r} must be numeric; got {kind}. Encode text and "
+                "categories first, or leave it out with `columns`."
+            )

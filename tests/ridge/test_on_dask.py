@@ -1,0 +1,184 @@
+"""Dask arrays and data frames give the numbers of memory, on every scheduler."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterpoise as cp
+from counterpoise.ridge import RowFolds, cross_validation
+
+dask = pytest.importorskip("dask", reason="needs the dask extra")
+distributed = pytest.importorskip("distributed", reason="needs the dask extra")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+ALPHAS = np.logspace(-3, 5, 12)
+N, NAMES = 900, ["a", "b", "c"]
+RNG = np.random.default_rng(0)
+X = RNG.normal(3.0, 1.0, size=(N, 3))
+Y = X[:, 0] + RNG.normal(size=N) + 20.0
+LABELS = np.array(["x", "y", "z"])[np.digitize(X[:, 0] + RNG.normal(size=N), [2.5, 3.5])]
+TARGET = RNG.normal(3.2, 1.1, size=(500, 3))
+WEIGHTS = RNG.exponential(size=N)
+
+
+@pytest.fixture(params=["rows", "statistics"])
+def route(request, monkeypatch):
+    if request.param == "statistics":
+        monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    """The simplest scheduler, unless a test chooses another."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def array(values, rows):
+    return da.from_array(values, chunks=(rows, 2) if values.ndim == 2 else rows)
+
+
+def frame(values, partitions):
+    table = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=NAMES)
+    return dd.from_pandas(table, npartitions=partitions, sort=False)
+
+
+def assert_same(got, want):
+    assert got.alpha_ == want.alpha_
+    for name in ("value", "standard_error", "beta", "n_effective"):
+        a, b = (getattr(model.risk_curve_, name) for model in (got, want))
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(got.fold_betas_, want.fold_betas_, rtol=1e-8, atol=1e-12)
+    for name in ("coef_", "intercept_"):
+        a, b = getattr(got, name), getattr(want, name)
+        assert np.shape(a) == np.shape(b)
+        np.testing.assert_allclose(a, b, rtol=1e-8, err_msg=name)
+
+
+OPTIONS = [{}, {"cv": RowFolds(3)}, {"weights": None}, {"method": "normalized"}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(("kind", "y"), [(cp.ShiftRidgeCV, Y), (cp.ShiftRidgeClassifierCV, LABELS)])
+def test_collections_give_the_numbers_of_memory(route, kind, y, options):
+    want = kind(ALPHAS, **options).fit(X, y, X_target=TARGET)
+    # Cut in columns too, and rows of labels cut elsewhere.
+    got = kind(ALPHAS, **options).fit(array(X, 130), array(y, 400), X_target=array(TARGET, 90))
+    assert_same(got, want)
+    got = kind(ALPHAS, **options).fit(frame(X, 4), frame(y, 4), X_target=frame(TARGET, 3))
+    assert_same(got, want)
+    assert got.feature_names_in_.tolist() == NAMES
+    if kind is cp.ShiftRidgeClassifierCV:
+        assert got.classes_.tolist() == ["x", "y", "z"]
+        assert got.score(pd.DataFrame(X, columns=NAMES), y) == want.score(X, y)
+
+
+def test_weights_and_what_is_in_memory_may_be_mixed(route):
+    want = cp.ShiftRidgeCV(ALPHAS, weights=WEIGHTS).fit(X, Y)
+    for weights in (WEIGHTS, array(WEIGHTS, 250)):
+        model = cp.ShiftRidgeCV(ALPHAS, weights=weights)
+        assert_same(model.fit(array(X, 130), Y), want)
+        assert_same(model.fit(X, array(Y, 130)), want)
+    lazy = cp.ShiftRidgeCV(ALPHAS, weights=array(WEIGHTS, 300)).fit(X, Y)
+    assert_same(lazy, want)
+    want = cp.ShiftRidgeCV(ALPHAS).fit(X, Y, X_target=TARGET)
+    assert_same(cp.ShiftRidgeCV(ALPHAS).fit(X, Y, X_target=array(TARGET, 100)), want)
+    assert_same(cp.ShiftRidgeCV(ALPHAS).fit(array(X, 300), Y, X_target=TARGET), want)
+
+
+def test_lengths_may_be_unknown_and_partitions_empty(route):
+    whole = frame(np.column_stack([X[:, :2], Y]), 5)
+    whole = whole[whole["a"] > 3.0]
+    half = X[:, 0] > 3.0
+    want = cp.ShiftRidgeCV(ALPHAS).fit(X[half, :2], Y[half], X_target=TARGET[:, :2])
+    features = whole[["a", "b"]]
+    got = cp.ShiftRidgeCV(ALPHAS).fit(features, whole["c"], X_target=TARGET[:, :2])
+    assert_same(got, want)
+    arrays = features.to_dask_array(), whole["c"].to_dask_array()
+    assert_same(cp.ShiftRidgeCV(ALPHAS).fit(*arrays, X_target=TARGET[:, :2]), want)
+    order = np.argsort(-X[:, 0], kind="stable")
+    ranked = frame(X[order], 6)
+    few = ranked["a"] > 3.5  # nothing is left of the last partitions
+    want = cp.ShiftRidgeCV(ALPHAS, weights=None).fit(
+        X[order][X[order, 0] > 3.5], Y[order][X[order, 0] > 3.5]
+    )
+    got = cp.ShiftRidgeCV(ALPHAS, weights=None).fit(ranked[few], frame(Y[order], 6)[few])
+    assert_same(got, want)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_schedulers_of_this_process_agree_to_the_last_bit(monkeypatch, scheduler):
+    monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
+
+    def fit():
+        model = cp.ShiftRidgeCV(ALPHAS).fit(array(X, 50), array(Y, 50), X_target=array(TARGET, 50))
+        return pickle.dumps([model.risk_curve_, model.coef_])
+
+    want = fit()
+    with dask.config.set(scheduler=scheduler):
+        assert fit() == want
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+def test_processes_agree_and_may_die(monkeypatch, cluster, tmp_path):
+    monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
+    marker = tmp_path / "died"
+
+    def dies_once(block):
+        if not marker.exists() and len(block) and distributed.get_worker():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    lazy = array(X, 60).rechunk((60, 3))
+    many = [array(Y, 60), array(TARGET, 60)]
+    steady = cp.ShiftRidgeCV(ALPHAS).fit(lazy, many[0], X_target=many[1])
+    with dask.config.set(scheduler="distributed"), distributed.Client(cluster):
+        fragile = lazy.map_blocks(dies_once, dtype=float, meta=np.empty((0, 0)))
+        survivor = cp.ShiftRidgeCV(ALPHAS).fit(fragile, many[0], X_target=many[1])
+    assert marker.exists()
+    np.testing.assert_allclose(survivor.risk_curve_.value, steady.risk_curve_.value, rtol=1e-12)
+    np.testing.assert_allclose(survivor.coef_, steady.coef_, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: (array(X, 100), array(Y[:-1], 100)), "`y` must have one entry.*900 rows.*got 899"),
+        (lambda: (array(X, 100), Y[:-1]), "`y` must have one entry.*900 rows.*got 899"),
+        (lambda: (frame(X, 3), frame(Y, 2)), "`y` has 2 partitions, `X` has 3"),
+        (
+            lambda: (frame(X, 3), frame(np.roll(Y, 1), 3).loc[10:]),
+            r"partition \d: `y` must have one entry for each of the 300 rows of X; got 290",
+        ),
+        (
+            lambda: (array(np.where(X > 6, np.nan, X), 100), array(Y, 100)),
+            r"partition \d: `X` must be finite",
+        ),
+        (lambda: (array(X.astype(str), 100), array(Y, 100)), r"partition \d: `X` must be numeric"),
+        (lambda: (array(X[:, 0], 100), array(Y, 100)), r"partition \d: `X` must be a 2-D array"),
+        (lambda: (array(X[:, :2], 100), array(Y, 100)), "`X` has 2 features, `X_target` has 3"),
+    ],
+)
+def test_a_bad_partition_is_named(route, make, message):
+    model = cp.ShiftRidgeCV(ALPHAS)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*make(), X_target=TARGET)
+    assert not hasattr(model, "coef_")
+
+
+def test_columns_of_the_target_are_compared():
+    other = frame(TARGET, 2).rename(columns={"c": "d"})
+    with pytest.raises(ValueError, match=r"lacks \['c'\] and adds \['d'\]"):
+        cp.ShiftRidgeCV(ALPHAS).fit(frame(X, 3), frame(Y, 3), X_target=other)

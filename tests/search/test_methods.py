@@ -1,0 +1,202 @@
+"""Every risk method through cross-validation, searches and the ridge path."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import KFold
+
+import counterpoise as cp
+from counterpoise.risk import Auto, Constant, Controlled, DoublyRobust, Moments, Normalized
+from counterpoise.risk.methods import METHODS
+from counterpoise.weights import GaussianRatio
+
+NEW = ["moment_controlled", "doubly_robust", "auto", "shrunk", "pareto_smoothed"]
+OBJECTS = [
+    Controlled(controls=[Constant(), Moments(1)], penalty=0.1),
+    DoublyRobust(LinearRegression(), base=Normalized()),
+    Auto(n_rehearsals=5),
+]
+new_methods = pytest.mark.parametrize("method", [*NEW, *OBJECTS], ids=str)
+GRID = {"alpha": [0.01, 1.0, 100.0, 10_000.0]}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=2)
+
+
+def search(data, method, **options):
+    X, y, X_target, _ = data
+    options = {"weights": "gaussian", "random_state": 0, "cv": KFold(4), **options}
+    estimator = options.pop("estimator", Ridge())
+    grid = options.pop("grid", GRID)
+    return cp.ShiftGridSearchCV(estimator, grid, method=method, **options).fit(
+        X, y, X_target=X_target
+    )
+
+
+class Refuses(RegressorMixin, BaseEstimator):
+    """Counts its fits, and fails where it is told to."""
+
+    fits = 0
+
+    def __init__(self, fail=False, shift=0.0):
+        self.fail = fail
+        self.shift = shift
+
+    def fit(self, X, y):
+        Refuses.fits += 1
+        if self.fail:
+            raise RuntimeError("told to fail")
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_ + self.shift)
+
+
+@new_methods
+def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
+    X, y, X_target, _ = data
+    risk = cp.cross_val_risk(
+        Ridge(), X, y, X_target, weights="gaussian", method=method, cv=KFold(4), aggregate="pooled"
+    )
+    weights = GaussianRatio().fit(X, X_target).weights_
+    losses = np.empty(len(X))
+    for train, test in KFold(4).split(X):
+        fitted = Ridge().fit(X[train], y[train], sample_weight=weights[train])
+        losses[test] = (y[test] - fitted.predict(X[test])) ** 2
+    want = cp.target_risk(losses, "gaussian", method=method, X_source=X, X_target=X_target)
+    assert risk.value == pytest.approx(want.value)
+    assert risk.interval() == pytest.approx(want.interval())
+    assert risk.choice == want.choice
+    low, high = risk.interval(kind="bootstrap", n_resamples=20)
+    assert low < risk.value < high
+
+
+@pytest.mark.parametrize("method", ["pareto_smoothed", OBJECTS[1]], ids=str)
+def test_a_search_estimates_like_cross_validation(data, method):
+    # Of methods by which candidates do not decide together.
+    model = search(data, method)
+    X, y, X_target, _ = data
+    for i, alpha in enumerate(GRID["alpha"]):
+        one = cp.cross_val_risk(
+            Ridge(alpha=alpha), X, y, X_target, weights="gaussian", method=method, cv=KFold(4)
+        )
+        assert model.cv_results_["risk"][i] == pytest.approx(one.value, rel=1e-6)
+
+
+@new_methods
+@pytest.mark.parametrize("aggregate", ["fold", "pooled"])
+def test_differences_are_differences_of_risks(data, method, aggregate):
+    model = search(data, method, aggregate=aggregate)
+    table, best = model.cv_results_, model.best_index_
+    assert best == np.argmin(table["risk"])
+    np.testing.assert_allclose(
+        table["risk_difference"], table["risk"] - table["risk"][best], atol=1e-9
+    )
+    assert table["difference_standard_error"][best] == 0
+    assert best in model.indistinguishable_
+    assert model.corrected_risk_.value >= model.best_risk_.value
+    ends = np.stack(model.risk_.interval(), axis=-1)
+    np.testing.assert_allclose(table["interval"], ends)
+
+
+def test_differences_under_a_given_beta_are_differences_of_risks(data):
+    model = search(data, Controlled(beta=0.7))
+    table, best = model.cv_results_, model.best_index_
+    np.testing.assert_allclose(
+        table["risk_difference"], table["risk"] - table["risk"][best], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("method", NEW)
+def test_fold_scores_average_to_the_risk(data, method):
+    model = search(data, method)
+    scores = np.stack([model.cv_results_[f"split{k}_test_score"] for k in range(4)])
+    np.testing.assert_allclose(scores.mean(axis=0), -model.risk_.value)
+
+
+@pytest.mark.parametrize("method", [name for name, m in METHODS.items()])
+def test_a_failed_candidate_does_not_spoil_the_others(data, method):
+    grid = [{"fail": [True]}, {"fail": [False], "shift": [0.0, 0.3]}]
+    with pytest.warns(FitFailedWarning, match="4 of 12 fits failed"):
+        model = search(data, method, estimator=Refuses(), grid=grid)
+    risk = model.cv_results_["risk"]
+    assert np.isnan(risk[0])
+    good = search(data, method, estimator=Refuses(), grid={"shift": [0.0, 0.3]})
+    np.testing.assert_allclose(risk[1:], good.cv_results_["risk"], rtol=0.05)
+    assert model.best_index_ == 1 + good.best_index_
+    assert np.isfinite(model.corrected_risk_.value)
+
+
+@pytest.mark.parametrize("method", ["moment_controlled", "doubly_robust", *OBJECTS[:2]], ids=str)
+def test_missing_target_rows_are_reported_before_any_fit(data, method):
+    X, y, _, _ = data
+    Refuses.fits = 0
+    ones = np.ones(len(X))
+    message = r"`X_target` is missing: method '\w+' compares the features"
+    with pytest.raises(ValueError, match=message):
+        cp.ShiftGridSearchCV(Refuses(), {"shift": [0.0]}, weights=ones, method=method).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        cp.cross_val_risk(Refuses(), X, y, weights=ones, method=method)
+    assert Refuses.fits == 0
+
+
+@pytest.mark.parametrize("weights", [None, "array"])
+def test_auto_does_without_target_rows(data, weights):
+    X, y, _, _ = data
+    weights = None if weights is None else np.random.default_rng(0).exponential(size=len(X))
+    model = cp.ShiftGridSearchCV(Ridge(), GRID, weights=weights, method="auto").fit(X, y)
+    assert "by the jackknife" in model.risk_.choice.reason
+    assert model.best_risk_.choice == model.risk_.choice
+
+
+def test_auto_reports_its_choice_in_a_search(data):
+    model = search(data, "auto")
+    choice = model.best_risk_.choice
+    assert choice.name in choice.errors
+    assert choice.difference in choice.difference_errors
+    assert model.corrected_risk_.choice == choice
+    assert search(data, "auto").risk_.choice == choice
+
+
+def test_several_methods_share_one_set_of_fits(data):
+    X, y, X_target, _ = data
+    Refuses.fits = 0
+    risks = cp.cross_val_risk(
+        Refuses(), X, y, X_target, weights="gaussian", method=list(METHODS), cv=4
+    )
+    assert Refuses.fits == 4
+    assert list(risks) == list(METHODS)
+    for name, risk in risks.items():
+        assert risk.method == name
+        assert np.isfinite(risk.value)
+
+
+def test_weights_by_fold_go_with_every_method(data):
+    for method in NEW:
+        model = search(data, method, weights_fit="fold")
+        assert np.isfinite(model.risk_.value).all()
+
+
+@pytest.mark.parametrize("method", ["shrunk", "doubly_robust", "auto"])
+def test_randomised_searches_take_the_methods(data, method):
+    X, y, X_target, _ = data
+    model = cp.ShiftRandomizedSearchCV(
+        Ridge(), {"alpha": [0.1, 1.0, 10.0]}, n_iter=2, method=method, random_state=0
+    ).fit(X, y, X_target=X_target)
+    assert np.isfinite(model.best_risk_.value)
+
+
+@new_methods
+def test_the_ridge_path_takes_the_methods(data, method):
+    X, y, X_target, _ = data
+    alphas = [0.01, 1.0, 100.0]
+    model = cp.ShiftRidgeCV(alphas=alphas, weights="gaussian", method=method, cv=KFold(4))
+    model.fit(X, y, X_target=X_target)
+    want = search(data, method, grid={"alpha": alphas})
+    np.testing.assert_allclose(model.risk_curve_.value, want.cv_results_["risk"], rtol=1e-6)
+    assert model.alpha_ == want.best_params_["alpha"]

@@ -1,0 +1,141 @@
+"""The generalised Pareto fit and the smoothing of a tail, against scipy's distribution."""
+
+import numpy as np
+import pytest
+from array_api_compat import numpy as np_xp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import genpareto
+
+from counterpoise._arrays import to_numpy
+from counterpoise._pareto import fit_generalized_pareto, smooth_tail, tail_size
+from counterpoise.diagnostics.tail import generalized_pareto_shape, pareto_k
+
+
+def draw(k, n, *, scale=1.0, seed=0):
+    return np.sort(genpareto.rvs(k, scale=scale, size=n, random_state=seed))
+
+
+@pytest.mark.parametrize("k", [-0.2, 0.0, 0.3, 0.7, 1.2])
+def test_the_shape_and_scale_of_a_known_tail_are_recovered(k):
+    n, scale = 4000, 3.0
+    shape, sigma = fit_generalized_pareto(np_xp, draw(k, n, scale=scale), prior=False)
+    # Standard errors of maximum likelihood: 1 + k for the shape, sqrt(2 (1 + k)) for log scale.
+    assert abs(shape - k) < 4 * (1 + k) / np.sqrt(n)
+    assert abs(np.log(sigma / scale)) < 4 * np.sqrt(2 * (1 + k) / n)
+
+
+@pytest.mark.parametrize("k", [0.2, 0.6, 1.0])
+def test_the_fit_is_close_to_maximum_likelihood(k):
+    exceedances = draw(k, 500, seed=3)
+    shape, scale = fit_generalized_pareto(np_xp, exceedances, prior=False)
+    best_shape, _, best_scale = genpareto.fit(exceedances, floc=0)
+    # Within a part of a standard error, (1 + k) / sqrt(500).
+    assert abs(shape - best_shape) < 0.25 * (1 + k) / np.sqrt(500)
+    assert scale == pytest.approx(best_scale, rel=0.02)
+
+
+def test_the_prior_counts_as_ten_observations_of_one_half():
+    exceedances = draw(0.9, 40)
+    plain, _ = fit_generalized_pareto(np_xp, exceedances, prior=False)
+    with_prior, _ = fit_generalized_pareto(np_xp, exceedances)
+    assert with_prior == pytest.approx((40 * plain + 10 * 0.5) / 50)
+
+
+@pytest.mark.parametrize("prior", [True, False])
+def test_the_diagnostics_ask_the_same_fit(prior):
+    exceedances = draw(0.6, 80)
+    shape, _ = fit_generalized_pareto(np_xp, exceedances, prior=prior)
+    shuffled = np.random.default_rng(0).permutation(exceedances)
+    assert generalized_pareto_shape(shuffled, prior=prior) == pytest.approx(shape)
+    # Two readers of one tail agree on where it starts.
+    values = np.random.default_rng(1).pareto(1.5, size=900) + 1
+    ranked = np.sort(values)
+    size = tail_size(900)
+    assert size == 90
+    tail = ranked[-size:] - ranked[-size - 1]
+    assert pareto_k(values) == pytest.approx(float(fit_generalized_pareto(np_xp, tail)[0]))
+
+
+def test_the_unit_changes_the_scale_alone():
+    exceedances = draw(0.5, 60)
+    shape, scale = fit_generalized_pareto(np_xp, exceedances)
+    other_shape, other_scale = fit_generalized_pareto(np_xp, 1e6 * exceedances)
+    assert other_shape == pytest.approx(shape)
+    assert other_scale == pytest.approx(1e6 * scale)
+
+
+def test_a_batch_equals_a_loop(rng):
+    weights = rng.exponential(size=(2, 3, 100)) ** 2
+    exceedances = np.sort(weights, axis=-1)
+    shape, scale = fit_generalized_pareto(np_xp, exceedances)
+    smoothed = smooth_tail(np_xp, weights)
+    for i in np.ndindex(2, 3):
+        one = fit_generalized_pareto(np_xp, exceedances[i])
+        np.testing.assert_allclose((shape[i], scale[i]), one)
+        np.testing.assert_allclose(smoothed[i], smooth_tail(np_xp, weights[i]))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-3)])
+def test_every_library_gives_numpys_numbers(xp, rng, dtype, tolerance):
+    weights = rng.exponential(size=(2, 80)) ** 2
+    like = getattr(xp, dtype)
+    got = smooth_tail(xp, xp.asarray(weights, dtype=like))
+    assert got.dtype == like
+    np.testing.assert_allclose(to_numpy(got), smooth_tail(np_xp, weights), rtol=tolerance)
+
+
+def test_the_tail_becomes_the_quantiles_of_the_fit(rng):
+    weights = rng.exponential(size=400) ** 2
+    ranked = np.sort(weights)
+    size = tail_size(400)
+    threshold = ranked[-size - 1]
+    shape, scale = fit_generalized_pareto(np_xp, ranked[-size:] - threshold)
+    quantiles = genpareto.ppf((np.arange(size) + 0.5) / size, shape, scale=scale)
+    want = np.append(ranked[:-size], np.minimum(threshold + quantiles, ranked[-1]))
+    np.testing.assert_allclose(np.sort(smooth_tail(np_xp, weights)), want)
+
+
+def test_a_wild_tail_becomes_steadier():
+    # The sum of weights with a tail of index 1.25 has no variance; the smoothed one is tamer.
+    weights = np.random.default_rng(0).pareto(1.25, size=(2000, 200)) + 1
+    plain, smoothed = weights.mean(axis=-1), smooth_tail(np_xp, weights).mean(axis=-1)
+    assert smoothed.std() < 0.8 * plain.std()
+    assert abs(np.median(smoothed / plain) - 1) < 0.1
+
+
+@given(
+    values=arrays(
+        float, st.integers(1, 120), elements=st.floats(0, 1e4, allow_subnormal=False, width=32)
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_smoothing_keeps_the_order_and_the_largest_value(values):
+    smoothed = smooth_tail(np_xp, values)
+    assert np.all(np.isfinite(smoothed))
+    assert smoothed.max() <= values.max()
+    order = np.argsort(values, kind="stable")
+    assert np.all(np.diff(smoothed[order]) >= -1e-9 * values.max())
+    size = tail_size(len(values))
+    np.testing.assert_array_equal(smoothed[order[:-size]], values[order[:-size]])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.ones(50), np.arange(20.0), np.repeat([1.0, 2.0], 50), np.zeros(30), np.asarray([3.0])],
+    ids=["equal", "too few", "ties", "zeros", "one"],
+)
+def test_what_cannot_be_smoothed_stays(values):
+    np.testing.assert_array_equal(smooth_tail(np_xp, values), values)
+
+
+@pytest.mark.parametrize(("n", "size"), [(1, 1), (10, 2), (100, 20), (225, 45), (10_000, 300)])
+def test_the_tail_is_a_fifth_or_three_roots(n, size):
+    assert tail_size(n) == size
+
+
+def test_the_input_is_not_changed(rng):
+    weights = rng.exponential(size=100)
+    weights.flags.writeable = False
+    smooth_tail(np_xp, weights)
