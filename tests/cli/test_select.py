@@ -1,66 +1,268 @@
-"""The installed command, as a user runs it."""
+"""`counterpoise select`, as a user runs it."""
 
+import json
+import os
 import re
+import signal
 import subprocess
-import sys
 
 import pytest
 
 import counterpoise as cp
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
-pytest.importorskip("rich", reason="the command line needs the cli extra")
+pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+
+FILES = [
+    "candidates.csv",
+    "model.skops",
+    "predictions.csv",
+    "report.html",
+    "run.json",
+    "weights.csv",
+]
+FEW = ("--param", "alpha=0.1,10,1000")
 
 
-def run(*arguments):
-    command = [sys.executable, "-c", "from counterpoise.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_the_example_ends_in_a_table_with_choices_intervals_and_truth():
-    done = run("select", "--example", "gaussian-2d", "--n-source", "200", "--seed", "3")
+def test_the_installed_command_turns_two_files_into_a_directory(write, run, tmp_path):
+    source, target = write("a.csv"), write("b.tsv", label=False, shift=1, extra=1)
+    out = tmp_path / "out"
+    done = run("select", source, target, "--label", "y", "--out", out)
     assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    assert "Only in b.tsv, left out: 'extra'." in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "searching ..." in done.stderr
+    assert "searching" not in done.stdout
+    assert not [p for p in tmp_path.iterdir() if "partial" in p.name]
+    rows = (out / "predictions.csv").read_text().splitlines()
+    assert len(rows) == 201
+
+
+def test_the_example_shows_the_truth_beside_the_estimates(invoke, tmp_path):
+    out = tmp_path / "out"
+    done = invoke("select", "--example", "gaussian-2d", "--n-source", 200, "--out", out)
+    assert done.exit_code == 0, done.output
     rows = {
-        line.split()[0]: re.findall(r"-?\d+\.?\d*(?:e[+-]\d+)?", line)
+        line.split()[0]: re.findall(r"-?\d+\.\d+", line)
         for line in done.stdout.splitlines()
         if line.strip().startswith(("controlled", "weighted", "unweighted", "best"))
     }
     assert list(rows) == ["controlled", "weighted", "unweighted", "best"]
-    problem = cp.datasets.gaussian_2d(0.6)
-    data = problem.sample(200, 2000, random_state=3)
-    model = cp.ShiftRidgeClassifierCV(penalize_intercept=True)
-    model.fit(data.X_source, data.y_source, X_target=data.X_target)
-    low, high = model.best_risk_.interval()
-    truth = problem.linear_risk(model.coef_[0], model.intercept_[0])
-    want = [model.alpha_, model.best_risk_.value, low, high, truth]
-    assert [float(n) for n in rows["controlled"]] == pytest.approx(want, rel=5e-3, abs=1e-3)
     truths = {label: float(numbers[-1]) for label, numbers in rows.items()}
-    assert truths["best"] <= min(truths["controlled"], truths["weighted"])
+    assert truths["best"] <= min(truths.values())
+    found = json.loads((out / "run.json").read_text())
+    assert f"{found['truth']['value']:.3f}" == rows["controlled"][-1]
+    page = (out / "report.html").read_text()
+    assert "simulated, so the truth is known" in page
 
 
-def test_both_protocols_run():
-    assert run("select", "--example", "gaussian-2d-released").returncode == 0
+def test_labels_of_the_target_are_said_to_be_used_for_the_truth_only(write, invoke):
+    source, target = write("a.csv"), write("b.csv", shift=1)
+    done = invoke("select", source, target, "--label", "y", *FEW)
+    assert "used only to show the truth" in " ".join(done.stdout.split())
+    assert "true risk" in done.stdout
+
+
+def test_json_is_all_there_is_on_standard_output(write, invoke):
+    source, target = write("a.parquet"), write("b.csv.gz", label=False)
+    done = invoke("select", source, target, "--label", "y", "--json", *FEW)
+    found = json.loads(done.stdout)
+    assert found["arguments"]["label"] == "y"
+    assert found["chosen"]["alpha"] in (0.1, 10, 1000)
+    assert found["truth"] is None
+
+
+def test_strict_writes_the_files_and_ends_with_3(apart, invoke, tmp_path):
+    out = tmp_path / "out"
+    options = ("--label", "y", "--strict", "--out", out, *FEW)
+    done = invoke("select", *apart, *options)
+    assert done.exit_code == 3
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    assert invoke("select", *apart, *options).exit_code == 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "options",
     [
-        (["--example", "magic"], "`--example` must be one of 'gaussian-2d'"),
-        (["--example", "gaussian-2d", "--gamma", "0"], "`gamma` must be a number above 0"),
-        (["--example", "gaussian-2d", "--n-source", "0"], "`n_source` must be"),
-        (["--example", "gaussian-2d", "--folds", "1"], "`cv` must be from 2"),
-        (["--example", "gaussian-2d", "--seed", "-1"], "`--seed` must be an integer at least 0"),
+        ("--model", "forest", "--param", "n_estimators=3,5"),
+        ("--method", "weighted", "--weights", "gaussian"),
+        ("--loss", "absolute", "--folds", "3", *FEW),
+        ("--drop", "z", "--drop", "kind", "--seed", "7"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(arguments, message):
-    done = run("select", *arguments)
-    assert done.returncode == 2
+def test_options_reach_the_job(write, invoke, options):
+    source, target = write("a.csv"), write("b.csv", label=False)
+    done = invoke("select", source, target, "--label", "y", "--quiet", *options)
+    assert done.exit_code == 0, done.output
+    assert re.fullmatch(r"verdict: .*; chosen: .*; risk: .* \(.* to .*\)\n", done.stdout)
+
+
+def broken(write, tmp_path, what):
+    """Arguments that are wrong in one way."""
+    good = [write("good.csv"), write("target.csv", label=False), "--label", "y"]
+
+    def source(content):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "bad.csv"
+        path.parent.mkdir()
+        path.write_bytes(content)
+        return [str(path), *good[1:]]
+
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine.txt").write_text("mine")
+    (tmp_path / "file").write_text("")
+    return {
+        "missing file": [str(tmp_path / "nothing.csv"), *good[1:]],
+        "directory": [str(tmp_path), *good[1:]],
+        "encoding": source("x,y\n1,é\n2,ü\n".encode("latin-1")),
+        "empty": source(b""),
+        "no rows": source(b"x,y\n"),
+        "one row": source(b"x,y\n1,2\n"),
+        "label absent": [*good[:2], "--label", "Y2"],
+        "label constant": source(b"x,y\n1,2\n3,2\n4,2\n"),
+        "no common columns": source(b"p,y\n1,2\n3,4\n5,9\n"),
+        "text for numbers": source(b"x,y\n1,2\nlots,4\n5,9\n"),
+        "only an all-missing column": source(b"x,y\n,2\n,4\n,9\n"),
+        "text label": [*good, "--loss", "squared", "--label", "kind"],
+        "no label": good[:2],
+        "one file": good[:1],
+        "out is full": [*good, "--out", str(full)],
+        "out is a file": [*good, "--out", str(tmp_path / "file")],
+        "model": [*good, "--model", "magic"],
+        "weights": [*good, "--weights", "magic"],
+        "method": [*good, "--method", "magic"],
+        "loss": [*good, "--loss", "magic"],
+        "param": [*good, "--param", "alpha=-1"],
+        "folds": [*good, "--folds", "1"],
+        "jobs": [*good, "--jobs", "0"],
+        "seed": [*good, "--seed", "-1"],
+        "example": ["--example", "magic"],
+        "gamma": ["--example", "gaussian-2d", "--gamma", "0"],
+        "example and files": [*good, "--example", "gaussian-2d"],
+    }[what]
+
+
+MESSAGES = {
+    "missing file": "There is no file",
+    "directory": "is a directory, not a file",
+    "encoding": "is not text in UTF-8",
+    "empty": "bad.csv is empty",
+    "no rows": "no rows",
+    "one row": "bad.csv has one row",
+    "label absent": "`--label` 'Y2' is not a column of good.csv",
+    "label constant": "The label 'y' is constant",
+    "no common columns": "no columns in common",
+    "text for numbers": "'lots' in row 2",
+    "only an all-missing column": "'x' has no values in bad.csv",
+    "text label": "where numbers are expected",
+    "no label": "`--label` is missing",
+    "one file": "Pass two files",
+    "out is full": "is not empty",
+    "out is a file": "is a file",
+    "model": "`--model` must be one of",
+    "weights": "`--weights` must be one of",
+    "method": "`method` must be one of",
+    "loss": "`loss` must be",
+    "param": "The 'alpha' parameter of Ridge must be",
+    "folds": "`--folds` must be an integer at least 2",
+    "jobs": "`--jobs` must not be 0",
+    "seed": "`--seed` must be an integer at least 0",
+    "example": "`--example` must be one of 'gaussian-2d'",
+    "gamma": "`gamma` must be a number above 0",
+    "example and files": "`--example` brings its own data",
+}
+
+
+@pytest.mark.parametrize("what", MESSAGES)
+def test_bad_input_is_one_line_exit_code_2_and_nothing_written(write, invoke, tmp_path, what):
+    arguments = broken(write, tmp_path, what)
+    before = sorted(tmp_path.rglob("*"))
+    out = [] if "--out" in arguments else ["--out", str(tmp_path / "new")]
+    done = invoke("select", *arguments, *out)
+    assert done.exit_code == 2, done.output
     assert done.stdout == ""
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.rstrip().endswith(" ...")]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("Error: ")
+    assert MESSAGES[what] in lines[0]
+    assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_version_and_help():
-    assert run("--version").stdout.strip() == f"counterpoise {cp.__version__}"
-    assert "select" in run("--help").stdout
+def test_an_output_that_may_not_be_written_is_refused_before_any_work(write, invoke, monkeypatch):
+    def refuse(**options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    done = invoke("select", "missing.csv", "missing.csv", "--label", "y", "--out", "somewhere")
+    assert done.exit_code == 2
+    assert "cannot be written: Permission denied" in done.stderr
+
+
+def test_columns_in_one_file_and_columns_without_values_are_said_and_left_out(write, invoke):
+    source = write("a.csv", here=range(0, 400, 2), gone=None)
+    target = write("b.csv", there=range(0, 600, 3), gone=None)
+    done = invoke("select", source, target, "--label", "y", "--json", *FEW)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["notes"][:3] == [
+        "Only in a.csv, left out: 'here'.",
+        "Only in b.csv, left out: 'there'.",
+        "'gone' has no values in a.csv and b.csv: left out.",
+    ]
+
+
+def test_hostile_names_reach_the_page_as_text(write, invoke, tmp_path):
+    hostile = {"<script>alert(1)</script>": range(0, 400, 2), 'a,"b"': range(0, 600, 3)}
+    source, target = write("a.csv", **hostile), write("b.csv", label=False, **hostile)
+    out = tmp_path / "out"
+    done = invoke("select", source, target, "--label", "y", "--out", out, *FEW)
+    assert done.exit_code == 0, done.output
+    page = (out / "report.html").read_text()
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_bug_is_one_line_and_exit_code_1(write, invoke, monkeypatch):
+    def fail(*arguments, **options):
+        raise RuntimeError("out of\nluck")
+
+    monkeypatch.setattr("counterpoise.jobs.select", fail)
+    done = invoke("select", write("a.csv"), write("b.csv"), "--label", "y")
+    assert done.exit_code == 1
+    assert "Failure: RuntimeError: out of luck" in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_interrupting_leaves_nothing_behind(write, run, tmp_path):
+    many = ",".join(map(str, range(20, 400)))
+    source, target = write("a.csv", 2000), write("b.csv", 200, label=False)
+    out = tmp_path / "out"
+    options = ("--model", "forest", "--param", f"n_estimators={many}", "--out", str(out))
+    process = subprocess.Popen(
+        [*run.command, "select", source, target, "--label", "y", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if line.startswith("searching"):
+            break
+    assert [p for p in tmp_path.iterdir() if "partial" in p.name]
+    os.kill(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, (seen, stderr)
+    assert "Interrupted: nothing was written." in stderr
+    assert "Traceback" not in stderr
+    assert stdout == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "b.csv"]
+
+
+def test_version_help_and_completion(invoke):
+    assert invoke("--version").stdout.strip() == f"counterpoise {cp.__version__}"
+    assert "select" in invoke("--help").stdout
+    text = " ".join(invoke("select", "--help").stdout.split())
+    assert "Exit codes: 0 fine" in text
+    assert "counterpoise select hospital.csv country.csv" in text
+    assert "--install-completion" in invoke("--help").stdout

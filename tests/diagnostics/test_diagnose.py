@@ -1,6 +1,6 @@
 """The record, its verdict and its errors."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from itertools import product
 
 import numpy as np
@@ -8,6 +8,9 @@ import pytest
 from scipy import sparse
 
 import counterpoise as cp
+from counterpoise.diagnostics import THRESHOLDS
+from counterpoise.diagnostics.measure import PHASES
+from counterpoise.diagnostics.verdict import judge
 from counterpoise.weights import GaussianRatio
 
 
@@ -28,7 +31,7 @@ def test_a_moderate_shift_is_finite_and_balanced_by_weights(rng):
     X, Z = shifted(rng, 0.8)
     d = cp.diagnose(X, Z, losses=X[:, 0] ** 2)
     numbers = [value for value in vars(d).values() if isinstance(value, float)]
-    assert len(numbers) == 14
+    assert len(numbers) == 16
     assert np.all(np.isfinite(numbers))
     assert d.auc_p_value < 1e-6
     assert d.balance_before[0] == pytest.approx(0.8, abs=0.2)
@@ -99,6 +102,78 @@ def test_loss_numbers(rng):
     assert d.pareto_k_losses is d.correlation is d.variance_reduction is d.losses is None
 
 
+def test_two_risk_estimates_are_held_against_each_other(rng):
+    X, Z = shifted(rng, 0.5)
+    w, losses = rng.exponential(size=400), rng.exponential(size=400)
+    d = cp.diagnose(X, Z, weights=w, losses=losses)
+    risks = cp.compare_risks(losses, w)
+    gap = abs(risks["normalized"].value - risks["controlled"].value)
+    assert d.disagreement == pytest.approx(gap / risks["controlled"].standard_error)
+    ratio = risks["normalized"].standard_error / risks["controlled"].standard_error
+    assert d.error_ratio == pytest.approx(ratio)
+    # A constant loss comes back exactly under equal weights: nothing to disagree about.
+    d = cp.diagnose(X, Z, weights=None, losses=np.full(400, 0.3))
+    assert (d.disagreement, d.error_ratio) == (0.0, 1.0)
+    d = cp.diagnose(X, Z)
+    assert d.disagreement is d.error_ratio is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "verdict", "reason"),
+    [
+        ({"disagreement": 0.7}, "caution", "differ by 0.7 standard errors"),
+        ({"disagreement": 1.3}, "do not trust", "differ by 1.3 standard errors"),
+        ({"error_ratio": 1.2}, "caution", "1.2 times smaller"),
+        ({"error_ratio": 1.6}, "do not trust", "1.6 times smaller"),
+        ({"balance_after": np.asarray([0.1, -0.5])}, "caution", "the mean of x1 -0.50 standard"),
+        ({"balance_after": np.asarray([np.nan, 1.5])}, "do not trust", "the mean of x1 +1.50"),
+        ({"balance_after": np.full(2, np.nan)}, "trust", "No shift was found"),
+    ],
+)
+def test_limits_of_agreement_and_of_balance(numbers, verdict, reason, rng):
+    same = cp.diagnose(*shifted(rng, 0.0), losses=rng.exponential(size=400))
+    assert same.verdict == "trust"
+    found, reasons, _ = judge(replace(same, **numbers))
+    assert found == verdict
+    assert reason in reasons[0]
+
+
+def test_every_limit_is_ordered_and_used():
+    assert all(len(limits) == 2 for limits in THRESHOLDS.values())
+    for name, (caution, stop) in THRESHOLDS.items():
+        assert (stop < caution) == (name == "n_effective")
+
+
+def test_progress_names_the_phases(rng):
+    phases = []
+    cp.diagnose(*shifted(rng, 0.0, n=60), progress=phases.append)
+    assert phases == list(PHASES)
+
+
+def test_regions_are_listed_by_their_share(rng):
+    X, Z = rng.normal(size=(2000, 3)), rng.normal(size=(2000, 3))
+    Z[:100, 0] = -9.0
+    Z[:300, 2] = 9.0
+    d = cp.diagnose(X, Z, weights=None)
+    assert [gap.words.split(" ")[:3] for gap in d.gaps] == [
+        ["x2", "is", "above"],
+        ["x0", "is", "below"],
+    ]
+    assert d.gaps[0].share == pytest.approx(0.15, abs=0.01)
+    assert "Next in size: x0 is below" in d.advice[0]
+
+
+def test_categories_of_large_samples_are_looked_at_in_some_rows(monkeypatch, rng):
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr("counterpoise.diagnostics.balance._ROWS", 500)
+    source = pd.DataFrame({"colour": rng.choice(["blue", "red"], size=900)})
+    target = pd.DataFrame({"colour": rng.choice(["blue", "red", "green", None], size=800)})
+    d = cp.diagnose(source, target, weights=None)
+    assert {gap.words for gap in d.gaps} == {"colour is 'green'", "colour is missing"}
+    # 500 rows: a standard error of 2 %.
+    assert [gap.share for gap in d.gaps] == pytest.approx([0.25, 0.25], abs=0.08)
+
+
 @pytest.mark.parametrize("gamma", [1.0, 1.5, 4.0])
 def test_sensitivity_by_brute_force(gamma, rng):
     # A ratio of linear functions is largest at a corner of the box: all corners are tried.
@@ -122,14 +197,15 @@ def test_sensitivity_needs_losses_and_a_factor(rng):
 @pytest.mark.parametrize(
     ("weights", "verdict", "reason"),
     [
-        (np.r_[np.full(399, 1.0), 80.0], "caution", "One source row carries 17%"),
-        (np.r_[np.full(399, 1.0), 400.0], "do not trust", "One source row carries 50%"),
-        (np.full(400, 1.5), "caution", "The weights average 1.5 "),
+        (np.r_[np.full(399, 1.0), 200.0], "caution", "One source row carries 33%"),
+        (np.r_[np.full(399, 1.0), 420.0], "do not trust", "One source row carries 51%"),
+        (np.tile([0.0, 2.6], 200), "caution", "The weights average 1.3 "),
+        (np.full(400, 1.3), "do not trust", "The weights average 1.3 "),
         (np.full(400, 0.4), "do not trust", "The weights average 0.4 "),
         (np.full(400, 1.1), "caution", "The weights average 1.1 "),
         (np.full(400, 1.04), "trust", ""),
-        (np.r_[np.zeros(360), np.full(40, 10.0)], "caution", "rows are worth only 40.0"),
-        (np.r_[np.zeros(390), np.full(10, 40.0)], "do not trust", "rows are worth only 10.0"),
+        (np.r_[np.zeros(385), np.full(15, 400 / 15)], "caution", "rows are worth only 15.0"),
+        (np.r_[np.zeros(396), np.full(4, 100.0)], "do not trust", "rows are worth only 4.0"),
     ],
 )
 def test_each_limit_has_its_reason(weights, verdict, reason, rng):
@@ -139,14 +215,17 @@ def test_each_limit_has_its_reason(weights, verdict, reason, rng):
 
 
 @pytest.mark.parametrize(
-    ("k", "verdict"), [(0.3, "trust"), (0.6, "caution"), (0.9, "do not trust")]
+    ("k", "verdict"), [(0.5, "trust"), (0.85, "caution"), (1.2, "do not trust")]
 )
 def test_heavy_tails_of_weights_and_of_losses(k, verdict, rng):
     n = 2000
     X, Z = shifted(rng, 0.0, n=n)
     w = (1 - (np.arange(n) + 0.5) / n) ** -k
-    assert cp.diagnose(X, Z, weights=w / w.mean()).verdict == verdict
-    assert cp.diagnose(X, Z, weights=None, losses=w).verdict == verdict
+    d = cp.diagnose(X, Z, weights=w / w.mean())
+    assert d.verdict == verdict
+    assert (verdict == "trust") == ("The weights have a heavy tail" not in "".join(d.reasons))
+    d = cp.diagnose(X, Z, weights=None, losses=w)
+    assert d.verdict == ("caution" if k > 1 else "trust")
 
 
 def test_the_verdict_separates_intervals_that_cover():

@@ -16,4 +16,6 @@ def main() -> None:
             f"The command line needs the package {error.name!r}. "
             'Install it with: pip install "counterpoise[cli]"'
         )
+    except KeyboardInterrupt:
+        sys.exit(130)
     app()

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterpoise import __version__
+from counterpoise._cluster import connect
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets import Ozone, fetch_ozone, load_ozone
 from counterpoise.datasets.ozone import OZONE_URL
@@ -82,6 +83,14 @@ def reproduce(
     as_released_beta: Annotated[
         bool, typer.Option("--as-released-beta", help="Add the released script's beta.")
     ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS|local",
+            help="Compute on a Dask cluster: tcp://host:port of its scheduler, or local for "
+            "processes on this machine (--jobs of them).",
+        ),
+    ] = None,
 ) -> None:
     """Run the paper's experiments and judge its claims.
 
@@ -104,15 +113,19 @@ def reproduce(
             released_beta=as_released_beta,
         )
         _check_device(device)
+        _check_dask(dask, jobs, device)
         plan, ozone, notes = _with_ozone(plan, data, asked=not everything)
-        store = Store(out, plan, resume=resume)
-        for note in notes:
-            console.print(note)
-        started = time.perf_counter()
-        with _progress(plan, store, console) as advance:
-            workers = 1 if device != "cpu" else jobs or os.cpu_count() or 1
-            run_plan(plan, store, jobs=workers, ozone=ozone, progress=advance)
-        seconds = time.perf_counter() - started
+        # The cluster first: a scheduler that does not answer must not leave a directory behind.
+        with nullcontext() if dask is None else connect(dask, workers=jobs or None) as client:
+            store = Store(out, plan, resume=resume)
+            for note in notes:
+                console.print(note)
+            started = time.perf_counter()
+            with _progress(plan, store, console) as advance:
+                workers = 1 if device != "cpu" else jobs or os.cpu_count() or 1
+                options: dict[str, Any] = {"progress": advance, "note": console.print}
+                run_plan(plan, store, jobs=workers, ozone=ozone, client=client, **options)
+            seconds = time.perf_counter() - started
         claims = _finish(plan, store, notes)
     except (ValueError, StoreError) as error:
         typer.echo(f"Error: {error}", err=True)
@@ -134,6 +147,21 @@ def _check_device(device: str) -> None:
         raise ValueError(
             "`--device cuda` needs PyTorch with a CUDA device, and there is none. "
             'Install "counterpoise[torch]" on a machine with one, or use --device cpu.'
+        )
+
+
+def _check_dask(dask: str | None, jobs: int, device: str) -> None:
+    if dask is None:
+        return
+    if device != "cpu":
+        raise ValueError(
+            f"`--dask` computes on the workers' CPUs; got --device {device}. Leave one of the two "
+            "out."
+        )
+    if jobs and dask != "local":
+        raise ValueError(
+            f"`--jobs` counts processes on this machine; got {jobs} with --dask {dask}. "
+            "Start as many workers there as you want, and leave --jobs out."
         )
 
 

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from counterpoise._validation import feature_names
+from counterpoise.diagnostics.sums import column_sums, standardized
 from counterpoise.weights._encoding import DomainEncoder
 from counterpoise.weights._table import _MISSING, _columns, _is_numeric, _labels, _numbers
 
-__all__ = ["Reach", "encoded_names", "farthest_reach", "standardized_differences"]
+__all__ = [
+    "QUANTILES",
+    "Reach",
+    "beyond_edges",
+    "encoded_names",
+    "little_support",
+    "standardized_differences",
+    "worth_naming",
+]
 
 # Share of the source beyond which a single feature counts as having little support.
 _EDGE = 0.005
 # Share of the target that must lie there to be worth naming.
 _WORTH = 0.02
+# Regions that are named.
+_MOST = 5
+# Rows of each domain whose categories are looked at: a share is then known to 0.1 %.
+_ROWS = 200_000
+#: Quantiles of the source beyond which a number has little support.
+QUANTILES = (_EDGE, 1 - _EDGE)
 
 
 def encoded_names(encoder: DomainEncoder, X: Any, width: int, /) -> list[str]:
@@ -70,19 +86,7 @@ def standardized_differences(
     -------
     before, after : arrays of shape (D,)
     """
-    spread = np.sqrt((np.var(source, axis=0) + np.var(target, axis=0)) / 2)
-    centre = np.mean(target, axis=0)
-    total = np.sum(weights)
-    weighted = weights @ source / total if total > 0 else np.full(centre.shape, np.nan)
-
-    def difference(mean: np.ndarray) -> np.ndarray:
-        # Rounding in the mean of a constant is no difference.
-        gap = centre - mean
-        gap = np.where(np.abs(gap) <= 1e-12 * np.abs(centre), 0.0, gap)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(gap == 0, 0.0, gap / spread)
-
-    return difference(np.mean(source, axis=0)), difference(weighted)
+    return standardized(column_sums(source, weights), column_sums(target))
 
 
 @dataclass(frozen=True)
@@ -101,14 +105,16 @@ class Reach:
     words: str
 
 
-def farthest_reach(X_source: Any, X_target: Any, /) -> Reach | None:
-    """Find the feature and the direction in which most of the target has little support.
+def little_support(X_source: Any, X_target: Any, /, *, rng: np.random.Generator) -> list[Reach]:
+    """Find the regions of single features where the target has little support, largest first.
 
     Numbers and dates (in days): below the 0.5 % or above the 99.5 % quantile of the source.
-    Categories: those that make up less than 0.5 % of the source. None where no such region holds
-    more of the target than chance explains (three standard errors, and 2 %).
+    Categories: those that make up less than 0.5 % of the source, among at most 200 000 rows of
+    each domain. Empty where no such region holds more of the target than chance explains (three
+    standard errors, and 2 %).
     """
     names = feature_names(X_source)
+    rows = _some_rows(X_source.shape[0], rng), _some_rows(X_target.shape[0], rng)
     columns = zip(_columns(X_source), _columns(X_target), strict=True)
     found = []
     for j, (own, other) in enumerate(columns):
@@ -116,20 +122,23 @@ def farthest_reach(X_source: Any, X_target: Any, /) -> Reach | None:
         if _is_numeric(own) and _is_numeric(other):
             found += _number_reach(name, own, other)
         else:
-            found += _label_reach(name, _labels(own), _labels(other))
-    noise = math.sqrt(_EDGE * (1 / X_source.shape[0] + 1 / X_target.shape[0]))
-    best = max(found, key=lambda reach: reach.share, default=None)
-    return best if best and best.share > max(_WORTH, _EDGE + 3 * noise) else None
+            some = (_labels(np.asarray(c)[r]) for c, r in zip((own, other), rows, strict=True))
+            found += _label_reach(name, *some)
+    return worth_naming(found, X_source.shape[0], X_target.shape[0])
 
 
-def _number_reach(name: str, source: Any, target: Any) -> list[Reach]:
-    dates = np.asarray(source).dtype.kind == "M"
-    own, other = _numbers(source), _numbers(target)
-    own = own[~np.isnan(own)]
-    if own.shape[0] == 0:
-        return []
-    low, high = np.quantile(own, [_EDGE, 1 - _EDGE])
-    below, above = float(np.mean(other < low)), float(np.mean(other > high))
+def worth_naming(found: list[Reach], n_source: int, n_target: int, /) -> list[Reach]:
+    """Regions that hold more of the target than chance explains, largest first."""
+    noise = math.sqrt(_EDGE * (1 / n_source + 1 / n_target))
+    limit = max(_WORTH, _EDGE + 3 * noise)
+    found = [reach for reach in found if reach.share > limit]
+    return sorted(found, key=lambda reach: -reach.share)[:_MOST]
+
+
+def beyond_edges(
+    name: str, edges: Sequence[float], below: float, above: float, /, *, dates: bool = False
+) -> list[Reach]:
+    """Put the two ends of a numeric feature in words."""
 
     def show(value: float) -> str:
         if not dates:
@@ -137,9 +146,24 @@ def _number_reach(name: str, source: Any, target: Any) -> list[Reach]:
         return str(np.datetime64(round(value), "D"))
 
     return [
-        Reach(below, f"{name} is below {show(low)}"),
-        Reach(above, f"{name} is above {show(high)}"),
+        Reach(below, f"{name} is below {show(edges[0])}"),
+        Reach(above, f"{name} is above {show(edges[1])}"),
     ]
+
+
+def _some_rows(n: int, rng: np.random.Generator) -> Any:
+    return slice(None) if n <= _ROWS else np.sort(rng.choice(n, _ROWS, replace=False))
+
+
+def _number_reach(name: str, source: Any, target: Any) -> list[Reach]:
+    own, other = _numbers(source), _numbers(target)
+    own = own[~np.isnan(own)]
+    if own.shape[0] == 0:
+        return []
+    edges = np.quantile(own, QUANTILES)
+    below, above = float(np.mean(other < edges[0])), float(np.mean(other > edges[1]))
+    dates = np.asarray(source).dtype.kind == "M"
+    return beyond_edges(name, edges, below, above, dates=dates)
 
 
 def _label_reach(name: str, source: np.ndarray, target: np.ndarray) -> list[Reach]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -53,9 +54,7 @@ class TwoSampleTest:
     p_value: float
 
 
-def two_sample_test(
-    source: np.ndarray, target: np.ndarray, /, *, rng: np.random.Generator
-) -> TwoSampleTest:
+def two_sample_test(source: Any, target: Any, /, *, rng: np.random.Generator) -> TwoSampleTest:
     """Cross-validate a quadratic logistic regression that tells target from source.
 
     Features are replaced by normal scores of their pooled ranks, their squares and, up to 20
@@ -126,7 +125,9 @@ def delong(low: np.ndarray, high: np.ndarray, /) -> tuple[float, float]:
     return float(np.mean(above)), float(np.var(above, ddof=1) / m + np.var(below, ddof=1) / n)
 
 
-def outside_share(source: np.ndarray, target: np.ndarray, /, *, rng: np.random.Generator) -> float:
+def outside_share(
+    source: Any, target: Any, /, *, rng: np.random.Generator, spread: np.ndarray | None = None
+) -> float:
     """Share of target rows outside the source's support.
 
     A row is outside when its distance to the nearest source row exceeds the 0.99 quantile of the
@@ -136,8 +137,11 @@ def outside_share(source: np.ndarray, target: np.ndarray, /, *, rng: np.random.G
     At most 5000 rows of each domain are asked, and at most 50 000 source rows answer. In many
     dimensions all distances are alike and the share is too low: it then sees only gaps that are
     large in most features.
+
+    `spread`, of shape (D,), saves a look at all rows where it is known.
     """
-    spread = np.sqrt((np.var(source, axis=0) + np.var(target, axis=0)) / 2)
+    if spread is None:
+        spread = np.sqrt((np.var(source, axis=0) + np.var(target, axis=0)) / 2)
     spread = np.where(spread > 0, spread, 1.0)
     source = _subsample(source, _SOURCE_ROWS, rng) / spread
     asked, target = _subsample(source, _ROWS, rng), _subsample(target, _ROWS, rng) / spread
@@ -149,7 +153,8 @@ def outside_share(source: np.ndarray, target: np.ndarray, /, *, rng: np.random.G
     return float(np.mean(neighbors.kth_distance(target, 1) > limit + _SLACK))
 
 
-def _subsample(X: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
+def _subsample(X: Any, rows: int, rng: np.random.Generator) -> np.ndarray:
+    """At most `rows` rows. Which ones depends on their number only, not on where they lie."""
     if X.shape[0] <= rows:
-        return X
+        return X[:]
     return X[np.sort(rng.choice(X.shape[0], rows, replace=False))]

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from array_api_compat import numpy as xp
 
-__all__ = ["generalized_pareto_shape", "pareto_k"]
+from counterpoise._pareto import fit_generalized_pareto, tail_size
+
+__all__ = [
+    "generalized_pareto_shape",
+    "largest_values",
+    "pareto_k",
+    "shape_of_largest",
+]
 
 # A shape from fewer exceedances says nothing.
 _FEWEST = 5
-# The prior of PSIS: ten pseudo-exceedances with shape 0.5.
-_PRIOR_COUNT, _PRIOR_SHAPE = 10, 0.5
 
 
 def pareto_k(values: np.ndarray, /) -> float:
@@ -44,10 +50,23 @@ def pareto_k(values: np.ndarray, /) -> float:
     0.8
     """
     n = values.shape[0]
-    size = math.ceil(min(0.2 * n, 3.0 * math.sqrt(n)))
+    return shape_of_largest(largest_values(values, tail_size(n) + 1), n)
+
+
+def largest_values(values: np.ndarray, count: int, /) -> np.ndarray:
+    """Return the `count` largest of values (n,), in increasing order; all of them if n is less."""
+    n = values.shape[0]
+    if count >= n:
+        return np.sort(values)
+    return np.sort(np.partition(values, n - count)[n - count :])
+
+
+def shape_of_largest(largest: np.ndarray, n: int, /) -> float:
+    """Return `pareto_k` of n values from the largest of them, at least `tail_size(n)` + 1."""
+    size = tail_size(n)
     if size >= n:
         return math.nan
-    largest = np.sort(values)[n - size - 1 :]
+    largest = largest[largest.shape[0] - size - 1 :]
     exceedances = largest[1:] - largest[0]
     exceedances = exceedances[exceedances > 1e-12 * abs(largest[0])]
     if exceedances.shape[0] < _FEWEST:
@@ -86,18 +105,5 @@ def generalized_pareto_shape(exceedances: np.ndarray, /, *, prior: bool = True) 
     >>> abs(generalized_pareto_shape(exponential, prior=False)) < 0.01
     True
     """
-    n = exceedances.shape[0]
-    x = np.sort(exceedances) / np.max(exceedances)
-    grid = 30 + int(math.sqrt(n))
-    steps = 1.0 - np.sqrt(grid / (np.arange(grid) + 0.5))
-    b = 1.0 + steps / (3.0 * x[int(n / 4 + 0.5) - 1])
-    k = np.mean(np.log1p(-b[:, None] * x), axis=1)
-    # b = 0 is the exponential distribution, where -b / k tends to 1 / mean.
-    rate = np.divide(-b, k, out=np.full(grid, 1.0 / np.mean(x)), where=b != 0)
-    likelihood = n * (np.log(rate) - k - 1.0)
-    posterior = np.exp(likelihood - np.max(likelihood))
-    best = np.sum(b * posterior) / np.sum(posterior)
-    shape = float(np.mean(np.log1p(-best * x)))
-    if prior:
-        shape = (n * shape + _PRIOR_COUNT * _PRIOR_SHAPE) / (n + _PRIOR_COUNT)
-    return shape
+    shape, _ = fit_generalized_pareto(xp, np.sort(exceedances), prior=prior)
+    return float(shape)

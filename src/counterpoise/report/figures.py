@@ -12,24 +12,14 @@ from typing import TYPE_CHECKING, Any
 from counterpoise.experiments.curves import ClassDensities, ExampleCurves
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.summarise import Summary
+from counterpoise.report.palette import LIGHT, REPRODUCTION, colors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["COLORS", "TITLES", "draw_figures", "figure_bytes"]
 
-# Okabe and Ito's colours, one per estimator everywhere; blue and green are the paper's.
-COLORS = {
-    "unweighted": "#999999",
-    "source": "#555555",
-    "weighted": "#0072B2",
-    "normalized": "#56B4E9",
-    "truncated": "#D55E00",
-    "controlled_known": "#009E73",
-    "controlled_sample": "#CC79A7",
-    "released_beta": "#7A4B00",
-    "oracle": "#E0A800",
-}
+COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
 _MARKERS = dict(zip(COLORS, "xv^<>osPD", strict=True))
 TITLES = {
     "synthetic": "Synthetic, Gaussian weights",
@@ -39,13 +29,13 @@ TITLES = {
 }
 _SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
 _STYLE: Any = {
+    **colors(LIGHT),
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": "medium",
     "figure.constrained_layout.use": True,
     "font.size": 11,
-    "grid.alpha": 0.3,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
@@ -246,7 +236,7 @@ def _errors(summary: Summary, problem: str) -> Figure:
             _line(axes[0, column], name, rows, "rmse", "rmse_standard_error")
             _line(axes[1, column], name, rows, "bias", "bias_standard_error")
         axes[0, column].set(title=title, yscale="log")
-        axes[1, column].axhline(0, color="#444444", linewidth=0.8)
+        axes[1, column].axhline(0, color=LIGHT.soft, linewidth=0.8)
         axes[1, column].set_xlabel("γ")
     axis = axes[0, 0].yaxis
     axis.set_major_formatter("{x:g}")

@@ -1,0 +1,261 @@
+"""The record for Dask arrays: every exact number by reduction over blocks, the rest from some rows.
+
+The same sums, the same rows (their numbers depend on how many there are, not on the blocks) and the
+same formulas as in memory, so the same numbers to rounding. Passes over the features: two for
+Gaussian weights, one for means, spreads and balance, two for quantiles, one for what lies beyond
+them, and one that takes the rows for the two-sample test and the support.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from counterpoise._arrays import is_array
+from counterpoise._dask import (
+    as_rows,
+    blocks,
+    column_quantiles,
+    is_dask,
+    target_risk_dask,
+    tree_reduce,
+)
+from counterpoise._pareto import tail_size
+from counterpoise._validation import check_same_columns, check_same_width, feature_names
+from counterpoise.diagnostics.balance import QUANTILES, Reach, beyond_edges, worth_naming
+from counterpoise.diagnostics.measure import METHODS_COMPARED, assemble, conclude
+from counterpoise.diagnostics.record import Diagnostics
+from counterpoise.diagnostics.sums import ColumnSums, WeightSums
+from counterpoise.risk.estimate import estimate_from_moments
+from counterpoise.risk.methods import get_method
+from counterpoise.risk.moments import moments_from_losses
+from counterpoise.weights.gaussian import GaussianRatio
+from counterpoise.weights.moments import DomainMoments
+
+__all__ = ["diagnose_dask", "sensitivity_range"]
+
+# Rounds of the search for the extreme risk; it ends after a handful.
+_ROUNDS = 100
+
+
+def diagnose_dask(
+    X_source: Any,
+    X_target: Any,
+    /,
+    *,
+    weights: Any,
+    losses: Any,
+    random_state: int | None,
+    tell: Callable[[str], None],
+) -> Diagnostics:
+    """Return what `diagnose` does, for Dask arrays or data frames of numbers (or one of them)."""
+    names = feature_names(X_source) if hasattr(X_source, "columns") else None
+    if names is not None and hasattr(X_target, "columns"):
+        check_same_columns(X_source, X_target)
+    tell("encoding")
+    source, target = _matrix(X_source, "X_source"), _matrix(X_target, "X_target")
+    check_same_width(target, source.shape[1], "X_target", "X_source")
+    features = [f"x{j}" for j in range(source.shape[1])] if names is None else list(map(str, names))
+    tell("weights")
+    w = _find_weights(weights, source, target)
+    tell("sums")
+    if losses is not None:
+        losses = _one_per_row(losses, "losses", source)
+    columns, sums = _all_sums(source, target, w, losses)
+    rng = np.random.default_rng(random_state)
+    found = assemble((_Rows(source), _Rows(target)), columns, sums, features, rng=rng, tell=tell)
+    tell("regions with little support")
+    gaps = _little_support(source, target, features)
+    tell("losses")
+    risks = None
+    if losses is not None and found.n_effective > 0:
+        risks = [
+            target_risk_dask(
+                losses,
+                w,
+                get_method(name),
+                moments=moments_from_losses,
+                estimate=estimate_from_moments,
+            )
+            for name in METHODS_COMPARED
+        ]
+    return conclude(replace(found, weights=w, losses=losses, gaps=gaps), risks)
+
+
+class _Rows:
+    """Rows of a Dask array, in memory once asked for."""
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape = array, array.shape
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return np.asarray(self.array[rows].compute())
+
+
+def _matrix(X: Any, name: str) -> Any:
+    X = as_rows(X, name)
+    if X.ndim != 2 or min(X.shape) < 1:
+        raise ValueError(
+            f"`{name}` must be a 2-D array with at least 1 row and 1 feature; got shape "
+            f"{tuple(X.shape)}. Pass rows of features."
+        )
+    return X
+
+
+def _one_per_row(values: Any, name: str, source: Any) -> Any:
+    values = as_rows(values, name, like=source)
+    if values.shape != source.shape[:1]:
+        raise ValueError(
+            f"`{name}` must have shape ({source.shape[0]},), one per source row; got shape "
+            f"{tuple(values.shape)}. Pass them in the order of the rows."
+        )
+    return values
+
+
+def _find_weights(weights: Any, source: Any, target: Any) -> Any:
+    """Return the weights of the source rows as a Dask array, cut like the source."""
+    import dask.array as da
+
+    if weights is None:
+        return da.ones(source.shape[0], chunks=(source.chunks[0],))
+    if is_dask(weights) or is_array(weights) or isinstance(weights, list | tuple):
+        return _one_per_row(weights, "weights", source)
+    if isinstance(weights, GaussianRatio) or (isinstance(weights, str) and weights == "gaussian"):
+        return _gaussian_weights(weights, source, target)
+    raise ValueError(
+        "`weights` must be 'gaussian', a GaussianRatio, an array with one weight per source row, "
+        f"or None on Dask arrays; got {weights!r}. Fit other estimators to a sample of the rows "
+        "and pass X_source.map_blocks(estimator.predict, drop_axis=1)."
+    )
+
+
+def _gaussian_weights(weights: Any, source: Any, target: Any) -> Any:
+    ratio = GaussianRatio() if isinstance(weights, str) else weights
+    if ratio.normalize:
+        raise ValueError(
+            "`weights` must not be normalised on Dask arrays; got GaussianRatio(normalize=True). "
+            "Leave `normalize` out: the mean weight then says whether the target is covered."
+        )
+    spread = np.sqrt(_add_up(target).compute().variance)
+    unit = np.where(spread > 0, spread, 1.0)
+    work = partial(_moments, unit)
+    found = [tree_reduce(blocks(X), work, _merge_moments) for X in (source, target)]
+    import dask
+
+    fitted = GaussianRatio(
+        regularization=ratio.regularization, standardize=ratio.standardize
+    ).fit_moments(*dask.compute(*found))
+    return source.map_blocks(fitted.predict, drop_axis=1, dtype=np.float64, meta=np.empty(0))
+
+
+def _moments(unit: np.ndarray, X: np.ndarray) -> DomainMoments:
+    return DomainMoments.from_rows(X, unit)
+
+
+def _merge_moments(parts: Sequence[DomainMoments]) -> DomainMoments:
+    return reduce(DomainMoments.merge, parts)
+
+
+def _merge_columns(parts: Sequence[ColumnSums]) -> ColumnSums:
+    return reduce(ColumnSums.merge, parts)
+
+
+def _add_up(X: Any, weights: Any = None) -> Any:
+    return tree_reduce(blocks(X, weights), ColumnSums.of, _merge_columns)
+
+
+def _all_sums(
+    source: Any, target: Any, weights: Any, losses: Any
+) -> tuple[tuple[ColumnSums, ColumnSums], WeightSums]:
+    """Add up both domains and the weights, and refuse what is not finite."""
+    import dask
+
+    keep = tail_size(source.shape[0]) + 1
+    rows = blocks(weights, losses)
+    own, other, sums, low = dask.compute(
+        _add_up(source, weights),
+        _add_up(target),
+        tree_reduce(rows, partial(_weight_sums, keep), partial(_merge_weights, keep)),
+        weights.min(),
+    )
+    checked = [("X_source", own.squares), ("X_target", other.squares), ("weights", sums.mean[0])]
+    if losses is not None:
+        checked.append(("losses", sums.mean[1]))
+    for name, values in checked:
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"`{name}` must be finite; it has NaN or infinite values. "
+                "Drop or impute those rows first."
+            )
+    if low < 0:
+        raise ValueError(
+            f"`weights` must not be negative; the smallest is {float(low):g}. "
+            "Weights are density ratios: clip them at 0 or fit them again."
+        )
+    return (own, other), sums
+
+
+def _weight_sums(keep: int, weights: np.ndarray, losses: np.ndarray | None) -> WeightSums:
+    with np.errstate(invalid="ignore"):
+        return WeightSums.of(weights, losses, keep)
+
+
+def _merge_weights(keep: int, parts: Sequence[WeightSums]) -> WeightSums:
+    with np.errstate(invalid="ignore"):
+        return WeightSums.merge(parts, keep)
+
+
+def _little_support(source: Any, target: Any, features: list[str]) -> list[Reach]:
+    edges = column_quantiles(source, QUANTILES)
+    counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _add).compute()
+    n = target.shape[0]
+    found = []
+    for name, own, (below, above) in zip(features, edges, counts, strict=True):
+        found += beyond_edges(name, own, below / n, above / n)
+    return worth_naming(found, source.shape[0], n)
+
+
+def _outside_edges(edges: np.ndarray, X: np.ndarray) -> np.ndarray:
+    below, above = np.sum(edges[:, 0] > X, axis=0), np.sum(edges[:, 1] < X, axis=0)
+    return np.stack([below, above], axis=1)
+
+
+def _add(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return reduce(np.add, parts)
+
+
+def sensitivity_range(weights: Any, losses: Any, gamma: float, /) -> tuple[float, float]:
+    """`Diagnostics.sensitivity` without sorting: both ends by Dinkelbach's iteration.
+
+    The largest risk R solves sum u w (loss - R) = 0 with u = gamma where loss > R and 1 / gamma
+    elsewhere. Putting R into u and solving for the next R climbs to it, in a few passes, and ends
+    when no loss changes sides. The smallest likewise.
+    """
+    import dask.array as da
+
+    weights, losses = da.asarray(weights), da.asarray(losses)
+    parts = blocks(weights, losses.rechunk({0: weights.chunks[0]}))
+    ends = np.full(2, math.nan)
+    for _ in range(_ROUNDS):
+        sums = tree_reduce(parts, partial(_tilted_sums, ends, gamma), _add).compute()
+        if not sums[0, 1] > 0:
+            return math.nan, math.nan
+        after = sums[:, 0] / sums[:, 1]
+        if np.array_equal(after, ends):
+            break
+        ends = after
+    return float(ends[0]), float(ends[1])
+
+
+def _tilted_sums(
+    ends: np.ndarray, gamma: float, weights: np.ndarray, losses: np.ndarray
+) -> np.ndarray:
+    """Add up u w loss and of u w, for the smallest and for the largest risk."""
+    favoured = [losses < ends[0], losses > ends[1]]  # none at first, where the ends are NaN
+    tilted = [np.where(f, gamma**2, 1.0) * weights for f in favoured]
+    return np.array([[np.sum(u * losses), np.sum(u)] for u in tilted])

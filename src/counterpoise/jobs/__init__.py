@@ -1,0 +1,50 @@
+"""Whole jobs on files: audit a shift, select a model, write what was found."""
+
+from counterpoise.jobs._work import Data, Request, load
+from counterpoise.jobs.audit import audit
+from counterpoise.jobs.examples import EXAMPLES, load_data, load_example
+from counterpoise.jobs.models import MODELS
+from counterpoise.jobs.outputs import output_directory, summary, write_audit, write_selection
+from counterpoise.jobs.records import (
+    Audit,
+    Candidates,
+    ColumnBalance,
+    Curve,
+    Predictions,
+    Provenance,
+    Risks,
+    Selection,
+    ShiftMap,
+    TableShape,
+)
+from counterpoise.jobs.select import Selected, select
+from counterpoise.jobs.text import TextTable, as_text
+
+__all__ = [
+    "EXAMPLES",
+    "MODELS",
+    "Audit",
+    "Candidates",
+    "ColumnBalance",
+    "Curve",
+    "Data",
+    "Predictions",
+    "Provenance",
+    "Request",
+    "Risks",
+    "Selected",
+    "Selection",
+    "ShiftMap",
+    "TableShape",
+    "TextTable",
+    "as_text",
+    "audit",
+    "load",
+    "load_data",
+    "load_example",
+    "output_directory",
+    "select",
+    "summary",
+    "write_audit",
+    "write_selection",
+]

@@ -1,0 +1,99 @@
+"""Built-in problems with a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._validation import check_choice
+from counterpoise.datasets import gaussian_2d
+from counterpoise.jobs._work import Data, Request, Truth, load
+from counterpoise.jobs.records import TableShape
+from counterpoise.tables import InputError, Pair
+
+__all__ = ["EXAMPLES", "load_data", "load_example"]
+
+# Name on the command line -> protocol of datasets.gaussian_2d.
+EXAMPLES = {"gaussian-2d": "paper", "gaussian-2d-released": "released"}
+# Labelled target rows drawn for the truth.
+_TRUTH_ROWS = 100_000
+
+
+def load_data(
+    source: Path | None,
+    target: Path | None,
+    request: Request | None = None,
+    /,
+    *,
+    label: str | None = None,
+    drop: Sequence[str] | None = None,
+    labelled: bool = False,
+    example: str | None = None,
+    **drawn: Any,
+) -> Data:
+    """Read two files, or draw the example where one is named.
+
+    Raises
+    ------
+    InputError
+        Unless it is either two files (with a label where one is needed) or an example.
+    """
+    if example is not None:
+        if source is not None or label is not None or drop:
+            raise InputError(
+                "`--example` brings its own data: leave out files, --label and --drop."
+            )
+        return load_example(example, seed=(request or Request()).seed, **drawn)
+    if source is None or target is None:
+        raise InputError("Pass two files, SOURCE and TARGET, or --example NAME.")
+    if labelled and label is None:
+        raise InputError("`--label` is missing. Pass the column that is to be predicted.")
+    return load(source, target, request, label=label, labelled=labelled, drop=drop or ())
+
+
+def load_example(
+    name: str, /, *, gamma: float = 0.6, n_source: int = 500, n_target: int = 2000, seed: int = 0
+) -> Data:
+    """Draw a problem whose target labels are known, because it is simulated.
+
+    Parameters
+    ----------
+    name : str
+        "gaussian-2d" or "gaussian-2d-released" (:func:`counterpoise.datasets.gaussian_2d`).
+    gamma : float, default=0.6
+        Variance of the source; 1 in the target.
+    n_source, n_target : int
+        Rows to draw.
+    seed : int, default=0
+
+    Returns
+    -------
+    Data
+        With 100 000 more labelled target rows for the truth.
+    """
+    import pandas as pd
+
+    protocol = EXAMPLES[check_choice(name, "--example", EXAMPLES)]
+    problem = gaussian_2d(gamma, protocol=protocol)
+    data = problem.sample(n_source, n_target, random_state=seed)
+    more = problem.sample(1, _TRUTH_ROWS, random_state=np.random.default_rng([seed, 1]))
+    columns = ["x1", "x2"]
+    source, target, rows = (
+        pd.DataFrame(X, columns=columns) for X in (data.X_source, data.X_target, more.X_target)
+    )
+    kinds = dict.fromkeys(columns, "number")
+    pair = Pair(source, target, kinds, np.arange(n_source), data.y_source, None, [])
+    words = (
+        "The problem is simulated, so the truth is known: the mean loss over "
+        f"{_TRUTH_ROWS} more target rows with their labels, used for nothing else."
+    )
+    return Data(
+        pair,
+        TableShape(f"{name} source", n_source, 3),
+        TableShape(f"{name} target", n_target, 2),
+        "y",
+        Truth(rows, more.y_target, words),
+    )

@@ -1,0 +1,89 @@
+"""From a column of labels to a task: classification or regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterpoise.losses import LOSSES
+from counterpoise.tables import InputError
+
+__all__ = ["Labels", "read_labels"]
+
+# Whole numbers with at most so many different values are classes.
+_CLASSES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels ready to learn from.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+    y : array of shape (n,)
+        Floats for regression; integers or text for classification.
+    words : str
+        How the task was decided, in a sentence.
+    """
+
+    task: str
+    y: np.ndarray
+    words: str
+
+
+def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
+    """Decide the task from the labels, or from the loss where that settles it.
+
+    Text is classes. Numbers are classes where they are whole and at most 10 different ones; a loss
+    for regression makes any numbers a regression, one for classification classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> read_labels(np.asarray([0.0, 1.0, 1.0, 0.0]), "ill", "auto").task
+    'classification'
+    >>> read_labels(np.asarray([0.0, 1.0, 1.0, 0.0]), "ill", "squared").task
+    'regression'
+    """
+    tasks = LOSSES[loss].tasks if loss in LOSSES else ("classification", "regression")
+    distinct = np.unique(values)
+    asked = tasks[0] if len(tasks) == 1 else None
+    if values.dtype.kind != "f":
+        if asked == "regression":
+            raise InputError(
+                f"The label {name!r} holds text ({str(distinct[0])!r}) where numbers are expected: "
+                f"`--loss {loss}` is for regression. Pass a loss for classification."
+            )
+        words = f"{name!r} holds {len(distinct)} different texts: classification."
+        return Labels("classification", _enough(values, name), words)
+    whole = bool(np.all(distinct == np.round(distinct)))
+    few = whole and len(distinct) <= min(_CLASSES, len(values) / 2)
+    if asked == "regression" or (asked is None and not few):
+        why = f"`--loss {loss}` asks for regression" if few else "regression"
+        return Labels("regression", values, f"{name!r} holds numbers: {why}.")
+    if not whole:
+        raise InputError(
+            f"The label {name!r} holds fractions, so it is no class, but `--loss {loss}` is for "
+            "classification. Pass a loss for regression such as squared."
+        )
+    words = f"{name!r} holds {len(distinct)} different whole numbers: classification"
+    hint = " (pass --loss squared for regression)." if asked is None else "."
+    return Labels("classification", _enough(values.astype(np.int64), name), words + hint)
+
+
+def _enough(values: np.ndarray, name: str) -> np.ndarray:
+    classes, counts = np.unique(values, return_counts=True)
+    if len(classes) > len(values) / 2:
+        raise InputError(
+            f"The label {name!r} holds {len(classes)} different values in {len(values)} rows: "
+            "too many to be classes, and not the numbers of a regression. Pass another column."
+        )
+    if counts.min() < 2:
+        alone = classes[int(np.argmin(counts))]
+        raise InputError(
+            f"The class {str(alone)!r} of {name!r} has one row: nothing to learn from and test on. "
+            "Remove it or join it with another class."
+        )
+    return values

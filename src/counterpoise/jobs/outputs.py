@@ -1,0 +1,220 @@
+"""The directory of results: all of it, or nothing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise.jobs._work import Data
+from counterpoise.jobs.records import Audit, Selection
+from counterpoise.jobs.select import Selected
+from counterpoise.tables import InputError
+
+__all__ = ["output_directory", "summary", "write_audit", "write_selection"]
+
+
+@contextmanager
+def output_directory(path: Path | None, /, *, force: bool = False) -> Iterator[Path | None]:
+    """Give a hidden directory beside `path` that becomes it at the end of a `with` block.
+
+    None gives None: nothing is to be written. An error or an interruption removes what was
+    written, and nothing else changes. With `force`, a directory that is not empty keeps its other
+    files; those of the same name are replaced, each in one step.
+
+    Raises
+    ------
+    InputError
+        Where `path` is a file, is not empty (without `force`) or cannot be written: at once.
+    """
+    if path is None:
+        yield None
+        return
+    path = path.absolute()
+    home = next(place for place in (path, *path.parents) if place.exists())
+    if not home.is_dir():
+        raise InputError(f"`--out` {path}: {home} is a file, not a directory. Pass another name.")
+    if home == path and not any(path.iterdir()):
+        home = path.parent
+    elif home == path and not force:
+        raise InputError(
+            f"`--out` {path} is not empty. Pass another directory, or --force to replace what a "
+            "former run wrote there."
+        )
+    try:
+        if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=home))
+    except OSError as error:
+        raise InputError(
+            f"`--out` {path} cannot be written: {error.strerror}. Pass another directory."
+        ) from error
+    try:
+        yield partial
+        _publish(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _publish(partial: Path, path: Path) -> None:
+    partial.chmod(0o777 & ~_umask())
+    if path.is_dir() and any(entry != partial for entry in path.iterdir()):
+        for entry in partial.iterdir():
+            entry.replace(path / entry.name)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial.replace(path)
+
+
+def _umask() -> int:
+    """Return the process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_audit(directory: Path, data: Data, audit: Audit, page: str, /) -> None:
+    """Write report.html, weights.csv and run.json."""
+    (directory / "report.html").write_text(page, encoding="utf-8")
+    _write_csv(directory / "weights.csv", {"row": data.pair.rows + 1, "weight": audit.weights})
+    _write_json(directory / "run.json", summary(audit))
+
+
+def write_selection(directory: Path, selected: Selected, page: str, /) -> None:
+    """Write report.html, model.skops, candidates.csv, weights.csv, predictions.csv, run.json."""
+    from skops import io
+
+    record = selected.record
+    (directory / "report.html").write_text(page, encoding="utf-8")
+    io.dump(selected.model, directory / "model.skops")
+    trusted = io.get_untrusted_types(file=directory / "model.skops")
+    _write_csv(directory / "candidates.csv", _candidates(record))
+    weights = {"row": selected.rows + 1, "weight": record.audit.weights}
+    _write_csv(directory / "weights.csv", weights)
+    predictions = selected.predictions
+    row = np.arange(1, len(predictions["prediction"]) + 1)
+    _write_csv(directory / "predictions.csv", {"row": row, **predictions})
+    _write_json(directory / "run.json", {**summary(record), "trusted_types": trusted})
+
+
+def summary(record: Audit | Selection, /) -> dict[str, Any]:
+    """Return what a script wants to know, as JSON would have it: no NaN, no arrays."""
+    audit = record.audit if isinstance(record, Selection) else record
+    found, made = audit.diagnostics, audit.provenance
+    content = {
+        "command": made.command,
+        "arguments": dict(made.arguments),
+        "versions": dict(made.versions),
+        "seed": made.seed,
+        "started": made.started,
+        "seconds": round(made.seconds, 3),
+        "source": vars(audit.source),
+        "target": vars(audit.target),
+        "columns": dict(audit.columns),
+        "notes": list(audit.notes),
+        "verdict": found.verdict,
+        "reasons": list(found.reasons),
+        "advice": list(found.advice),
+        "shift": audit.shift,
+        "shift_words": audit.shift_words,
+        "shifted": list(audit.shifted),
+        "weights": {
+            "name": audit.weights_name,
+            "words": audit.weights_words,
+            "n_effective": found.n_effective,
+            "largest_share": found.largest_share,
+            "pareto_k": found.pareto_k,
+        },
+        "auc": found.auc,
+        "auc_p_value": found.auc_p_value,
+        "outside_share": found.outside_share,
+        "balance": [vars(column) for column in audit.balance],
+    }
+    if isinstance(record, Selection):
+        content.update(_selection(record))
+    return _plain(content)
+
+
+def _selection(record: Selection) -> dict[str, Any]:
+    candidates = record.candidates
+    return {
+        "task": record.task,
+        "label": record.label,
+        "model": record.model,
+        "loss": record.loss,
+        "method": record.method,
+        "folds": record.folds,
+        "chosen": dict(candidates.parameters[candidates.chosen]),
+        "chosen_words": record.chosen_words,
+        "risk": {"value": record.risk, "low": record.risk_low, "high": record.risk_high},
+        "corrected_risk": {
+            "value": record.corrected_risk,
+            "low": record.corrected_low,
+            "high": record.corrected_high,
+        },
+        "variance_reduction": record.variance_reduction,
+        "truth": None
+        if record.truth is None
+        else {"value": record.truth, "standard_error": record.truth_error},
+        "truth_note": record.truth_note,
+        "candidates": len(candidates.parameters),
+        "indistinguishable": int(candidates.indistinguishable.sum()),
+    }
+
+
+def _candidates(record: Selection) -> dict[str, Any]:
+    """One column per parameter, method and fact."""
+    candidates = record.candidates
+    columns: dict[str, Any] = {
+        name: [p.get(name) for p in candidates.parameters] for name in candidates.names
+    }
+    for risks in candidates.risks:
+        columns[f"risk {risks.label}"] = risks.value
+        columns[f"low {risks.label}"] = risks.low
+        columns[f"high {risks.label}"] = risks.high
+        columns[f"standard error {risks.label}"] = risks.standard_error
+    columns["chosen"] = np.arange(len(candidates.parameters)) == candidates.chosen
+    columns["indistinguishable"] = candidates.indistinguishable
+    columns["variance reduction"] = candidates.variance_reduction
+    if candidates.truth is not None:
+        columns["truth"] = candidates.truth
+        columns["standard error of the truth"] = candidates.truth_error
+    return columns
+
+
+def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    arrays = []
+    for values in columns.values():
+        mixed = isinstance(values, list) and len({type(value) for value in values}) > 1
+        arrays.append(pa.array([str(value) for value in values] if mixed else values))
+    table = pa.Table.from_arrays(arrays, names=list(columns))
+    csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """Nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value

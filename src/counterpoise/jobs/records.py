@@ -1,0 +1,340 @@
+"""What a job comes back as: everything that a page or a terminal shows, and nothing computed there.
+
+Plain strings, numbers and small arrays. Names of files, columns and categories come from the data
+and are not escaped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from counterpoise.diagnostics import Diagnostics
+
+__all__ = [
+    "Audit",
+    "Candidates",
+    "ColumnBalance",
+    "Curve",
+    "Predictions",
+    "Provenance",
+    "Risks",
+    "Selection",
+    "ShiftMap",
+    "TableShape",
+]
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """One of the two samples, as it was read.
+
+    Attributes
+    ----------
+    name : str
+        File name without its directory, or the name of a built-in problem.
+    rows : int
+        Rows used.
+    columns : int
+        Columns in the file, the label included.
+    """
+
+    name: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a record was made.
+
+    Attributes
+    ----------
+    command : str
+        The command that makes it again, quoted for a shell.
+    arguments : dict
+        Every option by name, with defaults filled in.
+    versions : dict
+        Package to version, Python included.
+    seed : int
+    seconds : float
+        Wall time of the whole job.
+    started : str
+        Date and time, ISO 8601, UTC.
+    """
+
+    command: str
+    arguments: Mapping[str, Any]
+    versions: Mapping[str, str]
+    seed: int
+    seconds: float
+    started: str
+
+
+@dataclass(frozen=True)
+class ColumnBalance:
+    """How far one column's mean in the target is from that in the source.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"number", "category", "boolean", "date"}
+    feature : str
+        What differs most: the column itself, "colour=red", "age missing", "day month".
+    before, after : float
+        Standardised mean difference of that feature, target minus source, without and with
+        weights.
+    """
+
+    column: str
+    kind: str
+    feature: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class ShiftMap:
+    """A subsample of both domains in the first two principal components of the encoded columns.
+
+    Attributes
+    ----------
+    source : array of shape (n, 2)
+    weights : array of shape (n,)
+        Of those source rows.
+    target : array of shape (m, 2)
+    explained : tuple of two floats
+        Shares of the variance. With a single encoded column the second component is 0.
+    """
+
+    source: np.ndarray
+    weights: np.ndarray
+    target: np.ndarray
+    explained: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Whether there is a shift, how large, in which columns, and whether weights can repair it.
+
+    Attributes
+    ----------
+    source, target : TableShape
+    columns : dict
+        Column used to its kind ("number", "category", "boolean", "date"), in the order of the
+        source.
+    notes : list of str
+        What was dropped, changed or assumed, in plain sentences.
+    shift : {"none", "mild", "strong"}
+        Whether source and target can be told apart, and how well.
+    shift_words : str
+        The same as one or two sentences, naming the columns.
+    shifted : list of str
+        Names of the columns whose means differ most, largest first; may be empty.
+    diagnostics : Diagnostics
+        With verdict, reasons and advice.
+    weights_name : str
+        Name of the weight estimator.
+    weights_words : str
+        What it is, in a sentence; how many target rows it was fitted to.
+    weights : array of shape (n_source,)
+    balance : list of ColumnBalance
+        One per column, largest difference before weighting first.
+    shift_map : ShiftMap
+    provenance : Provenance
+    """
+
+    source: TableShape
+    target: TableShape
+    columns: Mapping[str, str]
+    notes: Sequence[str]
+    shift: str
+    shift_words: str
+    shifted: Sequence[str]
+    diagnostics: Diagnostics
+    weights_name: str
+    weights_words: str
+    weights: np.ndarray = field(repr=False)
+    balance: Sequence[ColumnBalance] = field(repr=False)
+    shift_map: ShiftMap = field(repr=False)
+    provenance: Provenance = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Risks:
+    """The risk of every candidate by one method.
+
+    Attributes
+    ----------
+    label : str
+        As a heading: "controlled", "weighted", "unweighted".
+    method : str
+        Name of the risk method: "unweighted" is "source".
+    value, low, high, standard_error : arrays of shape (n_candidates,)
+        Estimate and 95 % interval; NaN where a candidate failed.
+    best : int
+        The candidate that this method would choose.
+    """
+
+    label: str
+    method: str
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    standard_error: np.ndarray
+    best: int
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Every candidate, in the order in which the grid lists them.
+
+    Attributes
+    ----------
+    names : list of str
+        Hyper-parameters that the grid sets.
+    parameters : list of dict
+        Hyper-parameter to value, one dict per candidate.
+    risks : list of Risks
+        The method that chose first, then those it is compared with; no method twice. All are
+        estimates of the same quantity: the target risk of the candidate as it would be trained.
+    chosen : int
+    indistinguishable : bool array of shape (n_candidates,)
+        Whether the candidate cannot be told from the chosen one (paired, 95 %); the chosen one is.
+    variance_reduction : array of shape (n_candidates,)
+        Of the first method against plain weighting.
+    truth, truth_error : arrays of shape (n_candidates,), or None
+        The candidate's risk on labelled target rows and its standard error, where there are labels.
+    """
+
+    names: Sequence[str]
+    parameters: Sequence[Mapping[str, Any]]
+    risks: Sequence[Risks]
+    chosen: int
+    indistinguishable: np.ndarray
+    variance_reduction: np.ndarray
+    truth: np.ndarray | None = None
+    truth_error: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One hyper-parameter along which the risk can be drawn, the others as they were chosen.
+
+    Attributes
+    ----------
+    name : str
+    candidates : int array of shape (n,)
+        Places among the candidates, by increasing value.
+    values : array of shape (n,)
+    log : bool
+        Whether the values are evenly spaced in their logarithm.
+    """
+
+    name: str
+    candidates: np.ndarray
+    values: np.ndarray
+    log: bool
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What the chosen model says about the target.
+
+    Attributes
+    ----------
+    rows : int
+    kind : {"classes", "numbers"}
+    classes : dict
+        Class to its share among the predictions; empty for numbers.
+    source_classes : dict
+        Class to its share among the source's labels; empty for numbers.
+    quantiles : dict
+        "minimum", "25%", "median", "75%", "maximum", "mean" of the predictions; empty for classes.
+    source_quantiles : dict
+        The same of the source's labels.
+    """
+
+    rows: int
+    kind: str
+    classes: Mapping[str, float]
+    source_classes: Mapping[str, float]
+    quantiles: Mapping[str, float]
+    source_quantiles: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which model is best in the target, what it will cost there, and whether to believe that.
+
+    Attributes
+    ----------
+    audit : Audit
+        With the diagnostics of the chosen model's held-out losses; its notes are those of the
+        whole job.
+    task : {"classification", "regression"}
+    label : str
+        Name of the label column.
+    label_words : str
+        How the task was decided, in a sentence.
+    model : str
+        Name of the model family: "ridge", "forest".
+    model_words : str
+        What it is: "ridge regression", "random forest of 200 trees".
+    loss : str
+        Name of the loss.
+    loss_words : str
+        Its unit in words: "mean squared error", "share of wrong predictions".
+    method : str
+        Name of the risk method that chose.
+    folds : int
+    candidates : Candidates
+    chosen_words : str
+        What was chosen and why, in plain sentences.
+    risk, risk_low, risk_high : float
+        Of the chosen candidate by the method that chose, with its 95 % interval.
+    corrected_risk, corrected_low, corrected_high : float
+        The same corrected for having been chosen as the least of many.
+    variance_reduction : float
+        Share of the plain weighted estimate's variance that the method removed for the choice;
+        negative where it added some.
+    curve : Curve or None
+        None where no numeric hyper-parameter has two values.
+    predictions : Predictions
+    truth : float or None
+        The chosen model's risk on labelled target rows.
+    truth_error : float or None
+        Its standard error.
+    truth_note : str
+        Where the truth comes from and that it was not used to choose; empty without truth.
+    provenance : Provenance
+    """
+
+    audit: Audit
+    task: str
+    label: str
+    label_words: str
+    model: str
+    model_words: str
+    loss: str
+    loss_words: str
+    method: str
+    folds: int
+    candidates: Candidates
+    chosen_words: str
+    risk: float
+    risk_low: float
+    risk_high: float
+    corrected_risk: float
+    corrected_low: float
+    corrected_high: float
+    variance_reduction: float
+    curve: Curve | None
+    predictions: Predictions
+    truth: float | None
+    truth_error: float | None
+    truth_note: str
+    provenance: Provenance

@@ -1,0 +1,274 @@
+"""Which model is best in the target, what it will cost there, and whether to believe that."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from counterpoise._validation import check_choice, check_number
+from counterpoise.jobs._work import (
+    Data,
+    Encoded,
+    KnownRatio,
+    Request,
+    Weights,
+    check_weights_name,
+    encode,
+    estimate_weights,
+)
+from counterpoise.jobs.audit import describe, judge
+from counterpoise.jobs.candidates import TrueRisks, curve_of, tabulate, true_risks
+from counterpoise.jobs.labels import read_labels
+from counterpoise.jobs.models import MODELS
+from counterpoise.jobs.plan import Plan, make_plan
+from counterpoise.jobs.predictions import predict_target, summarise
+from counterpoise.jobs.records import Audit, Candidates, Predictions, Selection
+from counterpoise.jobs.words import chosen_words
+from counterpoise.risk import RiskEstimate, get_method
+from counterpoise.search import ShiftGridSearchCV
+from counterpoise.search.fitting import fit_estimator
+from counterpoise.tables import InputError
+
+__all__ = ["Selected", "select"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The record of a selection, and what is too large to show.
+
+    Attributes
+    ----------
+    record : Selection
+    model : Pipeline
+        The default pipeline and the chosen model, fitted: takes data frames like the files.
+    predictions : dict
+        Column of `predictions.csv` to its values, one per target row.
+    rows : int array of shape (n_source,)
+        Row of the source file that each weight belongs to, from 0.
+    """
+
+    record: Selection
+    model: Pipeline
+    predictions: Mapping[str, np.ndarray]
+    rows: np.ndarray
+
+
+def select(
+    data: Data,
+    request: Request | None = None,
+    /,
+    *,
+    model: str = "ridge",
+    params: Sequence[str] | None = None,
+    weights: str | None = None,
+    method: str = "controlled",
+    loss: str = "auto",
+    folds: int = 5,
+    dask: str | None = None,
+) -> Selected:
+    """Search for the model that is best in the target.
+
+    Parameters
+    ----------
+    data : Data
+        From :func:`counterpoise.jobs.load` or :func:`counterpoise.jobs.load_example`, with labels.
+    request : Request, optional
+        Seed, jobs, progress.
+    model : str, default="ridge"
+        "ridge", "logistic", "forest", "boosting" or "svm".
+    params : sequence of str, optional
+        Such as "alpha=0.1,1,10": together they replace the model's own grid.
+    weights : str, optional
+        As in :func:`counterpoise.jobs.audit`.
+    method : str, default="controlled"
+        Of risk estimation.
+    loss : str, default="auto"
+        A name from :mod:`counterpoise.losses`. Also decides between classification and regression
+        where the labels could be either.
+    folds : int, default=5
+        Of the cross-validation, shuffled, stratified for classes.
+    dask : str, optional
+        Run the fits on a Dask cluster: "local", or the address of a scheduler.
+
+    Returns
+    -------
+    Selected
+    """
+    request = request or Request()
+    check_weights_name(weights)
+    assert data.pair.y is not None  # the files were read with their labels
+    get_method(method)
+    check_choice(model, "--model", MODELS)
+    labels = read_labels(data.pair.y, data.label, loss)
+    rng = np.random.default_rng(request.seed)
+    notes = list(data.pair.notes)
+    encoded = encode(data, rng=rng, progress=request.progress)
+    width = encoded.source.shape[1]
+    plan = make_plan(
+        labels, model, params=params or (), loss=loss, seed=request.seed, n_features=width
+    )
+    splits = _splits(plan, folds, request.seed, notes)
+    request.progress("estimating the weights", 0, 0)
+    found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
+    with _noted(notes, request.jobs):
+        search = _search(plan, encoded, splits, _usable(found, notes), method, dask, request)
+        trained = None if np.all(search.weights_ == 1) else search.weights_
+        truth = true_risks(
+            data.truth, encoded, plan, search.cv_results_["params"], trained, rng, request
+        )
+        final = clone(plan.final).set_params(**search.best_params_)
+        fit_estimator(final, encoded.source, labels.y, trained)
+    held_out = np.concatenate([test for _, test in splits])
+    losses = np.empty(len(labels.y))
+    losses[held_out] = search.losses_[search.best_index_]
+    diagnostics = judge(data, found, request, losses=losses)
+    candidates = tabulate(search, method, truth)
+    predictions = predict_target(final, encoded.target, progress=request.progress)
+    audit = describe(data, encoded, found, diagnostics, request.provenance())
+    record = _record(
+        replace(audit, notes=notes),
+        plan,
+        data.label,
+        candidates,
+        search.best_risk_,
+        search.corrected_risk_,
+        truth,
+        summarise(predictions, labels),
+        folds,
+    )
+    pipeline = Pipeline([("encode", encoded.encoding.encoder), ("model", final)])
+    return Selected(record, pipeline, predictions, data.pair.rows)
+
+
+def _search(
+    plan: Plan,
+    encoded: Encoded,
+    splits: Any,
+    weights: Any,
+    method: str,
+    dask: str | None,
+    request: Request,
+) -> ShiftGridSearchCV:
+    request.progress("searching", 0, 0)
+    search = ShiftGridSearchCV(
+        plan.estimator,
+        plan.grid,
+        weights=weights,
+        method=method,
+        loss=plan.loss,
+        cv=splits,
+        refit=False,
+        random_state=request.seed,
+        n_jobs=request.jobs,
+        progress=lambda done, total: request.progress("searching", done, total),
+    )
+    with _cluster(dask):
+        return search.fit(encoded.source, plan.code(plan.labels.y), X_target=encoded.target)
+
+
+def _splits(
+    plan: Plan, folds: int, seed: int, notes: list[str]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Shuffled folds, because files are often sorted; stratified for classes."""
+    y = plan.labels.y
+    check_number(folds, "--folds", low=2, high=len(y), closed="both", integer=True)
+    kind = StratifiedKFold if plan.labels.task == "classification" else KFold
+    if len(plan.classes):
+        least = int(np.min(np.unique(y, return_counts=True)[1]))
+        if least < folds:
+            notes.append(f"A class has only {least} rows, fewer than the {folds} folds.")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        try:
+            return list(kind(folds, shuffle=True, random_state=seed).split(y, y))
+        except ValueError as error:
+            raise InputError(f"`--folds {folds}` is too many: {error}") from error
+
+
+def _usable(weights: Weights, notes: list[str]) -> KnownRatio | np.ndarray | None:
+    if np.any(weights.values > 0):
+        return weights.values if weights.predict is None else KnownRatio(weights)
+    notes.append(
+        "All weights are 0, because source and target do not overlap: models were trained and "
+        "judged without weights."
+    )
+    return None
+
+
+@contextmanager
+def _noted(notes: list[str], jobs: int) -> Iterator[None]:
+    """Turn warnings into notes, one per kind."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if jobs != 1:
+            # Worker processes would write theirs over the progress bar.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+    texts = [str(warning.message).strip().splitlines()[0] for warning in caught]
+    for text in dict.fromkeys(texts):
+        if text not in notes:
+            notes.append(text)
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    if address is None:
+        yield
+        return
+    from counterpoise._cluster import connect
+
+    with connect(address), parallel_config(backend="dask"):
+        yield
+
+
+def _record(
+    audit: Audit,
+    plan: Plan,
+    label: str,
+    candidates: Candidates,
+    best: RiskEstimate,
+    corrected: RiskEstimate,
+    truth: TrueRisks | None,
+    predictions: Predictions,
+    folds: int,
+) -> Selection:
+    low, high = best.interval()
+    corrected_low, corrected_high = corrected.interval()
+    chosen = candidates.chosen
+    return Selection(
+        audit=audit,
+        task=plan.labels.task,
+        label=label,
+        label_words=plan.labels.words,
+        model=plan.model,
+        model_words=plan.words,
+        loss=plan.loss.name,
+        loss_words=plan.loss_words,
+        method=candidates.risks[0].method,
+        folds=folds,
+        candidates=candidates,
+        chosen_words=chosen_words(candidates, corrected, plan.loss_words),
+        risk=best.value,
+        risk_low=low,
+        risk_high=high,
+        corrected_risk=corrected.value,
+        corrected_low=corrected_low,
+        corrected_high=corrected_high,
+        variance_reduction=float(best.variance_reduction),
+        curve=curve_of(candidates),
+        predictions=predictions,
+        truth=None if truth is None else float(truth.value[chosen]),
+        truth_error=None if truth is None else float(truth.error[chosen]),
+        truth_note="" if truth is None else truth.note,
+        provenance=audit.provenance,
+    )

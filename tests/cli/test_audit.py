@@ -1,0 +1,66 @@
+"""`counterpoise audit` on files."""
+
+import json
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the cli extra")
+pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+
+
+def test_two_samples_of_one_population_are_called_that(write, invoke):
+    done = invoke("audit", write("a.csv"), write("b.csv"), "--label", "y", "--strict")
+    assert done.exit_code == 0, done.output
+    assert "No shift was found" in done.stdout
+    assert "Verdict: trust" in done.stdout
+    assert " y " not in done.stdout.split("Difference of means")[1]
+
+
+def test_a_strong_shift_names_the_columns_that_shifted(write, invoke):
+    done = invoke("audit", write("a.csv"), write("b.csv", shift=1.5), "--label", "y", "--json")
+    found = json.loads(done.stdout)
+    assert found["shift"] == "strong"
+    assert found["shifted"] == ["x"]
+    assert "x (+1" in found["shift_words"]
+    assert found["balance"][0]["column"] == "x"
+    assert abs(found["balance"][0]["after"]) < abs(found["balance"][0]["before"])
+
+
+def test_disjoint_supports_are_not_trusted_and_strict_says_so(apart, invoke):
+    done = invoke("audit", *apart, "--label", "y", "--strict")
+    assert done.exit_code == 3
+    assert "Verdict: do not trust" in done.stdout
+    assert "outside the source's support" in done.stdout
+    assert "Collect labels where x is above" in done.stdout
+    assert invoke("audit", *apart, "--label", "y").exit_code == 0
+
+
+def test_files_are_written_and_the_page_names_the_columns(write, invoke, tmp_path):
+    out = tmp_path / "out"
+    done = invoke("audit", write("a.csv"), write("b.parquet", shift=1), "--out", out)
+    assert done.exit_code == 0, done.output
+    assert sorted(p.name for p in out.iterdir()) == ["report.html", "run.json", "weights.csv"]
+    assert "report.html" in done.stdout
+    assert "kind" in (out / "report.html").read_text()
+
+
+def test_an_example_can_be_audited(invoke):
+    done = invoke("audit", "--example", "gaussian-2d", "--quiet")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("verdict: ")
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_a_label_of_the_target_alone_is_left_out(write, invoke):
+    source, target = write("a.csv", label=False), write("b.csv")
+    done = invoke("audit", source, target, "--label", "y", "--json")
+    assert "y" not in json.loads(done.stdout)["columns"]
+
+
+def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, invoke):
+    columns = {"[red]bad[/red]": range(0, 600, 3), "esc\x1b[2J": range(0, 800, 4)}
+    done = invoke("audit", write("a.csv", **columns), write("b.csv", **columns))
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.stdout
+    assert "[red]bad[/red]" in done.stdout
+    assert "esc\ufffd[2J" in done.stdout

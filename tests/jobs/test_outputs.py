@@ -1,0 +1,157 @@
+"""The directory is written whole or not at all, and what is in it can be used elsewhere."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
+io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
+
+from counterpoise import jobs  # noqa: E402
+from counterpoise.tables import InputError  # noqa: E402
+
+
+def listing(directory):
+    return sorted(path.name for path in directory.rglob("*"))
+
+
+def test_nothing_is_there_before_the_end_and_everything_after(tmp_path):
+    out = tmp_path / "new" / "out"
+    with jobs.output_directory(out) as directory:
+        (directory / "a.txt").write_text("a")
+        assert not out.exists()
+    assert listing(tmp_path) == ["a.txt", "new", "out"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_fails_leaves_nothing(tmp_path, error):
+    def fail():
+        with jobs.output_directory(tmp_path / "out") as directory:
+            (directory / "a.txt").write_text("a")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert listing(tmp_path) == []
+
+
+def test_a_directory_with_files_needs_force_which_replaces_only_its_own(tmp_path):
+    for name in ("a.txt", "mine.txt"):
+        (tmp_path / name).write_text("old")
+    with pytest.raises(InputError, match="is not empty"), jobs.output_directory(tmp_path):
+        pass
+    with jobs.output_directory(tmp_path, force=True) as directory:
+        (directory / "a.txt").write_text("new")
+    assert listing(tmp_path) == ["a.txt", "mine.txt"]
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert (tmp_path / "mine.txt").read_text() == "old"
+
+
+def test_an_empty_directory_is_used_as_it_is(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with jobs.output_directory(out) as directory:
+        (directory / "a.txt").write_text("a")
+    assert listing(tmp_path) == ["a.txt", "out"]
+
+
+def test_a_file_in_the_way_and_a_place_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "out"):
+        with pytest.raises(InputError, match="is a file"), jobs.output_directory(out):
+            pass
+
+    def refuse(**options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    with (
+        pytest.raises(InputError, match="Permission denied"),
+        jobs.output_directory(tmp_path / "o"),
+    ):
+        pass
+    assert listing(tmp_path) == ["file"]
+
+
+def select(files, label, **options):
+    data = jobs.load(files / "source.csv", files / "target.csv", label=label, labelled=True)
+    return jobs.select(data, **options)
+
+
+@pytest.mark.parametrize(
+    ("label", "model", "params"),
+    [
+        ("ill", "ridge", ["alpha=1,10"]),
+        ("cost", "ridge", ["alpha=1,10"]),
+        ("ill", "logistic", ["C=0.1,1"]),
+        ("ill", "forest", ["n_estimators=3,5"]),
+        ("cost", "forest", ["n_estimators=3,5"]),
+        ("ill", "boosting", ["max_iter=3,5"]),
+        ("cost", "boosting", ["max_iter=3,5"]),
+        ("ill", "svm", ["C=1,10"]),
+        ("cost", "svm", ["C=1,10"]),
+    ],
+)
+def test_the_model_loads_with_trusted_types_only_and_predicts_the_same(files, label, model, params):
+    found = select(files, label, model=model, params=params)
+    with jobs.output_directory(files / "out") as directory:
+        jobs.write_selection(directory, found, "<p>page</p>")
+    path = files / "out" / "model.skops"
+    trusted = json.loads((files / "out" / "run.json").read_text())["trusted_types"]
+    assert trusted == io.get_untrusted_types(file=path)
+    assert all(name.split(".")[0] in ("sklearn", "counterpoise", "numpy") for name in trusted)
+    loaded = io.load(path, trusted=trusted)
+    raw = pd.read_csv(files / "target.csv")
+    got, want = loaded.predict(raw), pd.read_csv(files / "out" / "predictions.csv")["prediction"]
+    if label == "ill":
+        assert list(got) == list(want)
+    else:
+        np.testing.assert_allclose(got, want)
+
+
+def test_the_tables_hold_what_the_record_holds(files):
+    found = select(files, "ill", params=["alpha=1,10,100"])
+    with jobs.output_directory(files / "out") as directory:
+        jobs.write_selection(directory, found, "page")
+    out = files / "out"
+    assert listing(out) == [
+        "candidates.csv",
+        "model.skops",
+        "predictions.csv",
+        "report.html",
+        "run.json",
+        "weights.csv",
+    ]
+    candidates = pd.read_csv(out / "candidates.csv")
+    record = found.record
+    np.testing.assert_allclose(candidates["risk controlled"], record.candidates.risks[0].value)
+    np.testing.assert_allclose(candidates["truth"], record.candidates.truth)
+    assert list(np.flatnonzero(candidates["chosen"])) == [record.candidates.chosen]
+    weights = pd.read_csv(out / "weights.csv")
+    np.testing.assert_allclose(weights["weight"], record.audit.weights)
+    assert list(weights["row"]) == list(range(1, 251))
+    run = json.loads((out / "run.json").read_text())
+    assert run["chosen"] == record.candidates.parameters[record.candidates.chosen]
+    assert run["verdict"] == record.audit.diagnostics.verdict
+    assert run["risk"]["value"] == record.risk
+
+
+def test_hostile_names_of_classes_survive_the_tables(files, frames):
+    names = {"yes": 'a "b", <c>', "no": "=1+1"}
+    for frame, name in zip(frames, ("source", "target"), strict=True):
+        frame.assign(ill=frame["ill"].map(names)).to_csv(files / f"{name}.csv", index=False)
+    found = select(files, "ill", model="logistic", params=["C=1,10"])
+    with jobs.output_directory(files / "out") as directory:
+        jobs.write_selection(directory, found, "page")
+    with open(files / "out" / "predictions.csv", newline="") as file:
+        heads = next(csv.reader(file))
+    assert heads == ["row", "prediction", "probability of =1+1", 'probability of a "b", <c>']
+
+
+def test_a_summary_is_json_whatever_is_not_finite(files):
+    data = jobs.load(files / "source.csv", files / "target.csv", label="ill")
+    text = json.dumps(jobs.summary(jobs.audit(data)), allow_nan=False)
+    assert json.loads(text)["verdict"] in ("trust", "caution", "do not trust")

@@ -1,0 +1,232 @@
+"""A selection says what the library says, and the truth is only ever shown."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+
+import counterpoise as cp
+from counterpoise import jobs
+from counterpoise.jobs._work import estimate_weights
+from counterpoise.jobs.candidates import curve_of
+
+FEW = ["alpha=0.1,10,1000"]
+
+
+@pytest.fixture
+def data(files):
+    return jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
+
+
+def test_csv_and_parquet_give_the_same_answer(files, data):
+    other = jobs.load(
+        files / "source.parquet", files / "target.parquet", label="ill", labelled=True
+    )
+    one, two = (jobs.select(d, params=FEW).record for d in (data, other))
+    assert one.candidates.parameters == two.candidates.parameters
+    for a, b in zip(one.candidates.risks, two.candidates.risks, strict=True):
+        np.testing.assert_array_equal(a.value, b.value)
+    np.testing.assert_array_equal(one.audit.weights, two.audit.weights)
+    assert one.truth == two.truth
+
+
+def test_the_risks_are_those_of_the_library(data):
+    found = jobs.select(data, params=FEW)
+    own = found.record
+    encoder, model = found.model[0], found.model[1]
+    y = np.where(data.pair.y == model.classes_[1], 1.0, -1.0)
+    X = encoder.transform(data.pair.source)
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import StratifiedKFold
+
+    splits = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, data.pair.y))
+    for risks in own.candidates.risks:
+        for i, params in enumerate(own.candidates.parameters):
+            want = cp.cross_val_risk(
+                Ridge(**params), X, y, weights=own.audit.weights, method=risks.method, cv=splits
+            )
+            assert risks.value[i] == pytest.approx(want.value, rel=1e-9)
+            # The job knows the weights of target rows: its intervals may be wider for them.
+            low, high = want.interval()
+            assert risks.low[i] <= low * (1 + 1e-9)
+            assert risks.high[i] >= high * (1 - 1e-9)
+            assert risks.low[i] + risks.high[i] == pytest.approx(low + high)
+    assert [risks.label for risks in own.candidates.risks] == [
+        "controlled",
+        "weighted",
+        "unweighted",
+    ]
+    assert own.candidates.chosen == np.argmin(own.candidates.risks[0].value)
+    assert own.candidates.indistinguishable[own.candidates.chosen]
+
+
+def test_no_method_is_listed_twice(data):
+    for method, labels in [
+        ("weighted", ["weighted", "unweighted"]),
+        ("source", ["unweighted", "weighted"]),
+    ]:
+        risks = jobs.select(data, params=FEW, method=method).record.candidates.risks
+        assert [r.label for r in risks] == labels
+
+
+def test_the_truth_is_the_loss_on_labelled_target_rows(data):
+    found = jobs.select(data, params=FEW)
+    model, target = found.model, data.pair.target
+    code = np.where(data.pair.y_target == model.classes_[1], 1.0, -1.0)
+    losses = (model.decision_function(target) - code) ** 2
+    assert found.record.truth == pytest.approx(losses.mean())
+    assert found.record.truth_error == pytest.approx(losses.std() / np.sqrt(len(losses)))
+    assert "only to show the truth" in found.record.truth_note
+
+
+def test_labels_of_the_target_change_nothing_but_the_truth(data, rng):
+    shuffled = replace(data.truth, y=rng.permutation(data.truth.y))
+    one, two = (jobs.select(d, params=FEW).record for d in (data, replace(data, truth=shuffled)))
+    none = jobs.select(replace(data, truth=None), params=FEW).record
+    assert one.truth != two.truth
+    assert none.truth is None
+    for other in (two, none):
+        assert one.chosen_words == other.chosen_words
+        assert one.corrected_risk == other.corrected_risk
+        np.testing.assert_array_equal(one.audit.weights, other.audit.weights)
+
+
+def test_truth_leaves_out_rows_without_a_known_label(files, frames):
+    target = frames[1].copy()
+    target.loc[:9, "ill"] = None
+    target.loc[10:14, "ill"] = "perhaps"
+    target.to_csv(files / "target.csv", index=False)
+    data = jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
+    record = jobs.select(data, params=FEW).record
+    assert "15 rows without a label that can be compared" in record.truth_note
+    target["ill"] = 1.5
+    target.to_csv(files / "target.csv", index=False)
+    data = jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
+    assert jobs.select(data, params=FEW).record.truth is None
+
+
+def test_regression_and_its_predictions(files):
+    data = jobs.load(files / "source.csv", files / "target.csv", label="cost", labelled=True)
+    found = jobs.select(data)
+    record = found.record
+    assert record.task == "regression"
+    assert record.loss == "squared"
+    assert record.truth == pytest.approx(1.0, abs=0.25)  # the noise of the label
+    np.testing.assert_allclose(
+        found.predictions["prediction"], found.model.predict(data.pair.target)
+    )
+    assert record.predictions.kind == "numbers"
+    assert record.predictions.quantiles["median"] > record.predictions.source_quantiles["median"]
+
+
+def test_probabilities_where_there_are_any(data):
+    found = jobs.select(data, model="logistic", params=["C=0.1,1"])
+    assert list(found.predictions) == ["prediction", "probability of no", "probability of yes"]
+    both = found.predictions["probability of no"] + found.predictions["probability of yes"]
+    np.testing.assert_allclose(both, 1)
+    shares = found.record.predictions.classes
+    assert sum(shares.values()) == pytest.approx(1)
+    assert set(shares) == {"no", "yes"}
+
+
+def test_the_same_seed_gives_the_same_record(data):
+    one, two = (jobs.select(data, jobs.Request(seed=3), params=FEW).record for _ in range(2))
+    np.testing.assert_array_equal(one.candidates.risks[0].value, two.candidates.risks[0].value)
+    other = jobs.select(data, jobs.Request(seed=4), params=FEW).record
+    assert one.risk != other.risk
+
+
+def test_the_label_is_no_feature_of_an_audit(files):
+    data = jobs.load(files / "source.csv", files / "target.csv", label="ill")
+    assert "ill" not in jobs.audit(data).columns
+
+
+def test_disjoint_samples_are_answered_and_not_trusted(data):
+    apart = replace(data.pair, target=data.pair.target.assign(age=data.pair.target["age"] + 1e4))
+    record = jobs.select(
+        replace(data, pair=apart, truth=None), params=FEW, weights="gaussian"
+    ).record
+    assert record.audit.diagnostics.verdict == "do not trust"
+    assert any("do not overlap" in note for note in record.audit.notes)
+    assert np.all(record.audit.weights == 0)
+    assert np.isfinite(record.risk)
+
+
+def test_curves_need_a_numeric_parameter_with_two_values(data):
+    def curve(*params, model="forest"):
+        small = [*params, "n_estimators=3"]
+        return curve_of(jobs.select(data, model=model, params=small).record.candidates)
+
+    assert curve("max_features=sqrt,log2") is None
+    found = curve("min_samples_leaf=1,10,100", "max_features=0.3,1.0")
+    assert found.name == "min_samples_leaf"
+    assert list(found.values) == [1, 10, 100]
+    assert found.log
+    assert not curve("min_samples_leaf=1,2,3,4").log
+
+
+def test_default_weights_depend_on_the_size(data, monkeypatch):
+    from counterpoise.jobs import _work
+
+    encoded = _work.encode(data, rng=np.random.default_rng(0), progress=_work.quiet)
+    options = {"jobs": 1, "rng": np.random.default_rng(0)}
+    assert estimate_weights(None, encoded, **options).name == "nearest"
+    monkeypatch.setattr(_work, "_SOURCE_ROWS", 100)
+    monkeypatch.setattr(_work, "_FEATURES", 5)
+    monkeypatch.setattr(_work, "_TARGET_ROWS", 300)
+    found = estimate_weights(None, encoded, **options)
+    assert found.name == "classifier"
+    assert "fitted to 300 of the 400 target rows" in found.words
+    assert np.all(estimate_weights("none", encoded, **options).values == 1)
+
+
+def test_progress_reaches_every_stage(data):
+    seen = []
+    request = jobs.Request(progress=lambda stage, done, total: seen.append((stage, done, total)))
+    jobs.select(data, request, params=FEW)
+    stages = list(dict.fromkeys(stage.split(":")[0] for stage, _, _ in seen))
+    assert stages == [
+        "encoding the columns",
+        "estimating the weights",
+        "searching",
+        "looking up the truth",
+        "diagnosing",
+        "predicting the target",
+    ]
+    assert ("searching", 15, 15) in seen
+
+
+def test_examples_know_their_truth():
+    problem = cp.datasets.gaussian_2d(0.6)
+    found = jobs.select(jobs.load_example("gaussian-2d", n_source=300, seed=5))
+    encoder, model = found.model[0], found.model[1]
+    scaler = encoder.named_transformers_["number"].named_steps["standardscaler"]
+    coef = np.ravel(model.coef_) / scaler.scale_
+    level = float(np.ravel(model.intercept_)[0]) - coef @ scaler.mean_
+    truth = problem.linear_risk(coef, level)
+    assert abs(found.record.truth - truth) < 4 * found.record.truth_error
+    with pytest.raises(ValueError, match="`--example` must be one of"):
+        jobs.load_example("magic")
+
+
+def test_a_cluster_gives_the_same_answer(data, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs the dask extra")
+    asked = []
+
+    @contextmanager
+    def connect(address):
+        asked.append(address)
+        options = {"processes": False, "n_workers": 1, "dashboard_address": None}
+        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+            yield client
+
+    monkeypatch.setattr("counterpoise._cluster.connect", connect)
+    options = {"model": "logistic", "params": ["C=0.1,1"], "folds": 2}
+    here, there = (jobs.select(data, dask=dask, **options).record for dask in (None, "local"))
+    assert asked == ["local"]
+    np.testing.assert_allclose(
+        here.candidates.risks[0].value, there.candidates.risks[0].value, rtol=1e-12
+    )
