@@ -12,7 +12,7 @@ sizes = np.array([25, 50, 100, 200, 400, 800])
 
 
 def coverage(n):
-    """Share of 2000 data sets whose interval covers, for three kinds of interval."""
+    """Share of data sets whose interval covers, for four kinds of interval."""
     X, y, _, _ = problem.sample(n, 1, repetitions=2000, random_state=n)
     weights = problem.weights(X)
     losses = (X @ coef + intercept - y) ** 2
@@ -21,10 +21,36 @@ def coverage(n):
     low, high = risk.interval()
     error = np.abs(risk.value - true_risk)
     return [
+        coverage_with_target(n),
         np.mean((low <= true_risk) & (true_risk <= high)),
         np.mean(error <= 1.96 * risk.standard_error),
         np.mean(error <= 1.96 * np.std(terms, axis=-1, ddof=1) / np.sqrt(n)),
     ]
+
+
+class TrueRatio:
+    """The true weights, in the shape of a weight estimator: it can be asked about target rows."""
+
+    def fit(self, X_source, X_target):
+        self.weights_ = problem.weights(X_source)
+        return self
+
+    def get_params(self, deep=True):
+        return {}
+
+    def predict(self, X):
+        return problem.weights(X)
+
+
+def coverage_with_target(n, repetitions=500):
+    """The same for the library's interval with target rows at hand."""
+    covered = 0
+    for seed in range(repetitions):
+        X, y, Z, _ = problem.sample(n, 1000, random_state=seed)
+        losses = (X @ coef + intercept - y) ** 2
+        low, high = cp.target_risk(losses, TrueRatio(), X_source=X, X_target=Z).interval()
+        covered += low <= true_risk <= high
+    return covered / repetitions
 
 
 curves = np.transpose([coverage(n) for n in sizes])
@@ -32,9 +58,14 @@ curves = np.transpose([coverage(n) for n in sizes])
 fig, ax = plt.subplots()
 for values, label, color, marker in zip(
     curves,
-    ["jackknife, Student's t (the library's)", "jackknife, normal", "residuals, normal"],
-    ["#0072B2", "#009E73", "#D55E00"],
-    "osD",
+    [
+        "with the target rows' weights",
+        "jackknife, Student's t",
+        "jackknife, normal",
+        "residuals, normal",
+    ],
+    ["#CC79A7", "#0072B2", "#009E73", "#D55E00"],
+    "^osD",
     strict=True,
 ):
     ax.plot(sizes, values, color=color, marker=marker, label=label)

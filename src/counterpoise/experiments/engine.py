@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum, to_numpy
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    array_namespace,
+    device,
+    is_numpy_namespace,
+    to_numpy,
+)
 from counterpoise._validation import check_choice
 from counterpoise.experiments.problems import Batch
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA, fixed_index
@@ -88,7 +95,19 @@ def analyse(
     own = _retrained_risk(xp, sums.plain, target, grid)
     results |= _outcome(xp, "unweighted", path, own)
     results |= _weight_summary(xp, w)
-    return {key: to_numpy(value) for key, value in results.items()}
+    return _to_host(xp, results)
+
+
+def _to_host(xp: Namespace, results: dict[str, Array]) -> dict[str, np.ndarray]:
+    """Copy results to NumPy, in one piece for each dtype: every copy waits for the device."""
+    if is_numpy_namespace(xp):
+        return results
+    copied: dict[str, np.ndarray] = {}
+    for dtype in (results["fixed_truth"].dtype, results["choice_oracle"].dtype):
+        names = [name for name, value in results.items() if value.dtype == dtype]
+        columns = to_numpy(xp.stack([results[name] for name in names]))
+        copied |= zip(names, columns, strict=True)
+    return {name: copied[name] for name in results}
 
 
 def source_weights(batch: Batch, weights: str, /) -> Array:
@@ -221,9 +240,22 @@ def _cross_validate(
     xp: Namespace, held_out: Array, forms: dict[str, Array], grid: Array
 ) -> dict[str, Array]:
     """Evaluate forms (R, K, P) at the solutions trained without each fold: (R, L) each."""
-    training = exclusive_sum(held_out, axis=1)
-    values = path_forms(training, xp.stack(list(forms.values()), axis=2), grid)
+    values = path_forms(_sums_of_others(xp, held_out), xp.stack(list(forms.values()), axis=2), grid)
     return {name: values[:, m, :] for m, name in enumerate(forms)}
+
+
+def _sums_of_others(xp: Namespace, held_out: Array) -> Array:
+    """Add up the other folds of (R, K, P): subtracting the own one would cancel.
+
+    As `exclusive_sum` does, fold by fold: scans along short axes are slow on accelerators.
+    """
+    folds = list(xp.unstack(held_out, axis=1))
+    before, after = [xp.zeros_like(folds[0])], [xp.zeros_like(folds[0])]
+    for fold in folds[:-1]:
+        before.append(before[-1] + fold)
+    for fold in folds[:0:-1]:
+        after.append(after[-1] + fold)
+    return xp.stack([b + a for b, a in zip(before, after[::-1], strict=True)], axis=1)
 
 
 def _retrained_risk(xp: Namespace, held_out: Array, target: Array, grid: Array) -> Array:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from counterpoise._arrays import array_namespace
 from counterpoise.datasets import gaussian_1d
 from counterpoise.risk import Controlled
 from counterpoise.risk.moments import Moments, moments_from_losses
 
-__all__ = ["SIZES", "example_repetitions"]
+__all__ = ["SIZES", "example_repetitions", "example_results"]
 
 # Sample sizes, all read off one sample per repetition: its first 25 points, its first 50 ...
 SIZES = (25, 50, 100, 200, 400, 800, 1600, 3200)
@@ -32,17 +35,26 @@ def example_repetitions(
     """
     problem = gaussian_1d(gamma)
     data = problem.sample(max(SIZES), 1, repetitions=repetitions, random_state=rng)
-    x = data.X_source[..., 0]
-    losses = (x * problem.theta - data.y_source) ** 2
-    terms = moments_from_losses(np, losses, problem.weights(x))
+    return example_results(gamma, data.X_source[..., 0], data.y_source)
+
+
+def example_results(gamma: float, x: Any, y: Any, /) -> dict[str, Any]:
+    """Return what `example_repetitions` does, for given samples (repetitions, max(SIZES)).
+
+    In any array library.
+    """
+    xp = array_namespace(x, y)
+    problem = gaussian_1d(gamma)
+    losses = (x * problem.theta - y) ** 2
+    terms = moments_from_losses(xp, losses, problem.weights(x))
     results = {}
     for n in SIZES:
-        sums = Moments(*(getattr(terms, name)[..., :n] for name in vars(terms))).sum(np)
-        best = Controlled(beta=float(problem.beta)).estimate(np, sums)[0]
+        sums = Moments(*(getattr(terms, name)[..., :n] for name in vars(terms))).sum(xp)
+        best = Controlled(beta=float(problem.beta)).estimate(xp, sums)[0]
         results[f"weighted_{n}"] = sums.weighted_loss / n - problem.target_risk
         results[f"controlled_{n}"] = best - problem.target_risk
         for center in ("known", "sample"):
-            risk, beta = Controlled(center=center).estimate(np, sums)
+            risk, beta = Controlled(center=center).estimate(xp, sums)
             results[f"beta_{center}_{n}"] = beta - problem.beta
             results[f"excess_{center}_{n}"] = risk - best
     return results

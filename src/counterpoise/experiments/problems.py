@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from counterpoise._arrays import array_namespace
 from counterpoise.datasets import Gaussian2D, Ozone, gaussian_2d
 from counterpoise.experiments.protocols import Protocol as Rules
 from counterpoise.weights.gaussian import fit_gaussian
@@ -21,6 +22,7 @@ __all__ = [
     "fold_masks",
     "joined",
     "mean_moments",
+    "portion",
     "principal_components",
 ]
 
@@ -53,16 +55,29 @@ class Batch:
 def joined(parts: Sequence[Batch], /) -> Batch:
     """Return one batch of the data sets of several; what they share is kept once."""
     first = parts[0]
-    together: dict[str, Any] = {
-        "X": np.concatenate([p.X for p in parts]),
-        "y": np.concatenate([p.y for p in parts]),
-    }
-    if first.masks.ndim == 3:
-        together["masks"] = np.concatenate([part.masks for part in parts])
-    if first.target_fit is None:
-        together["X_target"] = np.concatenate([part.X_target for part in parts])
-        together["target_moments"] = np.concatenate([part.target_moments for part in parts])
-    return replace(first, **together)
+    if len(parts) == 1:
+        return first
+    xp = array_namespace(first.X)
+
+    def together(name: str) -> Any:
+        return xp.concat([getattr(part, name) for part in parts], axis=0)
+
+    return replace(first, **{name: together(name) for name in _own(first)})
+
+
+def portion(batch: Batch, part: slice, /) -> Batch:
+    """Return some of the data sets of a batch."""
+    return replace(batch, **{name: getattr(batch, name)[part, ...] for name in _own(batch)})
+
+
+def _own(batch: Batch) -> list[str]:
+    """Names of the arrays of which every data set has its own."""
+    names = ["X", "y"]
+    if batch.masks.ndim == 3:
+        names.append("masks")
+    if batch.target_fit is None:
+        names += ["X_target", "target_moments"]
+    return names
 
 
 class Problem(Protocol):
@@ -156,6 +171,12 @@ class OzoneProblem:
     def _target(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
         mean, factor, _ = fit_gaussian(self.features)
         return mean_moments(self.features, self.data.y)[None], (mean, factor)
+
+    @property
+    def on_any_device(self) -> tuple[np.ndarray, ...]:
+        """What a draw is made of: features, target moments, mean, Cholesky factor, labels."""
+        moments, fit = self._target
+        return self.features, moments, *fit, self.data.y
 
     def draw(self, rng: np.random.Generator, repetitions: int, /) -> Batch:
         """Draw `repetitions` data sets."""

@@ -1,8 +1,8 @@
 """Quadratic forms along the ridge path: the one heavy step of the Monte Carlo.
 
 For squared loss a risk, estimated or true, is u'Qu with u = (theta, -1), theta the ridge solution
-and Q a matrix of second moments of the rows a = (x, 1, y). In the eigenbasis of the training Gram
-matrix theta is diagonal in the penalty, so a form costs a few products per penalty. `path_forms`
+and Q a matrix of second moments of the rows a = (x, 1, y). One eigendecomposition of the training
+Gram matrix gives theta for every penalty, and a form costs a few products per penalty. `path_forms`
 does that for a batch of data sets, folds and forms at once.
 
 Symmetric matrices are packed: the q (q + 1)/2 entries i <= j, row by row, with the target column
@@ -19,12 +19,23 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, array_namespace, device, is_numpy_array
+from counterpoise._arrays import (
+    Array,
+    array_namespace,
+    device,
+    free_memory,
+    is_numpy_array,
+    is_torch_namespace,
+    on_cpu,
+)
 
 __all__ = ["backend", "pack_outer", "packed_index", "path_forms", "unpack"]
 
 # Data sets whose path is expanded at once by the array version on a CPU (entries, not bytes).
 _EXPANDED = 2**18
+# Matrices that an accelerator decomposes in one call: its library asks for half a megabyte of
+# work space for each, however small, and fails outright between 25 000 and 100 000.
+_EIGEN_BATCH, _EIGEN_BYTES = 2**15, 2**22
 
 
 def packed_index(q: int, /) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +104,7 @@ def path_forms(training: Array, forms: Array, alphas: Array, /, *, numba: bool =
     xp = array_namespace(training, forms, alphas)
     per_set = training.shape[1] * training.shape[2] * alphas.shape[0]
     step = training.shape[0]
-    if "cpu" in str(device(training)).lower():
+    if on_cpu(training):
         step = max(1, min(step, _EXPANDED // per_set))
     parts = [
         _expand(training[part, ...], forms[part, ...], alphas)
@@ -107,39 +118,68 @@ def _slices(length: int, step: int) -> list[slice]:
 
 
 def _expand(training: Array, forms: Array, alphas: Array) -> Array:
-    """All penalties at once: the products of eigen-coordinates, times the rotated forms."""
+    """All penalties at once: the products of the entries of u, times the forms."""
     xp = array_namespace(training, forms, alphas)
     R, K, M, P = forms.shape
     q = _side(P)
     d = q - 1
     moments = unpack(training, q)
-    values, vectors = xp.linalg.eigh(moments[..., :d, :d])
+    values, vectors = _eigh(moments[..., :d, :d])
     rotated = xp.linalg.matrix_transpose(vectors) @ moments[..., :d, d:]
     # Rounding can leave a null direction slightly negative.
-    t = rotated / (xp.clip(values, 0, None)[..., None] + alphas)  # (R, K, d, L)
-    basis = _extended(vectors)[..., None, :, :]
-    turned = xp.linalg.matrix_transpose(basis) @ unpack(forms, q) @ basis
+    shrunk = rotated / (xp.clip(values, 0, None)[..., None] + alphas)  # (R, K, d, L)
+    products = _products(_rotated_back(vectors, shrunk))
     i, j = packed_index(q)
-    flat = xp.reshape(turned, (R, K, M, q * q))
-    index = xp.asarray(i * q + j, device=device(forms))
-    doubled = np.where(i == j, 1.0, 2.0) * np.where((j == d) & (i < d), -1.0, 1.0)
+    doubled = np.where(i == j, 1.0, 2.0)  # an entry off the diagonal stands for two
     factor = xp.asarray(doubled, dtype=forms.dtype, device=device(forms))
-    coefficients = xp.take(flat, index, axis=-1) * factor
-    t = xp.concat([t, xp.ones_like(t[..., :1, :])], axis=-2)
-    products = xp.concat([t[..., k : k + 1, :] * t[..., k:, :] for k in range(q)], axis=-2)
-    coefficients = xp.reshape(xp.permute_dims(coefficients, (0, 2, 1, 3)), (R, M, K * P))
+    coefficients = xp.reshape(xp.permute_dims(forms * factor, (0, 2, 1, 3)), (R, M, K * P))
     return coefficients @ xp.reshape(products, (R, K * P, -1))
 
 
-def _extended(vectors: Array) -> Array:
-    """Eigenvectors (..., d, d) with the target column left alone: (..., q, q)."""
-    xp = array_namespace(vectors)
-    zeros = xp.zeros_like(vectors[..., :1])
-    wide = xp.concat([vectors, zeros], axis=-1)
-    corner = xp.concat(
-        [xp.zeros_like(wide[..., :1, :-1]), xp.ones_like(zeros[..., :1, :])], axis=-1
-    )
-    return xp.concat([wide, corner], axis=-2)
+def _products(theta: Array) -> Array:
+    """Packed products of the entries of u = (theta, -1), for theta (..., d, L): (..., P, L)."""
+    xp = array_namespace(theta)
+    *batch, d, L = theta.shape
+    if not is_torch_namespace(xp):
+        u = xp.concat([theta, -xp.ones_like(theta[..., :1, :])], axis=-2)
+        return xp.concat([u[..., k : k + 1, :] * u[..., k:, :] for k in range(d + 1)], axis=-2)
+    # The largest array of all: written in place, not put together from parts.
+    shape = (*batch, (d + 1) * (d + 2) // 2, L)
+    products = xp.empty(shape, dtype=theta.dtype, device=device(theta))
+    start = 0
+    for k in range(d):
+        stop = start + d - k
+        own = products[..., start:stop, :]
+        xp.multiply(theta[..., k : k + 1, :], theta[..., k:, :], out=own)
+        products[..., stop, :] = -theta[..., k, :]
+        start = stop + 1
+    products[..., start, :] = 1.0
+    return products
+
+
+def _rotated_back(vectors: Array, shrunk: Array) -> Array:
+    """Product of (..., d, d) and (..., d, L)."""
+    d = vectors.shape[-1]
+    if on_cpu(vectors) or d > 4:
+        return vectors @ shrunk
+    # Matrix units want larger matrices: sums over so few entries are twice as fast.
+    total = vectors[..., :, :1] * shrunk[..., :1, :]
+    for k in range(1, d):
+        total = total + vectors[..., :, k : k + 1] * shrunk[..., k : k + 1, :]
+    return total
+
+
+def _eigh(matrices: Array) -> tuple[Array, Array]:
+    """Eigenvalues and vectors of symmetric matrices (..., d, d), in portions on accelerators."""
+    xp = array_namespace(matrices)
+    if on_cpu(matrices):
+        return xp.linalg.eigh(matrices)
+    flat = xp.reshape(matrices, (-1, *matrices.shape[-2:]))
+    free = free_memory(matrices)
+    step = _EIGEN_BATCH if free is None else max(256, min(_EIGEN_BATCH, free // _EIGEN_BYTES))
+    found = [xp.linalg.eigh(flat[part, ...]) for part in _slices(flat.shape[0], step)]
+    values, vectors = (xp.concat(list(part), axis=0) for part in zip(*found, strict=True))
+    return xp.reshape(values, matrices.shape[:-1]), xp.reshape(vectors, matrices.shape)
 
 
 def _side(P: int) -> int:

@@ -16,17 +16,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from counterpoise.datasets import Ozone
-from counterpoise.experiments.device_draw import draw_on_device, torch_generator
-from counterpoise.experiments.engine import analyse, to_device
+from counterpoise.experiments.engine import analyse
 from counterpoise.experiments.example import example_repetitions
+from counterpoise.experiments.on_dask import dask_results
+from counterpoise.experiments.on_device import Note, Portions, device_results
 from counterpoise.experiments.plan import BATCH, WEIGHTS_OF, Chunk, Plan
-from counterpoise.experiments.problems import (
-    Batch,
-    OzoneProblem,
-    Problem,
-    SyntheticProblem,
-    joined,
-)
+from counterpoise.experiments.problems import OzoneProblem, Problem, SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
 from counterpoise.experiments.store import Store
 
@@ -43,6 +38,8 @@ def run_plan(
     jobs: int = 1,
     ozone: Ozone | None = None,
     progress: Progress | None = None,
+    client: Any = None,
+    note: Note | None = None,
 ) -> None:
     """Compute the chunks that the store does not hold yet, and store each as it is done.
 
@@ -57,52 +54,60 @@ def run_plan(
         The data of the ozone problem.
     progress : callable, optional
         Called with each chunk after it is stored.
+    client : distributed.Client, optional
+        Compute the chunks as tasks of its cluster, instead of in `jobs` processes.
+    note : callable, optional
+        Called with a line of text, once, when an accelerator's memory runs out and the work goes
+        on in smaller portions. Without it, that is a warning.
     """
     todo = [chunk for chunk in plan.chunks() if not store.has(chunk)]
-    for chunk, results in _results(plan, todo, jobs, ozone):
+    if client is None:
+        found = _results(plan, todo, jobs, ozone, note)
+    else:
+        found = dask_results(plan, todo, client, ozone)
+    for chunk, results in found:
         store.write(chunk, results)
         if progress is not None:
             progress(chunk)
 
 
-def run_chunk(plan: Plan, chunk: Chunk, ozone: Ozone | None = None, /) -> dict[str, np.ndarray]:
-    """Compute one chunk: arrays of shape (repetitions,) by column name."""
+def run_chunk(
+    plan: Plan, chunk: Chunk, ozone: Ozone | None = None, /, *, portions: Portions | None = None
+) -> dict[str, np.ndarray]:
+    """Compute one chunk: arrays of shape (repetitions,) by column name.
+
+    `portions` remembers, from chunk to chunk, how much an accelerator's memory holds.
+    """
     # One thread: the matrices are tiny, and sums must not depend on how threads split them.
     with threadpool_limits(1), warnings.catch_warnings():
         # A data set may well have capped weights or no overlap; that is what is studied.
         warnings.simplefilter("ignore", RuntimeWarning)
-        parts = [
-            {key: values[:wanted] for key, values in part.items()}
-            for part, wanted in _analysed(plan, chunk, ozone)
-        ]
+        problem = _problem(plan, chunk, ozone)
+        if plan.device == "cpu":
+            parts = list(_on_cpu(plan, chunk, problem))
+        else:
+            parts = list(device_results(plan, chunk, problem, portions or Portions()))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
-def _analysed(
-    plan: Plan, chunk: Chunk, ozone: Ozone | None
-) -> Iterator[tuple[dict[str, np.ndarray], int]]:
-    """Yield each batch's results, and how many of its data sets are wanted."""
-    if chunk.problem == "example":
-        for stream, wanted in chunk.batches():
-            yield example_repetitions(chunk.gamma, np.random.default_rng(stream), BATCH), wanted
-        return
-    problem = _problem(plan, chunk, ozone)
-    options: dict[str, Any] = {
-        "weights": WEIGHTS_OF[chunk.problem],
-        "released_beta": plan.released_beta,
-    }
+def _on_cpu(plan: Plan, chunk: Chunk, problem: Problem | None) -> Iterator[dict[str, np.ndarray]]:
+    """Yield each batch's results: drawn whole, so that no number depends on how many are wanted."""
     alphas = get_protocol(plan.protocol).grid(chunk.problem)
-    if plan.device == "cpu":
-        for stream, wanted in chunk.batches():
-            batch = problem.draw(np.random.default_rng(stream), BATCH)
-            yield analyse(batch, alphas, **options), wanted
-        return
-    # All at once: an accelerator wants few and large steps.
-    yield analyse(_on_device(plan, chunk, problem), alphas, **options), chunk.repetitions
+    for stream, wanted in chunk.batches():
+        rng = np.random.default_rng(stream)
+        if problem is None:
+            results = example_repetitions(chunk.gamma, rng, BATCH)
+        else:
+            weights, beta = WEIGHTS_OF[chunk.problem], plan.released_beta
+            batch = problem.draw(rng, BATCH)
+            results = analyse(batch, alphas, weights=weights, released_beta=beta)
+        yield {key: values[:wanted] for key, values in results.items()}
 
 
-def _problem(plan: Plan, chunk: Chunk, ozone: Ozone | None) -> Problem:
+def _problem(plan: Plan, chunk: Chunk, ozone: Ozone | None) -> Problem | None:
     rules = get_protocol(plan.protocol)
+    if chunk.problem == "example":
+        return None
     if chunk.problem != "ozone":
         return SyntheticProblem(rules, chunk.gamma)
     if ozone is None:
@@ -110,25 +115,13 @@ def _problem(plan: Plan, chunk: Chunk, ozone: Ozone | None) -> Problem:
     return OzoneProblem(rules, chunk.gamma, ozone)
 
 
-def _on_device(plan: Plan, chunk: Chunk, problem: Problem) -> Batch:
-    """All data sets of a chunk as PyTorch arrays on the device."""
-    import torch
-    from array_api_compat import array_namespace
-
-    streams = [stream for stream, _ in chunk.batches()]
-    if isinstance(problem, SyntheticProblem) and not plan.same_data:
-        generator = torch_generator(streams[0], plan.device)
-        return draw_on_device(problem, generator, chunk.repetitions)
-    parts = [problem.draw(np.random.default_rng(stream), BATCH) for stream in streams]
-    return to_device(joined(parts), array_namespace(torch.zeros(1)), plan.device)
-
-
 def _results(
-    plan: Plan, todo: Iterable[Chunk], jobs: int, ozone: Ozone | None
+    plan: Plan, todo: Iterable[Chunk], jobs: int, ozone: Ozone | None, note: Note | None
 ) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
     if jobs == 1:
+        portions = Portions(note)
         for chunk in todo:
-            yield chunk, run_chunk(plan, chunk, ozone)
+            yield chunk, run_chunk(plan, chunk, ozone, portions=portions)
         return
     # Fresh processes: a fork of one that has threads (BLAS, progress) may hang.
     context = multiprocessing.get_context("spawn")
