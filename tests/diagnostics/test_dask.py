@@ -7,7 +7,7 @@ import counterpoise as cp
 from counterpoise._dask import column_quantiles, is_dask, target_risk_dask
 from counterpoise.risk import Controlled, Truncated, get_method
 from counterpoise.risk.estimate import estimate_from_moments
-from counterpoise.risk.moments import moments_from_losses
+from counterpoise.risk.sums import sums_from_losses
 from counterpoise.weights import GaussianRatio
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
@@ -25,7 +25,7 @@ def risk_on_dask(losses, weights, method="controlled"):
         losses,
         weights,
         get_method(method),
-        moments=moments_from_losses,
+        moments=sums_from_losses,
         estimate=estimate_from_moments,
     )
 

@@ -1,8 +1,10 @@
 """Every risk method through cross-validation, searches and the ridge path."""
 
+import pickle
+
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
@@ -200,3 +202,41 @@ def test_the_ridge_path_takes_the_methods(data, method):
     want = search(data, method, grid={"alpha": alphas})
     np.testing.assert_allclose(model.risk_curve_.value, want.cv_results_["risk"], rtol=1e-6)
     assert model.alpha_ == want.best_params_["alpha"]
+
+
+def test_diagnostics_are_those_of_the_choice(data):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian", cv=4)
+    search.fit(X, y, X_target=X_target)
+    losses = np.empty(len(X))
+    for fold, (train, test) in enumerate(KFold(4).split(X)):
+        own = search.losses_[search.best_index_][search.folds_[fold]]
+        fitted = Ridge(**search.best_params_).fit(
+            X[train], y[train], sample_weight=search.weights_[train]
+        )
+        np.testing.assert_allclose(own, (fitted.predict(X[test]) - y[test]) ** 2)
+        losses[test] = own
+    expected = cp.diagnose(X, X_target, weights=search.weights_, losses=losses)
+    assert str(search.diagnostics_) == str(expected)
+    assert search.diagnostics_ is search.diagnostics_
+    assert pickle.loads(pickle.dumps(search)).diagnostics_.verdict == expected.verdict
+
+
+def test_diagnostics_need_the_rows(data):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights=np.ones(len(X))).fit(X, y)
+    assert not hasattr(search, "diagnostics_")
+    search.fit(X, y, X_target=X_target)
+    again = pickle.loads(pickle.dumps(search))
+    with pytest.raises(AttributeError, match="`diagnostics_` needs the source and target rows"):
+        _ = again.diagnostics_
+
+
+def test_risk_by_is_a_search_with_that_method(data):
+    X, y, X_target, _ = data
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian")
+    search.fit(X, y, X_target=X_target)
+    other = clone(search).set_params(method="doubly_robust").fit(X, y, X_target=X_target)
+    found = search.risk_by("doubly_robust")
+    np.testing.assert_allclose(found.value, other.risk_.value)
+    np.testing.assert_allclose(found.interval(), other.risk_.interval())

@@ -33,7 +33,7 @@ from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.sums import ColumnSums, WeightSums
 from counterpoise.risk.estimate import estimate_from_moments
 from counterpoise.risk.methods import get_method
-from counterpoise.risk.moments import moments_from_losses
+from counterpoise.risk.sums import sums_from_losses
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.moments import DomainMoments
 
@@ -79,7 +79,7 @@ def diagnose_dask(
                 losses,
                 w,
                 get_method(name),
-                moments=moments_from_losses,
+                moments=sums_from_losses,
                 estimate=estimate_from_moments,
             )
             for name in METHODS_COMPARED

@@ -194,7 +194,7 @@ def _mean(found: Diagnostics) -> list[Finding]:
             level,
             f"The weights average {mean:.3g} (standard error {error:.2g}) where 1 is expected: "
             "they miss a part of the target, or are not scaled as a density ratio.",
-            'Try another weight estimator, such as weights="auto", and check the units of both '
+            'Try another weight estimator, such as "auto", and check the units of both '
             "samples.",
         )
     ]
@@ -213,7 +213,7 @@ def _balance(found: Diagnostics) -> list[Finding]:
             level,
             f"Weighting leaves the mean of {found.features[place]} "
             f"{found.balance_after[place]:+.2f} standard deviations away from the target's.",
-            'Try another weight estimator, such as weights="auto", or collect labelled rows that '
+            'Try another weight estimator, such as "auto", or collect labelled rows that '
             f"are closer to the target in {found.features[place]}.",
         )
     ]

@@ -24,7 +24,7 @@ from counterpoise.experiments.problems import Batch
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA, fixed_index
 from counterpoise.experiments.quadratic import pack_outer, path_forms, unpack
 from counterpoise.risk.methods import Method
-from counterpoise.risk.moments import Moments
+from counterpoise.risk.sums import Sums
 from counterpoise.weights._base import exp_ratio
 from counterpoise.weights.gaussian import _cholesky_or_nan, fit_gaussian, gaussian_log_ratio
 from counterpoise.weights.kliep import fit_kliep
@@ -200,7 +200,7 @@ def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[
     for name, method in METHODS.items():
         excess, squared = (zero, zero) if name in second else (sums.excess, sums.excess_squared)
 
-        moments = Moments(count, excess, squared, one, zero)
+        moments = Sums(count, excess, squared, one, zero)
         form = _share_of(xp, sums, method, moments) * second.get(name, sums.weighted)
         if name not in second:
             moments = replace(moments, weighted_loss=zero, loss_excess=one)
@@ -211,7 +211,7 @@ def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[
     return forms
 
 
-def _share_of(xp: Namespace, sums: _FoldSums, method: Method, moments: Moments) -> Array:
+def _share_of(xp: Namespace, sums: _FoldSums, method: Method, moments: Sums) -> Array:
     """Return the method's estimate from the moments, times the fold's share, as (R, K, 1)."""
     return (sums.share * method.estimate(xp, moments)[0])[..., None]
 

@@ -9,7 +9,7 @@ import numpy as np
 from counterpoise._arrays import array_namespace
 from counterpoise.datasets import gaussian_1d
 from counterpoise.risk import Controlled
-from counterpoise.risk.moments import Moments, moments_from_losses
+from counterpoise.risk.sums import Sums, sums_from_losses
 
 __all__ = ["SIZES", "example_repetitions", "example_results"]
 
@@ -46,10 +46,10 @@ def example_results(gamma: float, x: Any, y: Any, /) -> dict[str, Any]:
     xp = array_namespace(x, y)
     problem = gaussian_1d(gamma)
     losses = (x * problem.theta - y) ** 2
-    terms = moments_from_losses(xp, losses, problem.weights(x))
+    terms = sums_from_losses(xp, losses, problem.weights(x))
     results = {}
     for n in SIZES:
-        sums = Moments(*(getattr(terms, name)[..., :n] for name in vars(terms))).sum(xp)
+        sums = Sums(*(getattr(terms, name)[..., :n] for name in vars(terms))).sum(xp)
         best = Controlled(beta=float(problem.beta)).estimate(xp, sums)[0]
         results[f"weighted_{n}"] = sums.weighted_loss / n - problem.target_risk
         results[f"controlled_{n}"] = best - problem.target_risk

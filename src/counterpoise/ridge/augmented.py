@@ -19,9 +19,9 @@ from counterpoise.risk.augmented import target_mean
 from counterpoise.risk.controls import Constant, Moments, evaluate_monomials
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import Controlled, DoublyRobust, Method, Normalized, Weighted
-from counterpoise.risk.moments import Moments as Sums
 from counterpoise.risk.regression import PartSums, fit_coefficients
 from counterpoise.risk.sample import Domains
+from counterpoise.risk.sums import Sums
 
 __all__ = ["BasisStatistics", "Regression", "regression_of"]
 

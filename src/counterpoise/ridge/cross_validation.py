@@ -24,8 +24,8 @@ from counterpoise.ridge.path import Frame, dual_path, primal_path
 from counterpoise.ridge.statistics import BlockStatistics, block_moments, block_statistics
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import Method, Weighted, needs_rows
-from counterpoise.risk.moments import Moments
 from counterpoise.risk.over_folds import make_domains, risk_over_folds
+from counterpoise.risk.sums import Sums
 
 __all__ = [
     "RidgePath",
@@ -414,5 +414,5 @@ def _risk_of_blocks(
     pairs = [block_moments(xp, f, coef[k, ...], level[k, ...]) for k, f in enumerate(folds)]
     moments, plain = ([pair[side] for pair in pairs] for side in (0, 1))
     if pooled:
-        moments, plain = ([Moments.concat(xp, part)] for part in (moments, plain))
+        moments, plain = ([Sums.concat(xp, part)] for part in (moments, plain))
     return estimate_from_moments(xp, method, moments, plain)

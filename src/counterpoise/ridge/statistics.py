@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 from counterpoise._arrays import Array, Namespace, device
 from counterpoise.ridge.path import Frame
-from counterpoise.risk.moments import Moments
+from counterpoise.risk.sums import Sums
 
 __all__ = ["BlockStatistics", "block_moments", "block_statistics", "summed_losses"]
 
@@ -116,7 +116,7 @@ def summed_losses(xp: Namespace, matrices: Array, coef: Array, level: Array, /) 
 
 def block_moments(
     xp: Namespace, blocks: BlockStatistics, coef: Array, level: Array, /
-) -> tuple[Moments, Moments]:
+) -> tuple[Sums, Sums]:
     """Return a fold's moments (L, 1, b) from b blocks, for the method's weights and the plain ones.
 
     Parameters
@@ -135,7 +135,7 @@ def block_moments(
     # A sum of squares: rounding must not leave it below zero.
     plain_loss = xp.clip(forms(blocks.weighted), 0, None)
     same = blocks.used is blocks.weighted
-    moments = Moments(
+    moments = Sums(
         count=blocks.count[None, :],
         excess=blocks.excess[None, :],
         excess_squared=blocks.excess_squared[None, :],

@@ -9,8 +9,8 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
 from counterpoise.risk.basic import Method
-from counterpoise.risk.moments import Moments, moments_from_losses
 from counterpoise.risk.sample import Prepared, Sample
+from counterpoise.risk.sums import Sums, sums_from_losses
 
 __all__ = ["average_value", "equal_folds", "fold_moments", "prepare", "with_stand_ins"]
 
@@ -40,7 +40,7 @@ def average_value(xp: Namespace, prepared: Prepared, folds: Sequence[np.ndarray]
     used = base.effective_weights(xp, prepared.weights)
     _, groups = equal_folds(folds)
     moments = fold_moments(xp, prepared.losses, used, groups)
-    totals = Moments.concat(xp, [group.sum(xp) for group in moments])
+    totals = Sums.concat(xp, [group.sum(xp) for group in moments])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
     return xp.sum(base.estimate(xp, totals)[0] * share, axis=-1) + prepared.direct
 
@@ -57,7 +57,7 @@ def equal_folds(folds: Sequence[np.ndarray], /) -> tuple[np.ndarray, list[np.nda
 
 def fold_moments(
     xp: Namespace, losses: Array, weights: Array, groups: Sequence[np.ndarray], /
-) -> list[Moments]:
+) -> list[Sums]:
     """Return each group's moments, row by row."""
-    moments = moments_from_losses(xp, losses, weights)
+    moments = sums_from_losses(xp, losses, weights)
     return [moments.folds(xp, xp.asarray(index, device=device(losses))) for index in groups]

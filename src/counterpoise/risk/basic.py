@@ -1,7 +1,7 @@
 """Risk methods that need sums alone: how weighted losses become an estimate of the target risk.
 
 A method is two pure steps: which weights it uses, and the estimate as a function of the sums in
-:class:`~counterpoise.risk.moments.Moments`. Nothing else about it is known elsewhere. Methods that
+:class:`~counterpoise.risk.sums.Sums`. Nothing else about it is known elsewhere. Methods that
 look at the features too have a step before these, `prepare`.
 """
 
@@ -16,8 +16,8 @@ from counterpoise._arrays import Array, Namespace
 from counterpoise._validation import check_choice, check_number
 from counterpoise.risk.augmented import check_penalty, control_variates
 from counterpoise.risk.controls import Constant, Control
-from counterpoise.risk.moments import Moments
 from counterpoise.risk.sample import Prepared, Sample
+from counterpoise.risk.sums import Sums
 
 __all__ = [
     "Controlled",
@@ -43,7 +43,7 @@ class Method(Protocol):
     def effective_weights(self, xp: Namespace, weights: Array, /) -> Array:
         """Return the weights that the method uses, from all of a sample's weights (..., n)."""
 
-    def estimate(self, xp: Namespace, moments: Moments, /) -> tuple[Array, Array]:
+    def estimate(self, xp: Namespace, moments: Sums, /) -> tuple[Array, Array]:
         """Return the estimated risk and beta, from sums over samples."""
 
 
@@ -96,7 +96,7 @@ class Weighted(SumMethod):
         """Return the weights as they are."""
         return weights
 
-    def estimate(self, xp: Namespace, moments: Moments, /) -> tuple[Array, Array]:
+    def estimate(self, xp: Namespace, moments: Sums, /) -> tuple[Array, Array]:
         """Return the mean weighted loss; beta is 0."""
         value = moments.weighted_loss / moments.count
         return value, xp.zeros_like(value)
@@ -178,7 +178,7 @@ class Normalized(Weighted):
 
     name: ClassVar[str] = "normalized"
 
-    def estimate(self, xp: Namespace, moments: Moments, /) -> tuple[Array, Array]:
+    def estimate(self, xp: Namespace, moments: Sums, /) -> tuple[Array, Array]:
         """Return the ratio of sums; beta is 0."""
         total = moments.count + moments.excess
         value = moments.weighted_loss / xp.where(total > 0, total, xp.ones_like(total))
@@ -296,7 +296,7 @@ class Controlled(SumMethod):
         """Return the weights as they are."""
         return weights
 
-    def estimate(self, xp: Namespace, moments: Moments, /) -> tuple[Array, Array]:
+    def estimate(self, xp: Namespace, moments: Sums, /) -> tuple[Array, Array]:
         """Return the controlled mean and its beta."""
         mean_loss = moments.weighted_loss / moments.count
         mean_excess = moments.excess / moments.count

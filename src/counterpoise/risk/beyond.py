@@ -10,8 +10,8 @@ from counterpoise._pareto import smooth_tail
 from counterpoise.risk.augmented import outcome_model
 from counterpoise.risk.basic import Controlled, Method, Normalized, SumMethod, Weighted
 from counterpoise.risk.controls import Constant, Control, Moments
-from counterpoise.risk.moments import Moments as Sums
 from counterpoise.risk.sample import Prepared, Sample
+from counterpoise.risk.sums import Sums
 
 __all__ = ["DoublyRobust", "ParetoSmoothed", "Ratio", "Shrunk"]
 

@@ -22,8 +22,8 @@ from counterpoise._arrays import (
 from counterpoise._html import risk_html
 from counterpoise._validation import check_choice, check_number
 from counterpoise.risk.basic import Controlled, Method
-from counterpoise.risk.moments import Moments
 from counterpoise.risk.sample import Choice
+from counterpoise.risk.sums import Sums
 
 __all__ = ["FoldRisks", "RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
 
@@ -180,8 +180,8 @@ class FoldRisks:
 def estimate_from_moments(
     xp: Namespace,
     method: Method,
-    folds: Sequence[Moments],
-    plain: Sequence[Moments],
+    folds: Sequence[Sums],
+    plain: Sequence[Sums],
     /,
     *,
     direct: Any = 0.0,
@@ -196,10 +196,10 @@ def estimate_from_moments(
     ----------
     xp : namespace
     method : Method
-    folds : sequence of Moments
-        Moments (..., n_folds, b) of b samples (or blocks of samples) for the weights that the
+    folds : sequence of Sums
+        Sums (..., n_folds, b) of b samples (or blocks of samples) for the weights that the
         method uses: one for each group of folds of equal length b.
-    plain : sequence of Moments
+    plain : sequence of Sums
         The same for the unchanged losses and weights: the yardstick of `variance_reduction`.
     direct, direct_variance : float or array of shape (...)
         What is added to every fold's risk, and its variance.
@@ -210,7 +210,7 @@ def estimate_from_moments(
     folds : FoldRisks
         In the order of the groups.
     """
-    totals = Moments.concat(xp, [group.sum(xp) for group in folds])
+    totals = Sums.concat(xp, [group.sum(xp) for group in folds])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
     values, betas = method.estimate(xp, totals)
     value = xp.sum(values * share, axis=-1)
@@ -242,7 +242,7 @@ def estimate_from_moments(
     return estimate, FoldRisks(values + direct, betas)
 
 
-def _constant_error(xp: Namespace, method: Method, totals: Moments, share: Array) -> Array:
+def _constant_error(xp: Namespace, method: Method, totals: Sums, share: Array) -> Array:
     """Share of the estimate (...) by which it is off where the loss is constant.
 
     The paper's beta, around the known mean, does; others are exact, or only noisy. A loss of 1
@@ -262,9 +262,9 @@ def _constant_error(xp: Namespace, method: Method, totals: Moments, share: Array
 
 def _variance(
     xp: Namespace,
-    folds: Sequence[Moments],
+    folds: Sequence[Sums],
     share: Array,
-    leave_one_out: Callable[[Moments], Array],
+    leave_one_out: Callable[[Sums], Array],
 ) -> Array:
     """Variance of the average over folds, (...).
 
@@ -286,7 +286,7 @@ def _variance(
     return reduce(add, parts)
 
 
-def _leave_one_out_means(moments: Moments) -> Array:
+def _leave_one_out_means(moments: Sums) -> Array:
     """Plain weighted risk without each sample."""
     return exclusive_sum(moments.weighted_loss) / exclusive_sum(moments.count)
 

@@ -14,9 +14,9 @@ from counterpoise._html import comparison_html
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import METHODS, Method, get_method, name_methods
-from counterpoise.risk.moments import moments_from_losses
 from counterpoise.risk.over_folds import make_domains, risk_over_folds
 from counterpoise.risk.sample import Domains
+from counterpoise.risk.sums import sums_from_losses
 from counterpoise.weights._resolve import resolve_weights
 
 __all__ = ["RiskComparison", "compare_risks", "target_risk"]
@@ -93,7 +93,7 @@ def target_risk(
             losses,
             weights,
             get_method(method),
-            moments=moments_from_losses,
+            moments=sums_from_losses,
             estimate=estimate_from_moments,
         )
     xp, losses, weights, domains, estimator = _check_inputs(losses, weights, X_source, X_target)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from counterpoise._folds import resolve_splits
 from counterpoise._html import search_html
 from counterpoise._validation import check_choice, check_number
+from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.losses import Loss
 from counterpoise.risk import Method, RiskEstimate, Source, get_method
 from counterpoise.risk.over_folds import estimate_prepared, prepare_rows, risk_over_folds
@@ -113,6 +114,9 @@ class _ShiftSearch(BaseSearchCV):
         if self.aggregate == "pooled":
             folds = [np.arange(held_out.losses.shape[1])]
         self._store(method, candidates, held_out, weights, folds)
+        self._diagnostics: Diagnostics | None = None
+        self._rows = X, X_target
+        self._order = np.concatenate([test for _, test in splits])
         self.n_splits_ = len(splits)
         self.weights_, self.weights_estimator_ = weights.full, weights.estimator
         self.loss_ = loss
@@ -120,6 +124,29 @@ class _ShiftSearch(BaseSearchCV):
         if self.refit:
             self._refit(X, y, weights.full if weighted else None, fit_params)
         return self
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """What speaks for and against the weights, made when asked for."""
+        check_is_fitted(self, "losses_")
+        if self._diagnostics is None:
+            X, X_target = self.__dict__.get("_rows") or (None, None)
+            if X_target is None:
+                raise AttributeError(
+                    "`diagnostics_` needs the source and target rows: there was no X_target, or "
+                    "the search was unpickled. Call cp.diagnose(X, X_target, weights=...)."
+                )
+            losses = None
+            # Rows may be held out more than once, or never.
+            if np.array_equal(np.sort(self._order), np.arange(len(self.weights_))):
+                losses = np.empty(len(self._order))
+                losses[self._order] = self.losses_[self.best_index_]
+            self._diagnostics = diagnose(X, X_target, weights=self.weights_, losses=losses)
+        return self._diagnostics
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows stay behind when a search is pickled.
+        return {k: v for k, v in super().__getstate__().items() if k != "_rows"}
 
     def risk_by(self, method: str | Method, /) -> RiskEstimate:
         """Return every candidate's target risk by another method, from the same held-out losses.
@@ -311,6 +338,9 @@ class ShiftGridSearchCV(_ShiftSearch):
         The weights.
     weights_estimator_ : DensityRatio or None
         The fitted weight estimator.
+    diagnostics_ : Diagnostics
+        What speaks for and against the weights, made when asked for: see
+        :func:`counterpoise.diagnose`.
     loss_ : Loss
         The loss that was used.
     n_splits_ : int

@@ -11,9 +11,9 @@ from array_api_compat import numpy as xp
 from scipy.special import stdtrit
 
 from counterpoise.risk import Method, RiskEstimate
-from counterpoise.risk.moments import Moments
 from counterpoise.risk.over_folds import average_risk
 from counterpoise.risk.sample import Prepared
+from counterpoise.risk.sums import Sums
 
 __all__ = ["Comparison", "choose", "compare_with", "corrected_risk"]
 
@@ -143,7 +143,7 @@ def _resampled_risk(
         excess = weights[fold] - 1
         weighted = losses[:, fold] * weights[fold]
         size = count.sum(axis=0)
-        moments = Moments(
+        moments = Sums(
             count=np.maximum(size, 1),
             excess=excess @ count,
             excess_squared=excess**2 @ count,

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 
 from counterpoise._arrays import Array, Namespace, exclusive_sum
 
-__all__ = ["Moments", "moments_from_losses"]
+__all__ = ["Sums", "sums_from_losses"]
 
 
 @dataclass(frozen=True)
-class Moments:
+class Sums:
     """Sums over samples, of broadcastable shapes.
 
     The last axis may run over samples or blocks of samples, and the one before it over folds of
@@ -42,15 +42,15 @@ class Moments:
     weighted_loss: Array
     loss_excess: Array
 
-    def sum(self, xp: Namespace, /) -> Moments:
+    def sum(self, xp: Namespace, /) -> Sums:
         """Add up the last axis."""
-        return Moments(*(xp.sum(getattr(self, f.name), axis=-1) for f in fields(self)))
+        return Sums(*(xp.sum(getattr(self, f.name), axis=-1) for f in fields(self)))
 
-    def leave_one_out(self) -> Moments:
+    def leave_one_out(self) -> Sums:
         """Add up the last axis without the entry at each position."""
-        return Moments(*(exclusive_sum(getattr(self, f.name)) for f in fields(self)))
+        return Sums(*(exclusive_sum(getattr(self, f.name)) for f in fields(self)))
 
-    def folds(self, xp: Namespace, index: Array, /) -> Moments:
+    def folds(self, xp: Namespace, index: Array, /) -> Sums:
         """Pick entries of the last axis by an index (n_folds, size), as the last two axes."""
         flat = xp.reshape(index, (-1,))
 
@@ -58,10 +58,10 @@ class Moments:
             shape = (*values.shape[:-1], *index.shape)
             return xp.reshape(xp.take(values, flat, axis=-1), shape)
 
-        return Moments(*(pick(getattr(self, f.name)) for f in fields(self)))
+        return Sums(*(pick(getattr(self, f.name)) for f in fields(self)))
 
     @classmethod
-    def concat(cls, xp: Namespace, parts: Sequence[Moments], /) -> Moments:
+    def concat(cls, xp: Namespace, parts: Sequence[Sums], /) -> Sums:
         """Join along the last axis."""
         return cls(*(xp.concat([getattr(m, f.name) for m in parts], axis=-1) for f in fields(cls)))
 
@@ -72,11 +72,11 @@ class Moments:
         return total**2 / (self.excess_squared + 2 * self.excess + self.count)
 
 
-def moments_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Moments:
+def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
     """Return what each sample contributes, for losses (..., n) and weights (n,) or (..., n)."""
     excess = weights - 1
     weighted_loss = weights * losses
-    return Moments(
+    return Sums(
         count=xp.ones_like(weights),
         excess=excess,
         excess_squared=excess**2,
