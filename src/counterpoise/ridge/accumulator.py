@@ -59,11 +59,6 @@ class RidgeAccumulator:
         Number of the first row that will come, in the whole source. Machines that share the work
         each say where they start.
 
-    Attributes
-    ----------
-    n_rows : int
-        How many rows have been added.
-
     Examples
     --------
     >>> import numpy as np

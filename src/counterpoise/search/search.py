@@ -127,7 +127,10 @@ class _ShiftSearch(BaseSearchCV):
 
     @property
     def diagnostics_(self) -> Diagnostics:
-        """What speaks for and against the weights, made when asked for."""
+        """What speaks for and against the weights, by :func:`counterpoise.diagnose`.
+
+        With the losses of the choice. Made when first asked for.
+        """
         check_is_fitted(self, "losses_")
         if self._diagnostics is None:
             X, X_target = self.__dict__.get("_rows") or (None, None)
@@ -338,9 +341,6 @@ class ShiftGridSearchCV(_ShiftSearch):
         The weights.
     weights_estimator_ : DensityRatio or None
         The fitted weight estimator.
-    diagnostics_ : Diagnostics
-        What speaks for and against the weights, made when asked for: see
-        :func:`counterpoise.diagnose`.
     loss_ : Loss
         The loss that was used.
     n_splits_ : int
