@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -243,15 +244,20 @@ def test_interrupting_leaves_nothing_behind(write, run, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Jobs in the background are started deaf to interrupts, and so would their children be.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     seen = []
-    for line in process.stderr:
-        seen.append(line)
-        if line.startswith("searching"):
-            break
-    assert [p for p in tmp_path.iterdir() if "partial" in p.name]
-    os.kill(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    try:
+        for line in process.stderr:
+            seen.append(line)
+            if line.startswith("searching"):
+                break
+        assert [p for p in tmp_path.iterdir() if "partial" in p.name]
+        os.kill(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130, (seen, stderr)
     assert "Interrupted: nothing was written." in stderr
     assert "Traceback" not in stderr
