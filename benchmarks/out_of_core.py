@@ -174,6 +174,7 @@ def main() -> None:
     if options.measure:
         measure_here(options.measure, options.folder, options.target)
         return
+    options.folder.mkdir(parents=True, exist_ok=True)
     room, needed = shutil.disk_usage(options.folder).free, 1.2 * options.rows * BYTES
     if room < needed:
         sys.exit(f"{options.folder} has {room / 1e9:.1f} GB free, {needed / 1e9:.1f} are needed")
