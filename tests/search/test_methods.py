@@ -206,10 +206,12 @@ def test_the_ridge_path_takes_the_methods(data, method):
 
 def test_diagnostics_are_those_of_the_choice(data):
     X, y, X_target, _ = data
-    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian", cv=4)
+    # Shuffled: held-out rows then come in another order than the rows.
+    cv = KFold(4, shuffle=True, random_state=0)
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian", cv=cv)
     search.fit(X, y, X_target=X_target)
     losses = np.empty(len(X))
-    for fold, (train, test) in enumerate(KFold(4).split(X)):
+    for fold, (train, test) in enumerate(cv.split(X)):
         own = search.losses_[search.best_index_][search.folds_[fold]]
         fitted = Ridge(**search.best_params_).fit(
             X[train], y[train], sample_weight=search.weights_[train]

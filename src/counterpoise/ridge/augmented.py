@@ -79,15 +79,13 @@ def regression_of(
         return None
     if isinstance(method, Controlled) and method.controls is not None:
         controls, weighted, penalty = tuple(method.controls), True, method.penalty
-        paper = any(isinstance(control, Constant) for control in controls)
-        base: Method = Controlled() if paper else Weighted()
     elif isinstance(method, DoublyRobust) and isinstance(method.outcome_model, Moments):
         controls, weighted, penalty = (method.outcome_model,), False, "ridge"
-        base = method.base
     else:
         return None
     moments = [control for control in controls if isinstance(control, Moments)]
     others = [c for c in controls if not isinstance(c, Moments | Constant)]
+    base = method.base
     plain = type(base) in (Controlled, Normalized, Weighted)
     if others or len(moments) != 1 or not plain:
         return None

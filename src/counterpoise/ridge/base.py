@@ -28,6 +28,7 @@ from counterpoise.ridge.penalties import check_alphas
 from counterpoise.ridge.streaming import Classes, Plan, accumulate, survey_source, weigh
 from counterpoise.ridge.survey import Survey
 from counterpoise.risk import Method, get_method
+from counterpoise.risk.methods import check_features
 from counterpoise.weights._resolve import resolve_weights
 
 __all__ = ["ShiftRidge"]
@@ -158,14 +159,10 @@ class ShiftRidge(BaseEstimator):
     def _search(self, X: np.ndarray, y: np.ndarray, Y: np.ndarray, X_target: Any) -> None:
         """Choose the penalty for outputs Y (n, T); `y` is what the splitter sees."""
         method, alphas, options = self._options()
+        check_features(method, X_target)
         if X_target is not None:
             X_target = check_matrix(X_target, "X_target")
             check_same_width(X_target, X.shape[1], "X_target", "X")
-        elif getattr(method, "needs_features", False):
-            raise ValueError(
-                f"`X_target` is missing: method {method.name!r} compares the features of source "
-                "and target. Pass X_target, or method='controlled'."
-            )
         splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(self.weights, X, X_target)
         path = ridge_path_risk(

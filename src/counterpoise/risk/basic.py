@@ -27,6 +27,7 @@ __all__ = [
     "SumMethod",
     "Truncated",
     "Weighted",
+    "check_features",
     "name_methods",
     "needs_rows",
 ]
@@ -67,6 +68,15 @@ class SumMethod:
 def needs_rows(method: Any, /) -> bool:
     """Tell whether a method looks at rows before they are added up."""
     return bool(getattr(method, "needs_rows", False))
+
+
+def check_features(method: Any, X_target: Any, /) -> None:
+    """Refuse a method that needs target rows where there are none, before any work."""
+    if X_target is None and getattr(method, "needs_features", False):
+        raise ValueError(
+            f"`X_target` is missing: method {method.name!r} compares the features of source and "
+            "target. Pass X_target, or method='controlled'."
+        )
 
 
 def name_methods(methods: Sequence[Method], /) -> list[str]:
@@ -272,18 +282,25 @@ class Controlled(SumMethod):
         """Controls other than the weights are functions of the features."""
         return any(not isinstance(control, Constant) for control in self.controls or ())
 
+    @property
+    def base(self) -> Method:
+        """What averages the losses that the controls leave.
+
+        The weights themselves are left to the paper's control variate, fold by fold: in heavy
+        tails it is steadier than a coefficient from the other folds.
+        """
+        paper = any(isinstance(control, Constant) for control in self.controls or (Constant(),))
+        return Controlled() if paper else Weighted()
+
     def prepare(self, xp: Namespace, sample: Sample, /) -> Prepared:
         """Subtract the controls, where there are several."""
         if self.controls is None:
             return super().prepare(xp, sample)
-        # The weights themselves are left to the paper's control variate, fold by fold: in heavy
-        # tails it is steadier than a coefficient from the other folds.
-        paper = any(isinstance(control, Constant) for control in self.controls)
         return control_variates(
             xp,
             sample,
             self.controls,
-            Controlled() if paper else Weighted(),
+            self.base,
             penalty=self.penalty,
             cross_fit=self.cross_fit,
         )

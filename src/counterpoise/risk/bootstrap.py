@@ -14,7 +14,12 @@ from counterpoise.risk.average import average_value, prepare, with_stand_ins
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Domains, Sample
 from counterpoise.weights._base import exp_ratio
-from counterpoise.weights.gaussian import GaussianRatio, fit_gaussian, gaussian_log_ratio
+from counterpoise.weights.gaussian import (
+    GaussianRatio,
+    fit_gaussian,
+    gaussian_log_ratio,
+    target_unit,
+)
 
 __all__ = ["Resampler"]
 
@@ -126,9 +131,7 @@ def _fit_again(estimator: Any, source: Array, target: Array) -> Array:
     Normal densities are fitted to all pairs at once; any other estimator one after the other.
     """
     if type(estimator) is GaussianRatio:
-        xp = array_namespace(source)
-        spread = xp.std(target, axis=-2)
-        unit = xp.where(spread > 0, spread, xp.ones_like(spread))
+        xp, unit = array_namespace(source), target_unit(target)
         domains = [
             fit_gaussian(X, regularization=estimator.regularization, unit=unit)[:2]
             for X in (source, target)

@@ -10,6 +10,7 @@ from counterpoise.risk.basic import (
     Source,
     Truncated,
     Weighted,
+    check_features,
     name_methods,
     needs_rows,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "Source",
     "Truncated",
     "Weighted",
+    "check_features",
     "get_method",
     "name_methods",
     "needs_rows",

@@ -13,14 +13,14 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 from counterpoise._folds import resolve_splits
 from counterpoise._validation import check_choice
 from counterpoise.risk import Method, RiskComparison, RiskEstimate, get_method
-from counterpoise.risk.methods import name_methods
+from counterpoise.risk.methods import check_features, name_methods
 from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.weighting import resolve_fold_weights
 
-__all__ = ["check_features", "check_labelled", "cross_val_risk", "resolve_fit_weighted"]
+__all__ = ["check_labelled", "cross_val_risk", "resolve_fit_weighted"]
 
 
 def cross_val_risk(
@@ -131,15 +131,6 @@ def cross_val_risk(
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))
-
-
-def check_features(method: Method, X_target: Any, /) -> None:
-    """Refuse a method that needs target rows where there are none, before any work."""
-    if X_target is None and getattr(method, "needs_features", False):
-        raise ValueError(
-            f"`X_target` is missing: method {method.name!r} compares the features of source and "
-            "target. Pass X_target, or method='controlled'."
-        )
 
 
 def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np.ndarray, Any]:

@@ -21,12 +21,9 @@ from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.losses import Loss
 from counterpoise.risk import Method, RiskEstimate, Source, get_method
+from counterpoise.risk.methods import check_features
 from counterpoise.risk.over_folds import estimate_prepared, prepare_rows, risk_over_folds
-from counterpoise.search.cross_val import (
-    check_features,
-    check_labelled,
-    resolve_fit_weighted,
-)
+from counterpoise.search.cross_val import check_labelled, resolve_fit_weighted
 from counterpoise.search.fitting import fit_estimator, losses_of
 from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
 from counterpoise.search.progress import text_progress

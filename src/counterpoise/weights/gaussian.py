@@ -16,6 +16,7 @@ __all__ = [
     "gaussian_log_density",
     "gaussian_log_ratio",
     "ledoit_wolf_shrinkage",
+    "target_unit",
 ]
 
 _ROWS = 4096
@@ -142,7 +143,7 @@ class GaussianRatio(DensityRatio):
         fits = []
         for name, X in (("X_source", X_source), ("X_target", X_target)):
             mean, factor, shrinkage = fit_gaussian(
-                X, regularization=self.regularization, unit=_unit(X_target)
+                X, regularization=self.regularization, unit=target_unit(X_target)
             )
             _refuse_singular(factor, X.shape, name)
             fits.append((mean, factor, float(shrinkage)))
@@ -314,7 +315,8 @@ def _cholesky_or_nan(covariance: Array) -> Array:
     return xp.where(singular[..., None, None], xp.full_like(factor, xp.nan), factor)
 
 
-def _unit(X_target: Array) -> Array:
+def target_unit(X_target: Array, /) -> Array:
+    """Return the standard deviation of each feature (..., D), and 1 where it has none."""
     xp = array_namespace(X_target)
     spread = xp.std(X_target, axis=-2)
     return xp.where(spread > 0, spread, xp.ones_like(spread))
