@@ -22,8 +22,8 @@ __all__ = ["THRESHOLDS", "Finding", "judge"]
 #:   by simulation (benchmarks/verdict.py), near the values beyond which fewer than 85 % and fewer
 #:   than 75 % of nominal 95 % intervals covered the true risk, and rounded; the first limit of
 #:   `outside_share` lower, where coverage begins to fall. On fresh data sets coverage beyond them
-#:   is 0.82 and 0.72, 0.85 and 0.82, 0.90 and 0.82, 0.88 and 0.89, 0.88 and 0.87.
-#: - `weight_mean_factor`: the first likewise (0.88); the second, an error of scale by 2, is a rule
+#:   is 0.83 and 0.74, 0.85 and 0.83, 0.90 and 0.83, 0.89 and 0.97, 0.90 and 0.92.
+#: - `weight_mean_factor`: the first likewise (0.90); the second, an error of scale by 2, is a rule
 #:   of thumb.
 #: - `pareto_k`: arXiv:1507.02646. Above 0.7 estimates from finite samples were found unreliable,
 #:   above 1 not even the mean of the weights exists. `pareto_k_losses`: the second of them, and
