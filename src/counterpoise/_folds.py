@@ -1,16 +1,17 @@
-"""Cross-validation splits: from whatever `cv=` may be to checked index arrays."""
+"""Cross-validation splits: from whatever `cv=` may be to checked index arrays, and to folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples
 
-__all__ = ["Splits", "is_partition", "resolve_splits"]
+__all__ = ["Folds", "Splits", "is_partition", "resolve_splits", "rows_once"]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -47,3 +48,57 @@ def is_partition(splits: Splits, /) -> bool:
             return False
         seen[test] = True
     return bool(np.all(seen))
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(Sequence[np.ndarray]):
+    """Where each fold's losses are, and which of the losses are of the same row.
+
+    Repeated splits hold a row out several times. Its losses are then no independent evidence: all
+    that counts rows (errors, resamples, cross-fitting) has to know.
+
+    Attributes
+    ----------
+    places : sequence of int arrays
+        Positions on the last axis of the losses.
+    rows : int array of shape (N,) or None
+        Which of the n rows each of the N losses is of, from 0 to n - 1; None: each is of its own.
+    """
+
+    places: Sequence[np.ndarray]
+    rows: np.ndarray | None = None
+
+    @classmethod
+    def of_splits(cls, splits: Splits, /) -> Folds:
+        """Return the folds of losses that stand in the order of the splits' held-out rows."""
+        held_out = np.concatenate([test for _, test in splits])
+        ends = np.cumsum([len(test) for _, test in splits])
+        places = np.split(np.arange(len(held_out)), ends[:-1])
+        distinct, rows = np.unique(held_out, return_inverse=True)
+        return cls(places, None if len(distinct) == len(rows) else rows)
+
+    def pooled(self) -> Folds:
+        """Return one fold with all losses."""
+        return Folds([np.concatenate(list(self.places))], self.rows)
+
+    @overload
+    def __getitem__(self, key: int, /) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> Sequence[np.ndarray]: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        return self.places[key]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def rows_once(folds: Sequence[np.ndarray], n: int, /) -> tuple[Sequence[np.ndarray], int]:
+    """Return folds, and the number of rows, of one pass over rows that stand for these n losses.
+
+    Where no row repeats, they are the folds and n.
+    """
+    if not isinstance(folds, Folds) or folds.rows is None:
+        return folds, n
+    distinct = int(np.max(folds.rows)) + 1
+    count = max(1, round(len(folds) * distinct / n))
+    return np.array_split(np.arange(distinct), count), distinct

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
-from counterpoise._folds import Splits, is_partition
+from counterpoise._folds import Folds, Splits, is_partition
 from counterpoise.ridge.augmented import BasisStatistics, Regression, regression_of
-from counterpoise.ridge.folds import random_blocks
+from counterpoise.ridge.folds import block_numbers, random_blocks
 from counterpoise.ridge.path import Frame, dual_path, primal_path
 from counterpoise.ridge.statistics import BlockStatistics, block_moments, block_statistics
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
@@ -48,7 +48,7 @@ _MOST_ROW_LOSSES = 2**27
 # Numbers of folds over which coefficients are cross-fitted.
 _CROSS_FIT_PARTS = range(3, 11)
 # Jackknife blocks over all folds, and per fold at least.
-_BLOCKS, _BLOCKS_PER_FOLD = 100, 10
+_BLOCKS, _BLOCKS_PER_FOLD, _REPEATED_BLOCKS = 100, 10, 40
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def ridge_path_risk(
     if few or (needs_rows(method) and regression is None):
         losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
         if pooled:
-            folds = [np.arange(losses.shape[-1])]
+            folds = folds.pooled()
         if domains is not None:
             order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
             domains = replace(domains, source=xp.take(domains.source, order, axis=0))
@@ -153,7 +153,7 @@ def ridge_path_risk(
 
 def ridge_losses(
     X: Array, Y: Array, weights: Array, splits: Splits, alphas: Array, /, *, intercept: str
-) -> tuple[Array, Array, list[np.ndarray]]:
+) -> tuple[Array, Array, Folds]:
     """Return out-of-fold squared losses of every penalty, row by row.
 
     Takes leading axes: X (..., n, D), Y (..., n, T), weights (..., n), with the same splits for
@@ -165,7 +165,7 @@ def ridge_losses(
         Mean over outputs; the N held-out rows are those of the splits, one after the other.
     held_out : array of shape (..., 1, N) or (N,)
         The rows' weights.
-    folds : list of int arrays
+    folds : Folds
         Where each split's rows are among the N.
     """
     xp = array_namespace(X, Y, weights, alphas)
@@ -177,9 +177,7 @@ def ridge_losses(
     held_out = xp.concat([xp.take(weights, test, axis=-1) for _, test in where], axis=-1)
     if held_out.ndim > 1:
         held_out = held_out[..., None, :]
-    ends = np.cumsum([len(test) for _, test in splits])
-    folds = np.split(np.arange(ends[-1]), ends[:-1])
-    return losses, held_out, folds
+    return losses, held_out, Folds.of_splits(splits)
 
 
 def ridge_refit(
@@ -350,31 +348,45 @@ def _risk_from_statistics(
         return reduce(add, (_second_moments(xp, *block) for block in blocks))
 
     controlled = not isinstance(base, Weighted)
-    per_fold = blocks_per_fold(len(splits))
+    partition = is_partition(splits)
+    per_fold, rows, repeats = blocks_per_fold(len(splits)), None, 1.0
+    held_out = np.concatenate([test for _, test in splits])
+    distinct = len(held_out) if partition else len(np.unique(held_out))
+    if distinct < len(held_out):
+        # A row's block follows from its number alone: it is the same in every fold.
+        per_fold, repeats = _REPEATED_BLOCKS, len(held_out) / distinct
+    blocks = [random_blocks(test, per_fold) for _, test in splits]
+    if repeats > 1:
+        rows = block_numbers(np.stack([block[0] for own in blocks for block in own]), per_fold)
     folds = [
         BlockStatistics.stack(
-            xp,
-            [
-                block_statistics(xp, *pick(block), controlled=controlled)
-                for block in random_blocks(test, per_fold)
-            ],
+            xp, [block_statistics(xp, *pick(block), controlled=controlled) for block in own]
         )
-        for _, test in splits
+        for own in blocks
     ]
-    if is_partition(splits):
+    if partition:
         training, total = _partition_moments(xp, folds)
     else:
         training = xp.stack([training_moments(train) for train, _ in splits])
         total = training_moments(np.arange(X.shape[0]))
     if regression is None:
         risk, by_fold = _risk_of_blocks(
-            xp, folds, training, frame, alphas, method=method, intercept=intercept, pooled=pooled
+            xp,
+            folds,
+            training,
+            frame,
+            alphas,
+            method=method,
+            intercept=intercept,
+            pooled=pooled,
+            rows=rows,
+            repeats=repeats,
         )
         return risk, by_fold, (frame, total)
     basis = BasisStatistics(regression)
-    for _, test in splits:
+    for own in blocks:
         basis.next_fold()
-        for block in random_blocks(test, per_fold):
+        for block in own:
             index = xp.asarray(block, device=device(X))
             basis.add(xp, xp.take(X, index, axis=0), *pick(block)[:2])
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
@@ -408,6 +420,8 @@ def _risk_of_blocks(
     method: Method,
     intercept: str,
     pooled: bool,
+    rows: np.ndarray | None = None,
+    repeats: float = 1.0,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Risk of every penalty, from each fold's blocks and its training rows' second moments."""
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
@@ -415,4 +429,7 @@ def _risk_of_blocks(
     moments, plain = ([pair[side] for pair in pairs] for side in (0, 1))
     if pooled:
         moments, plain = ([Sums.concat(xp, part)] for part in (moments, plain))
-    return estimate_from_moments(xp, method, moments, plain)
+        if rows is not None:
+            moments, plain = ([part[0].by_row(xp, rows)] for part in (moments, plain))
+            rows = None
+    return estimate_from_moments(xp, method, moments, plain, rows=rows, repeats=repeats)

@@ -16,8 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
+from counterpoise._folds import rows_once
 from counterpoise._validation import check_number
-from counterpoise.risk.average import average_value, equal_folds, fold_moments, prepare
+from counterpoise.risk.average import Strata, average_value, prepare
 from counterpoise.risk.basic import (
     Controlled,
     Method,
@@ -223,7 +224,8 @@ def rehearse(
     data set of a batch is looked at.
     """
     losses, weights, truth, domains = _stage(xp, sample)
-    L, n, m = losses.shape[0], sample.losses.shape[-1], losses.shape[-1]
+    folds, n = rows_once(sample.folds, sample.losses.shape[-1])
+    L, m = losses.shape
     chance = np.where(weights > 0, 1 / np.where(weights > 0, weights, 1.0), 0.0)
     chance /= chance.sum()
     known = as_float(
@@ -244,7 +246,7 @@ def rehearse(
         pretended = Sample(
             xp.moveaxis(drawn, 0, 1),
             xp.reshape(xp.take(known, index, axis=0), (count, 1, n)),
-            sample.folds,
+            folds,
             Domains(
                 xp.reshape(xp.take(domains.target, index, axis=0), (count, n, -1)),
                 domains.target,
@@ -252,7 +254,7 @@ def rehearse(
             ),
         )
         for i, method in enumerate(methods):
-            found = average_value(xp, prepare(xp, method, pretended), sample.folds)
+            found = average_value(xp, prepare(xp, method, pretended), folds)
             errors = to_numpy(found)[:, better] / scale - right[better] / scale
             common = np.mean(errors, axis=1, keepdims=True)
             level[i] += np.sum(common**2)
@@ -278,19 +280,20 @@ def _stage(xp: Namespace, sample: Sample) -> tuple[Array, np.ndarray, Array, Dom
     truth = xp.mean(losses, axis=-1)
     weights = to_numpy(domains.target_weights).astype(np.float64)
     # A weight above n stands for rows that a source sample of this size does not have.
-    n = sample.losses.shape[-1]
-    return losses, np.minimum(weights, n), truth, domains
+    return losses, np.minimum(weights, sample.n_rows), truth, domains
 
 
 def _jackknife_errors(xp: Namespace, sample: Sample, methods: Sequence[Method]) -> np.ndarray:
     """Relative root mean squared error by the jackknife and the error on a constant loss."""
-    _, groups = equal_folds(sample.folds)
-    plain = fold_moments(xp, sample.losses, sample.weights, groups)
+    strata = Strata.of_folds(sample.folds)
+    plain = strata.sums(xp, sample.losses, sample.weights)
     errors = []
     for method in methods:
         used = method.effective_weights(xp, sample.weights)
-        moments = fold_moments(xp, sample.losses, used, groups)
-        found, _ = estimate_from_moments(xp, method, moments, plain)
+        moments = strata.sums(xp, sample.losses, used)
+        found, _ = estimate_from_moments(
+            xp, method, moments, plain, rows=strata.rows, repeats=strata.repeats
+        )
         value, error, constant = (
             np.atleast_1d(to_numpy(a))
             for a in (found.value, found.standard_error, found.constant_error)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
+from counterpoise._folds import Folds, rows_once
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Prepared, Sample
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["average_value", "equal_folds", "fold_moments", "prepare", "with_stand_ins"]
+__all__ = ["Strata", "average_value", "prepare", "with_stand_ins"]
 
 
 def prepare(xp: Namespace, method: Any, sample: Sample, /) -> Prepared:
@@ -38,26 +40,55 @@ def average_value(xp: Namespace, prepared: Prepared, folds: Sequence[np.ndarray]
     """Return the estimates (B, L) alone, without their errors."""
     base: Method = prepared.base
     used = base.effective_weights(xp, prepared.weights)
-    _, groups = equal_folds(folds)
-    moments = fold_moments(xp, prepared.losses, used, groups)
+    moments = Strata.of_folds(folds).sums(xp, prepared.losses, used)
     totals = Sums.concat(xp, [group.sum(xp) for group in moments])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
     return xp.sum(base.estimate(xp, totals)[0] * share, axis=-1) + prepared.direct
 
 
-def equal_folds(folds: Sequence[np.ndarray], /) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Group folds by length: indices (n_folds, length) per group, and how to undo the order."""
-    lengths = np.array([len(fold) for fold in folds])
-    groups = [
-        np.flatnonzero(lengths == length).tolist() for length in dict.fromkeys(lengths.tolist())
-    ]
-    order = np.argsort(np.concatenate(groups))
-    return order, [np.stack([folds[k] for k in group]) for group in groups]
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Folds of equal length together, so that their sums are arrays.
 
+    Attributes
+    ----------
+    groups : list of int arrays of shape (n_folds, length)
+        Where the losses of each fold are.
+    order : int array
+        Undoes the grouping: from the folds of all groups to the folds as they were.
+    rows : int array or None
+        Which row each loss is of, in the order of the groups, where a row is in several folds.
+    merged : int array or None
+        The same where it is several times in the one fold that there is: its losses are then one
+        sample.
+    repeats : float
+        How often a row is held out, on average.
+    """
 
-def fold_moments(
-    xp: Namespace, losses: Array, weights: Array, groups: Sequence[np.ndarray], /
-) -> list[Sums]:
-    """Return each group's moments, row by row."""
-    moments = sums_from_losses(xp, losses, weights)
-    return [moments.folds(xp, xp.asarray(index, device=device(losses))) for index in groups]
+    groups: list[np.ndarray]
+    order: np.ndarray
+    rows: np.ndarray | None
+    merged: np.ndarray | None
+    repeats: float
+
+    @classmethod
+    def of_folds(cls, folds: Sequence[np.ndarray], /) -> Strata:
+        """Group the folds by length."""
+        lengths = np.array([len(fold) for fold in folds])
+        alike = [np.flatnonzero(lengths == length).tolist() for length in dict.fromkeys(lengths)]
+        groups = [np.stack([folds[k] for k in group]) for group in alike]
+        order = np.argsort(np.concatenate(alike))
+        if not isinstance(folds, Folds) or folds.rows is None:
+            return cls(groups, order, None, None, 1.0)
+        rows = folds.rows[np.concatenate([group.ravel() for group in groups])]
+        pooled = len(folds) == 1
+        repeats = len(rows) / rows_once(folds, len(rows))[1]
+        return cls(groups, order, None if pooled else rows, rows if pooled else None, repeats)
+
+    def sums(self, xp: Namespace, losses: Array, weights: Array, /) -> list[Sums]:
+        """Return what each sample contributes, (..., n_folds, length) for each group."""
+        sums = sums_from_losses(xp, losses, weights)
+        found = [sums.folds(xp, xp.asarray(index, device=device(losses))) for index in self.groups]
+        if self.merged is not None:
+            return [found[0].by_row(xp, self.merged)]
+        return found

@@ -119,14 +119,14 @@ class Shrunk(_NeedsRows):
     def prepare(self, xp: Namespace, sample: Sample, /) -> Prepared:
         """Mix the weights with ones."""
         weights, losses = sample.weights, sample.losses
-        n = losses.shape[-1]
+        n, rows = losses.shape[-1], sample.n_rows
         scale = xp.mean(losses, axis=-1, keepdims=True)
         losses = losses / xp.where(scale > 0, scale, xp.ones_like(scale))
         weighted, gap = weights * losses, (1 - weights) * losses
         mean_gap = xp.mean(gap, axis=-1, keepdims=True)
         centred = gap - mean_gap
-        variance = xp.sum(centred**2, axis=-1) / (n * max(n - 1, 1))
-        covariance = xp.sum(weighted * centred, axis=-1) / (n * max(n - 1, 1))
+        variance = xp.sum(centred**2, axis=-1) / (n * max(rows - 1, 1))
+        covariance = xp.sum(weighted * centred, axis=-1) / (n * max(rows - 1, 1))
         bias = xp.clip(mean_gap[..., 0] ** 2 - variance, 0, None)
         error = xp.sum(variance + bias, axis=-1)
         gain = -xp.sum(covariance, axis=-1)

@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.base import clone
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device, to_numpy
+from counterpoise._folds import Folds, rows_once
 from counterpoise.risk.average import average_value, prepare, with_stand_ins
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Domains, Sample
+from counterpoise.risk.sums import sum_by_row
 from counterpoise.weights._base import exp_ratio
 from counterpoise.weights.gaussian import (
     GaussianRatio,
@@ -58,6 +60,31 @@ class Resampler:
     estimator: Any = None
     direct_variance: Any = 0.0
     key: tuple[Any, ...] = ()
+
+    @classmethod
+    def of_rows(
+        cls,
+        losses: Array,
+        weights: Array,
+        folds: Sequence[np.ndarray],
+        method: Method,
+        domains: Domains | None,
+        estimator: Any,
+        direct_variance: Any,
+        /,
+    ) -> Resampler:
+        """Make one that draws rows: those held out several times stand there with their means."""
+        if isinstance(folds, Folds) and folds.rows is not None:
+            xp = array_namespace(losses)
+            once, _ = rows_once(folds, losses.shape[-1])
+            count = as_float(np.bincount(folds.rows), like=losses)
+            losses, weights = (sum_by_row(xp, a, folds.rows) / count for a in (losses, weights))
+            if domains is not None:
+                first = np.unique(folds.rows, return_index=True)[1]
+                index = xp.asarray(first, device=device(losses))
+                domains = replace(domains, source=xp.take(domains.source, index, axis=0))
+            folds = once
+        return cls(losses, weights, folds, method, domains, estimator, direct_variance)
 
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
@@ -23,7 +24,7 @@ from counterpoise._html import risk_html
 from counterpoise._validation import check_choice, check_number
 from counterpoise.risk.basic import Controlled, Method
 from counterpoise.risk.sample import Choice
-from counterpoise.risk.sums import Sums
+from counterpoise.risk.sums import Sums, sum_by_row
 
 __all__ = ["FoldRisks", "RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
 
@@ -186,11 +187,14 @@ def estimate_from_moments(
     *,
     direct: Any = 0.0,
     direct_variance: Any = 0.0,
+    rows: np.ndarray | None = None,
+    repeats: float = 1.0,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk in each fold and average over folds by size.
 
     Folds are independent strata: the variance of the average is the sum of share^2 times each
-    fold's jackknife variance.
+    fold's jackknife variance. Unless a row is in several: then its deviations are added first,
+    which is what leaving it out of all of them does.
 
     Parameters
     ----------
@@ -203,6 +207,10 @@ def estimate_from_moments(
         The same for the unchanged losses and weights: the yardstick of `variance_reduction`.
     direct, direct_variance : float or array of shape (...)
         What is added to every fold's risk, and its variance.
+    rows : int array of shape (n_groups x n_folds x b,), optional
+        Which row (or block of rows), from 0 up, each sample is, where rows are in several folds.
+    repeats : float, default=1.0
+        In how many, on average.
 
     Returns
     -------
@@ -217,13 +225,16 @@ def estimate_from_moments(
     constant_error = _constant_error(xp, method, totals, share) * xp.abs(value)
     value = value + direct
     variance = _variance(
-        xp, folds, share, lambda group: method.estimate(xp, group.leave_one_out())[0]
+        xp, folds, share, lambda group: method.estimate(xp, group.leave_one_out())[0], rows
     )
     variance = variance + direct_variance
-    yardstick = _variance(xp, plain, share, _leave_one_out_means)
-    n_effective = totals.sum(xp).n_effective + xp.zeros_like(value)
+    yardstick = _variance(xp, plain, share, _leave_one_out_means, rows)
+    n_effective = totals.sum(xp).n_effective / repeats + xp.zeros_like(value)
     replicates = sum(group.count.shape[-1] * group.count.shape[-2] for group in folds)
-    most = max(1, replicates - values.shape[-1])
+    strata = values.shape[-1]
+    if rows is not None:
+        replicates, strata = int(np.max(rows)) + 1, max(1, round(strata / repeats))
+    most = max(1, replicates - strata)
     # Against a yardstick without spread (a constant weighted loss) nothing can be reduced.
     ratio = variance / xp.where(yardstick > 0, yardstick, xp.ones_like(yardstick))
     estimate = RiskEstimate(
@@ -265,25 +276,30 @@ def _variance(
     folds: Sequence[Sums],
     share: Array,
     leave_one_out: Callable[[Sums], Array],
+    rows: np.ndarray | None,
 ) -> Array:
     """Variance of the average over folds, (...).
 
     Folds of one sample cannot be jackknifed; together they make one more stratum, judged by the
     spread between them: so leave-one-out folds have a standard error too.
     """
-    parts, start = [], 0
+    deviations, start = [], 0
     for group in folds:
         count, length = group.count.shape[-2:]
         own = share[..., start : start + count]
         start += count
         if length > 1:
-            variances = jackknife_variance(xp, leave_one_out(group))
-            parts.append(xp.sum(own**2 * variances, axis=-1))
+            found = own[..., None] * _jackknife_deviations(xp, leave_one_out(group))
+            deviations.append(xp.reshape(found, (*found.shape[:-2], count * length)))
         else:
             means = (group.weighted_loss / group.count)[..., 0]
             left_out = exclusive_sum(means) / max(count - 1, 1)
-            parts.append(xp.sum(own, axis=-1) ** 2 * jackknife_variance(xp, left_out))
-    return reduce(add, parts)
+            together = xp.sum(own, axis=-1, keepdims=True)
+            deviations.append(together * _jackknife_deviations(xp, left_out))
+    if rows is None:
+        return reduce(add, (xp.sum(part**2, axis=-1) for part in deviations))
+    by_row = sum_by_row(xp, xp.concat(deviations, axis=-1), rows)
+    return xp.sum(by_row**2, axis=-1)
 
 
 def _leave_one_out_means(moments: Sums) -> Array:
@@ -296,11 +312,16 @@ def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:
 
     (b - 1)/b times the sum of squared deviations from their mean; NaN for b = 1.
     """
+    return xp.sum(_jackknife_deviations(xp, left_out) ** 2, axis=-1)
+
+
+def _jackknife_deviations(xp: Namespace, left_out: Array) -> Array:
+    """Return what each sample adds to the estimate, (..., b): the squares sum to its variance."""
     b = left_out.shape[-1]
     if b == 1:
-        return xp.full_like(left_out[..., 0], xp.nan)
+        return xp.full_like(left_out, xp.nan)
     centred = left_out - xp.mean(left_out, axis=-1, keepdims=True)
-    return (b - 1) / b * xp.sum(centred**2, axis=-1)
+    return math.sqrt((b - 1) / b) * centred
 
 
 def as_scalar(value: Any, /) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
-from counterpoise.risk.average import equal_folds, fold_moments, prepare, with_stand_ins
+from counterpoise._folds import rows_once
+from counterpoise.risk.average import Strata, prepare, with_stand_ins
 from counterpoise.risk.basic import Method, needs_rows
 from counterpoise.risk.bootstrap import Resampler
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar, estimate_from_moments
@@ -60,8 +61,9 @@ def risk_over_folds(
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk from out-of-fold losses (..., n), fold by fold, averaged by fold size.
 
-    `folds` says where each fold's samples are on the last axis, `domains` has the features in that
-    order, and `estimator` made the weights. Inputs are trusted.
+    `folds` says where each fold's samples are on the last axis (and, as :class:`Folds`, which are
+    of the same row), `domains` has the features in that order, and `estimator` made the weights.
+    Inputs are trusted.
     """
     prepared = prepare_rows(xp, losses, weights, folds, method, domains)
     return estimate_prepared(
@@ -86,7 +88,7 @@ def estimate_prepared(
     chosen = method if prepared.method is None else prepared.method
     resample = None
     if weights.ndim == 1:
-        resample = Resampler(
+        resample = Resampler.of_rows(
             losses, weights, folds, chosen, domains, estimator, prepared.direct_variance
         )
     return replace(estimate, method=method.name, choice=prepared.choice, resample=resample), by_fold
@@ -159,29 +161,39 @@ def average_risk(
         ]
         return _join(xp, [part for part, _ in found]), _join(xp, [part for _, part in found])
     used = method.effective_weights(xp, weights)
-    order, groups = equal_folds(folds)
-    moments = fold_moments(xp, losses, used, groups)
+    strata = Strata.of_folds(folds)
+    moments = strata.sums(xp, losses, used)
     same = used is weights and plain[0] is losses and plain[1] is weights
     estimate, by_fold = estimate_from_moments(
         xp,
         method,
         moments,
-        moments if same else fold_moments(xp, *plain, groups),
+        moments if same else strata.sums(xp, *plain),
         direct=prepared.direct,
         direct_variance=prepared.direct_variance,
+        rows=strata.rows,
+        repeats=strata.repeats,
     )
     if domains is not None and domains.target_weights is not None:
         own = prepared.target_weights
-        error = tail_error(xp, prepared, estimate, domains.target_weights if own is None else own)
+        own = domains.target_weights if own is None else own
+        n_rows = rows_once(folds, losses.shape[-1])[1]
+        error = tail_error(xp, prepared, estimate, own, n_rows=n_rows)
         estimate = replace(estimate, tail_error=as_scalar(error))
-    if len(groups) > 1:
-        index = xp.asarray(order, device=device(losses))
+    if len(strata.groups) > 1:
+        index = xp.asarray(strata.order, device=device(losses))
         by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
     return estimate, by_fold
 
 
 def tail_error(
-    xp: Namespace, prepared: Prepared, estimate: RiskEstimate, target_weights: Array, /
+    xp: Namespace,
+    prepared: Prepared,
+    estimate: RiskEstimate,
+    target_weights: Array,
+    /,
+    *,
+    n_rows: int | None = None,
 ) -> Array:
     """Return the standard error (...) that the weights at the target rows imply.
 
@@ -191,10 +203,10 @@ def tail_error(
     the mean squared residual over the weighted source rows. Weights count up to 2 sqrt(n): a sample
     of n rows seldom has more extreme ones, and when it has, the jackknife sees them. The rate is
     that at which truncating weights balances bias and variance (Ionides 2008); the factor was set
-    by simulation, see the guide.
+    by simulation, see the guide. `n_rows` is n where it is not the number of losses.
     """
     losses, weights = prepared.losses, prepared.weights
-    n = losses.shape[-1]
+    n = losses.shape[-1] if n_rows is None else n_rows
     value = xp.asarray(estimate.value, dtype=losses.dtype, device=device(losses)) - prepared.direct
     beta = xp.asarray(estimate.beta, dtype=losses.dtype, device=device(losses))
     offset_of = getattr(prepared.base, "tail_offset", None)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
+from counterpoise._folds import Folds, rows_once
 
 __all__ = ["PENALTIES", "PartSums", "cross_fit_parts", "fit_coefficients", "part_sums"]
 
@@ -42,11 +43,19 @@ class PartSums:
 def cross_fit_parts(folds: Sequence[np.ndarray], n: int, /) -> list[np.ndarray]:
     """Return the parts of cross-fitting: the folds if 3 to 10 of them share out the rows.
 
-    Otherwise five random parts, always the same for the same n.
+    Otherwise five random parts of the rows, always the same for the same n: all losses of a row are
+    in one part.
     """
+    if isinstance(folds, Folds) and folds.rows is not None:
+        _, distinct = rows_once(folds, n)
+        return [np.flatnonzero(np.isin(folds.rows, part)) for part in _random_parts(distinct)]
     covered = np.sort(np.concatenate(list(folds)))
     if _FEW_PARTS <= len(folds) <= _MANY_PARTS and np.array_equal(covered, np.arange(n)):
         return list(folds)
+    return _random_parts(n)
+
+
+def _random_parts(n: int) -> list[np.ndarray]:
     order = np.random.default_rng(0).permutation(n)
     return [np.sort(part) for part in np.array_split(order, min(_OWN_PARTS, n))]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterpoise._arrays import Array
+from counterpoise._folds import rows_once
 
 if TYPE_CHECKING:
     from counterpoise.risk.methods import Method
@@ -53,6 +54,11 @@ class Sample:
     weights: Array
     folds: Sequence[np.ndarray]
     domains: Domains | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of different rows: n, unless the folds say that some repeat."""
+        return rows_once(self.folds, self.losses.shape[-1])[1]
 
 
 @dataclass(frozen=True)

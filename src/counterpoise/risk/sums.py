@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from counterpoise._arrays import Array, Namespace, exclusive_sum
+import numpy as np
 
-__all__ = ["Sums", "sums_from_losses"]
+from counterpoise._arrays import Array, Namespace, device, exclusive_sum
+
+__all__ = ["Sums", "sum_by_row", "sums_from_losses"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class Sums:
 
         return Sums(*(pick(getattr(self, f.name)) for f in fields(self)))
 
+    def by_row(self, xp: Namespace, rows: np.ndarray, /) -> Sums:
+        """Add up entries of the last axis that are of the same row, from 0 up."""
+        return Sums(*(sum_by_row(xp, getattr(self, f.name), rows) for f in fields(self)))
+
     @classmethod
     def concat(cls, xp: Namespace, parts: Sequence[Sums], /) -> Sums:
         """Join along the last axis."""
@@ -83,3 +89,17 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
         weighted_loss=weighted_loss,
         loss_excess=weighted_loss * excess,
     )
+
+
+def sum_by_row(xp: Namespace, values: Array, rows: np.ndarray, /) -> Array:
+    """Return the sums of entries (..., N) of the same row, (..., n)."""
+    order = np.argsort(rows, kind="stable")
+    count = np.bincount(rows)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    # One line per row, filled up with a last entry of 0.
+    table = np.full((len(count), int(np.max(count))), len(rows))
+    table[rows[order], place] = order
+    padded = xp.concat([values, xp.zeros_like(values[..., :1])], axis=-1)
+    index = xp.asarray(table.ravel(), device=device(values))
+    shape = (*values.shape[:-1], *table.shape)
+    return xp.sum(xp.reshape(xp.take(padded, index, axis=-1), shape), axis=-1)

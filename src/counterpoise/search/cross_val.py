@@ -115,7 +115,7 @@ def cross_val_risk(
         progress=progress,
     )
     losses = held_out.losses[0]
-    folds = held_out.folds if aggregate == "fold" else [np.arange(len(losses))]
+    folds = held_out.folds if aggregate == "fold" else held_out.folds.pooled()
     estimates = [
         risk_over_folds(
             xp,

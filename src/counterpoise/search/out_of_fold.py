@@ -13,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import Parallel, delayed
 
-from counterpoise._folds import Splits
+from counterpoise._folds import Folds, Splits
 from counterpoise.losses import Loss
 from counterpoise.ridge.cross_validation import ridge_losses
 from counterpoise.search.fitting import fit_fold
@@ -33,14 +33,14 @@ class OutOfFold:
     ----------
     losses : array of shape (n_candidates, N)
         Of the splits' held-out rows, one split after the other. NaN where a fit failed.
-    folds : list of int arrays
+    folds : Folds
         Where each split's rows are among the N.
     fit_time, score_time, train_risk : arrays of shape (n_candidates, n_folds)
         Seconds, and mean loss on training rows (NaN where not asked for).
     """
 
     losses: np.ndarray
-    folds: list[np.ndarray]
+    folds: Folds
     fit_time: np.ndarray
     score_time: np.ndarray
     train_risk: np.ndarray
@@ -69,8 +69,7 @@ def out_of_fold_losses(
     A failing fit leaves NaN and a warning, unless `error_score` is "raise". Ridge regression over
     its penalty alone is solved for all penalties at once where that gives the same numbers.
     """
-    ends = np.cumsum([len(test) for _, test in splits])
-    folds = np.split(np.arange(ends[-1]), ends[:-1])
+    folds = Folds.of_splits(splits)
     shape = len(candidates), len(splits)
     plain = not return_train_score and not fit_params and (weights.shared or not fit_weighted)
     if plain and _is_ridge_path(estimator, candidates, X, y, loss):
@@ -98,7 +97,7 @@ def out_of_fold_losses(
         for params in candidates
         for k, (train, test) in enumerate(splits)
     )
-    losses = np.empty((shape[0], int(ends[-1])))
+    losses = np.empty((shape[0], sum(len(fold) for fold in folds)))
     times = np.empty((3, *shape))
     errors: list[str] = []
     done = _run(tasks, n_jobs, pre_dispatch, streaming=progress is not None)

@@ -15,7 +15,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from counterpoise._folds import resolve_splits
+from counterpoise._folds import Folds, resolve_splits
 from counterpoise._html import search_html
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
@@ -109,7 +109,7 @@ class _ShiftSearch(BaseSearchCV):
         )
         folds = held_out.folds
         if self.aggregate == "pooled":
-            folds = [np.arange(held_out.losses.shape[1])]
+            folds = folds.pooled()
         self._store(method, candidates, held_out, weights, folds)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
@@ -146,7 +146,8 @@ class _ShiftSearch(BaseSearchCV):
 
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
-        return {k: v for k, v in super().__getstate__().items() if k != "_rows"}
+        state = super().__getstate__().items()
+        return {k: v for k, v in state if k not in ("_rows", "_domains")}
 
     def risk_by(self, method: str | Method, /) -> RiskEstimate:
         """Return every candidate's target risk by another method, from the same held-out losses.
@@ -162,14 +163,13 @@ class _ShiftSearch(BaseSearchCV):
             need them are then refused, and intervals know nothing of the target rows' weights.
         """
         check_is_fitted(self, "losses_")
-        known: Any = self.risk_.resample
         found, _ = risk_over_folds(
             xp,
             self.losses_,
             self.held_out_weights_,
-            self.folds_,
+            self._folds,
             get_method(method),
-            None if known is None else known.domains,
+            self.__dict__.get("_domains"),
             estimator=self.weights_estimator_,
         )
         return found
@@ -199,7 +199,7 @@ class _ShiftSearch(BaseSearchCV):
         candidates: Sequence[Mapping[str, Any]],
         held_out: Any,
         weights: FoldWeights,
-        folds: Sequence[np.ndarray],
+        folds: Folds,
     ) -> None:
         """Set what was learned about the candidates."""
         data = held_out.losses, weights.held_out
@@ -215,7 +215,7 @@ class _ShiftSearch(BaseSearchCV):
         self.cv_results_ = results_table(evaluation, error_score=self.error_score)
         self.risk_ = risk
         self.losses_, self.held_out_weights_ = losses, weights.held_out
-        self.folds_ = list(folds)
+        self.folds_, self._folds, self._domains = list(folds), folds, domains
         self.best_index_ = best
         self.best_params_ = dict(candidates[best])
         self.best_risk_ = risk[best]

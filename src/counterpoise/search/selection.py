@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import numpy as xp
 from scipy.special import stdtrit
 
+from counterpoise._folds import Folds
 from counterpoise.risk import Method, RiskEstimate
 from counterpoise.risk.over_folds import average_risk
 from counterpoise.risk.sample import Prepared
@@ -111,7 +112,7 @@ def corrected_risk(
     method, losses, direct = prepared.base, prepared.losses, prepared.direct
     usable = np.flatnonzero(~np.isnan(losses).any(axis=1))
     used = method.effective_weights(xp, prepared.weights)
-    drawn = [_counts(len(fold), n_bootstrap, random_state) for fold in folds]
+    drawn = _drawn(folds, n_bootstrap, random_state)
     left = [(count == 0).astype(float) for count in drawn]
     losses = losses[usable]
     if not isinstance(direct, float):
@@ -122,6 +123,16 @@ def corrected_risk(
     every = np.arange(n_bootstrap)
     corrected = max(chosen.value, float(np.mean(outside[best, every])))
     return replace(chosen, value=corrected, resample=None)
+
+
+def _drawn(
+    folds: Sequence[np.ndarray], n_bootstrap: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """How often each loss of each fold is drawn: within folds, or all those of a row together."""
+    if isinstance(folds, Folds) and folds.rows is not None:
+        counts = _counts(int(np.max(folds.rows)) + 1, n_bootstrap, rng)
+        return [counts[folds.rows[fold]] for fold in folds]
+    return [_counts(len(fold), n_bootstrap, rng) for fold in folds]
 
 
 def _counts(n: int, n_bootstrap: int, rng: np.random.Generator) -> np.ndarray:
