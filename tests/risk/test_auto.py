@@ -15,10 +15,11 @@ from counterpoise.risk import (
     Source,
     Weighted,
 )
-from counterpoise.risk.auto import Pair, rehearse
 from counterpoise.risk.average import average_value, prepare
 from counterpoise.risk.methods import METHODS
 from counterpoise.risk.over_folds import risk_over_folds
+from counterpoise.risk.pair import Pair
+from counterpoise.risk.rehearsal import rehearse
 from counterpoise.risk.sample import Domains, Sample
 
 NAMED = [method for name, method in METHODS.items() if name != "auto"]
@@ -41,7 +42,8 @@ def rehearsed(sample, methods, seed=0, n_rehearsals=60):
     found = rehearse(
         np_xp, sample, methods, n_rehearsals=n_rehearsals, rng=np.random.default_rng(seed)
     )
-    return [dict(zip([m.name for m in methods], np.sqrt(part), strict=True)) for part in found]
+    errors = found.level_errors(), found.difference_errors()
+    return [dict(zip([m.name for m in methods], part, strict=True)) for part in errors]
 
 
 def as_risk(sample, method):
@@ -126,7 +128,7 @@ def test_differences_are_judged_apart_from_the_level(rng):
 def test_rehearsals_in_slices_are_the_same(rng, monkeypatch):
     sample = normal_problem(rng, shift=0.5)
     whole = rehearsed(sample, [Weighted(), DoublyRobust()])
-    monkeypatch.setattr("counterpoise.risk.auto._LARGE", 1000)
+    monkeypatch.setattr("counterpoise.risk.rehearsal._LARGE", 1000)
     for one, other in zip(rehearsed(sample, [Weighted(), DoublyRobust()]), whole, strict=True):
         assert one == pytest.approx(other)
 
@@ -164,7 +166,7 @@ def test_the_choice_is_reported_with_reason_and_errors(rng):
     )
     choice = as_risk(sample, Auto()).choice
     assert set(choice.errors) == {m.name for m in Auto().level}
-    assert set(choice.difference_errors) == {m.name for m in Auto().difference}
+    assert set(choice.difference_errors) == {"shrunk", choice.name}
     assert choice.name in choice.errors
     assert choice.difference in choice.difference_errors
     assert choice.reason.startswith(f"For the level: {choice.name}, relative error")
@@ -250,6 +252,7 @@ def test_methods_of_one_name_are_all_reported(rng):
         ({"difference": ["shrunk"]}, "`difference` must be risk methods"),
         ({"level_tolerance": 0.5}, "`level_tolerance` must be"),
         ({"difference_tolerance": 0}, "`difference_tolerance` must be"),
+        ({"risk_tolerance": 0.9}, "`risk_tolerance` must be"),
         ({"n_rehearsals": 1}, "`n_rehearsals` must be"),
     ],
 )
@@ -304,3 +307,68 @@ def test_a_pair_of_one_candidate_is_the_first(rng):
     sample = normal_problem(rng, shift=0.5)
     risk = as_risk(sample, Pair(Normalized(), Source()))
     assert risk.value == pytest.approx(as_risk(sample, Normalized()).value)
+
+
+# What is known of this very sample
+
+
+def one_huge_weight(rng, *, loss):
+    """A sample in whose first fold one weight dwarfs the others."""
+    sample = normal_problem(rng, shift=0.5, n=50, loss=loss)
+    weights = np.array(sample.weights)
+    weights[..., 0] = 400.0
+    folds = np.array_split(np.arange(50), 5)
+    return Sample(sample.losses, weights, folds, sample.domains)
+
+
+def test_a_method_that_gets_a_constant_wrong_is_out(rng):
+    sample = one_huge_weight(rng, loss=lambda x: 1 + 0.3 * np.sin(3 * x))
+    risk = as_risk(sample, Auto())
+    assert risk.choice.errors["controlled"] < 3 * min(risk.choice.errors.values())
+    # With b rows and one weight M, the paper's beta leaves 1 + M / b^2 of a constant 1, nearly.
+    off = as_risk(Sample(np.ones((1, 1, 50)), *vars_of(sample)), Controlled()).value[0] - 1
+    assert off == pytest.approx(400 / 10**2 / 5, rel=0.15)
+    assert risk.choice.name == "normalized"
+    assert f"controlled would be off by {off:.0%} on a constant loss" in risk.choice.reason
+
+
+def vars_of(sample):
+    return sample.weights, sample.folds, sample.domains
+
+
+def test_differences_that_spoil_the_risks_are_not_taken(rng):
+    # Four candidates: two alike and good, two poor where the weights are large. Without weights
+    # the good ones differ as they should, and the poor ones are far off.
+    sample = normal_problem(
+        rng,
+        shift=1.5,
+        n=300,
+        loss=lambda x: np.stack([1 + 0 * x, 1.01 + 0 * x, np.exp(x), 2 * np.exp(x)]),
+    )
+    free, strict = (
+        as_risk(sample, Auto(difference=[Source()], risk_tolerance=tolerance)).choice
+        for tolerance in (1e9, 1.1)
+    )
+    assert free.difference == "source"
+    assert strict.difference == strict.name
+    assert strict.difference_errors == free.difference_errors
+
+
+def test_risk_errors_are_those_of_the_pair(rng):
+    sample = normal_problem(rng, shift=0.5, loss=losses_of_many)
+    methods = [Normalized(), Source(), Pair(Normalized(), Source())]
+    found = rehearse(np_xp, sample, methods, n_rehearsals=10, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(found.values[:, 2], pair_by_hand(found), rtol=1e-12)
+    alone, paired = found.risk_errors(0)[:2]
+    half = np.sort(found.truth)[:3].mean()
+    for error, values in ((alone, found.values[:, 0]), (paired, found.values[:, 2])):
+        want = np.sqrt(np.mean((values - found.truth) ** 2)) / half
+        assert error == pytest.approx(want)
+
+
+def pair_by_hand(found):
+    rows = []
+    for (level, difference, _), mean_loss in zip(found.values, found.mean_loss, strict=True):
+        better = np.argsort(mean_loss)[:3]
+        rows.append(difference + level[better].mean() - difference[better].mean())
+    return np.array(rows)
