@@ -11,7 +11,8 @@ coverage and width of its intervals.
 
 A cell's draws depend on its name and `--seed` alone, so cells can be run on any machine in any
 order, and a second `run` goes on where the first stopped. `--repetitions 0.1` takes a tenth of the
-data sets. The defaults of `method="auto"` were set on `--seed 0` and `1`; the guide shows `2`.
+data sets. The rules and defaults of `method="auto"` were set on seeds 0, 1, 2 and 4; the guide
+shows seed 3, which was drawn once, afterwards.
 """
 
 from __future__ import annotations
@@ -218,12 +219,12 @@ def run(out: Path, jobs: int, share: float, only: str, seed: int) -> None:
 def summarise(cell: Cell, data: dict[str, np.ndarray]) -> Iterator[dict[str, object]]:
     """Yield one row per method."""
     truth = data["truth"]
-    each = np.arange(len(truth))
-    reference = best_single(data)
+    usual = chosen_risk(truth, data["values"][:, NAMES.index("controlled")])
     for i, method in enumerate(NAMES):
         values, low, high = (data[key][:, i] for key in ("values", "low", "high"))
         error = values - truth
-        regret = truth[each, np.argmin(values, axis=1)] - truth.min(axis=1)
+        regret = chosen_risk(truth, values) - truth.min(axis=1)
+        difference = chosen_risk(truth, values) - usual
         # The constant half-width that covers 95 % of the cell's data sets, for each candidate.
         oracle = np.quantile(np.abs(error), 0.95, axis=0)
         yield {
@@ -232,9 +233,9 @@ def summarise(cell: Cell, data: dict[str, np.ndarray]) -> Iterator[dict[str, obj
             "data_sets": len(truth),
             "bias": error.mean(),
             "rmse": math.sqrt(np.mean(error**2)),
-            "best_single_rmse": reference,
             "regret": regret.mean(),
-            "regret_error": regret.std() / math.sqrt(len(truth)),
+            "regret_difference": difference.mean(),
+            "regret_difference_error": difference.std() / math.sqrt(len(truth)),
             "coverage": np.mean((low <= truth) & (truth <= high)),
             "width": np.mean(np.median(high - low, axis=0) / (2 * oracle)),
         }
@@ -252,17 +253,9 @@ def summarise(cell: Cell, data: dict[str, np.ndarray]) -> Iterator[dict[str, obj
         }
 
 
-def best_single(data: dict[str, np.ndarray]) -> float:
-    """Return the RMSE of the best single method.
-
-    Found on one half of the data sets and measured on the other, both ways: the least of several
-    noisy numbers would be too low.
-    """
-    squared = (data["values"] - data["truth"][:, None, :]) ** 2
-    own = squared[:, [NAMES.index(name) for name in PICKS]].mean(axis=-1)
-    halves = own[0::2].mean(axis=0), own[1::2].mean(axis=0)
-    measured = [halves[1 - h][np.argmin(halves[h])] for h in (0, 1)]
-    return math.sqrt(np.mean(measured))
+def chosen_risk(truth: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the true risk of the candidate that the estimates choose, for each data set."""
+    return truth[np.arange(len(truth)), np.argmin(values, axis=1)]
 
 
 def report(out: Path, table: Path) -> None:
@@ -295,30 +288,23 @@ def print_summary(rows: list[dict]) -> None:
         "real, estimated": [k for k in by_cell if k[0] != "synthetic" and k[4] != "true"],
         "all": list(by_cell),
     }
-    print(
-        "RMSE over the best single method's: median, share of cells within 1.1, largest; the best"
-    )
-    print("found in hindsight, then found on the other half of the data sets. Then the regret.")
+    print("RMSE over that of the best single method: median, share of cells within 1.1, largest.")
+    print("Regret of the choice, and (paired) how much more that is than by controlled.")
     for group, keys in groups.items():
         if not keys:
             continue
         print(f"\n{group}: {len(keys)} cells")
         for method in NAMES:
-            ratio = np.array(
-                [
-                    by_cell[k][method]["rmse"] / min(by_cell[k][m]["rmse"] for m in PICKS)
-                    for k in keys
-                ]
+            own = [by_cell[k][method] for k in keys]
+            best = [min(by_cell[k][m]["rmse"] for m in PICKS) for k in keys]
+            ratio = np.array([row["rmse"] for row in own]) / best
+            regret, difference = (
+                np.mean([row[name] for row in own]) for name in ("regret", "regret_difference")
             )
-            fair = np.array(
-                [by_cell[k][method]["rmse"] / by_cell[k][method]["best_single_rmse"] for k in keys]
-            )
-            regret = np.mean([by_cell[k][method]["regret"] for k in keys])
-            error = math.sqrt(sum(by_cell[k][method]["regret_error"] ** 2 for k in keys))
+            error = math.hypot(*(row["regret_difference_error"] for row in own)) / len(keys)
             print(
                 f"  {method:<18}{np.median(ratio):7.3f}{np.mean(ratio <= 1.1):7.2f}"
-                f"{ratio.max():8.2f}   {np.median(fair):7.3f}{np.mean(fair <= 1.1):7.2f}"
-                f"{fair.max():8.2f}{regret:10.5f} +- {error / len(keys):.5f}"
+                f"{ratio.max():8.2f}{regret:10.4f}{difference:+10.4f} +- {error:.4f}"
             )
     print(
         "\nCoverage (width over the oracle's) of nominal 95 % intervals, synthetic, squared loss,"
@@ -409,7 +395,7 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--repetitions", type=float, default=1.0, help="share of the data sets")
     parser.add_argument("--only", default="", help="cells whose name contains this")
-    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--table", type=Path, default=Path("docs/_static/risk_study.csv"))
     asked = parser.parse_args()
     if asked.command == "run":
