@@ -329,7 +329,7 @@ def test_a_method_that_gets_a_constant_wrong_is_out(rng):
     off = as_risk(Sample(np.ones((1, 1, 50)), *vars_of(sample)), Controlled()).value[0] - 1
     assert off == pytest.approx(400 / 10**2 / 5, rel=0.15)
     assert risk.choice.name == "normalized"
-    assert f"controlled would be off by {off:.0%} on a constant loss" in risk.choice.reason
+    assert f"controlled is off by {off:.0%} where the loss is constant" in risk.choice.reason
 
 
 def vars_of(sample):
@@ -351,6 +351,7 @@ def test_differences_that_spoil_the_risks_are_not_taken(rng):
     )
     assert free.difference == "source"
     assert strict.difference == strict.name
+    assert "Those of source would cost too much: error of all risks" in strict.reason
     assert strict.difference_errors == free.difference_errors
 
 

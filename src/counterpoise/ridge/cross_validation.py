@@ -47,7 +47,7 @@ _MOST_NUMBERS = 2**24
 _MOST_ROW_LOSSES = 2**27
 # Numbers of folds over which coefficients are cross-fitted.
 _CROSS_FIT_PARTS = range(3, 11)
-# Jackknife blocks over all folds, and per fold at least.
+# Jackknife blocks over all folds, and per fold at least; in each fold where rows are in several.
 _BLOCKS, _BLOCKS_PER_FOLD, _REPEATED_BLOCKS = 100, 10, 40
 
 

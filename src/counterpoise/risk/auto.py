@@ -122,38 +122,50 @@ class Auto(_NeedsRows):
             n_rehearsals=self.n_rehearsals,
             rng=np.random.default_rng(self.random_state),
         )
-        how = f"in {len(rehearsal.values)} rehearsals"
-        n_level = len(dict.fromkeys(self.level))
-        errors = rehearsal.level_errors()[:n_level]
-        constant = _constant_errors(xp, sample, methods[:n_level])
-        place = _first_good(errors, self.level_tolerance, constant <= np.min(errors))
-        level = methods[place]
-        reason = _because("level", methods[:n_level], errors, place, how)
-        if place and constant[0] > np.min(errors):
-            reason = (
-                f"{reason[:-1]}; with these weights {methods[0].name} would be off by "
-                f"{constant[0]:.0%} on a constant loss."
-            )
-        named = _named(methods[:n_level], errors)
+        level, errors, reason = self._choose_level(xp, sample, rehearsal, methods)
+        choice = Choice(level.name, reason, errors)
         if sample.losses.shape[1] == 1:
-            return level, Choice(level.name, reason, named)
-        difference, place, errors = self._choose_difference(rehearsal, methods, place)
-        reason += " " + _because("differences", difference, errors, place, how)
-        return (
-            Pair(level, difference[place]),
-            Choice(level.name, reason, named, difference[place].name, _named(difference, errors)),
+            return level, choice
+        difference, errors, reason = self._choose_difference(rehearsal, methods, level)
+        reason = f"{choice.reason} {reason}"
+        choice = replace(
+            choice, reason=reason, difference=difference.name, difference_errors=errors
         )
+        return Pair(level, difference), choice
+
+    def _choose_level(
+        self, xp: Namespace, sample: Sample, rehearsal: Rehearsal, methods: list[Method]
+    ) -> tuple[Method, dict[str, float], str]:
+        """Return the method for the level, the errors of those asked, and why."""
+        asked = list(dict.fromkeys(self.level))
+        errors = rehearsal.level_errors()[[methods.index(method) for method in asked]]
+        off = _constant_errors(xp, sample, asked)
+        usable = off <= np.min(errors)
+        place = _first_good(errors, self.level_tolerance, usable)
+        reason = _because("level", asked, errors, place, rehearsal.how)
+        if place and not usable[0]:
+            wrong = f"{asked[0].name} is off by {off[0]:.0%} where the loss is constant"
+            reason += f" With these weights, {wrong}."
+        return asked[place], _named(asked, errors), reason
 
     def _choose_difference(
-        self, rehearsal: Rehearsal, methods: Sequence[Method], level: int
-    ) -> tuple[list[Method], int, np.ndarray]:
-        """Return the methods asked, which of them is taken, and their errors."""
-        asked = list(dict.fromkeys([*self.difference, methods[level]]))
+        self, rehearsal: Rehearsal, methods: list[Method], level: Method
+    ) -> tuple[Method, dict[str, float], str]:
+        """Return the method for the differences, the errors of those asked, and why."""
+        asked = list(dict.fromkeys([*self.difference, level]))
         index = [methods.index(method) for method in asked]
         errors = rehearsal.difference_errors()[index]
-        whole = rehearsal.risk_errors(level)
-        harmless = whole[index] <= self.risk_tolerance * whole[level]
-        return asked, _first_good(errors, self.difference_tolerance, harmless), errors
+        own = methods.index(level)
+        risk_errors = rehearsal.risk_errors(own)
+        usable = risk_errors[index] <= self.risk_tolerance * risk_errors[own]
+        place = _first_good(errors, self.difference_tolerance, usable)
+        reason = _because("differences", asked, errors, place, rehearsal.how)
+        if place and not usable[0]:
+            risks = (
+                f"error of all risks {risk_errors[index[0]]:.2g} instead of {risk_errors[own]:.2g}"
+            )
+            reason += f" Those of {asked[0].name} would cost too much: {risks}."
+        return asked[place], _named(asked, errors), reason
 
     def _choose_by_jackknife(self, xp: Namespace, sample: Sample) -> tuple[Method, Choice]:
         usable = [m for m in self.level if not needs_rows(m)]

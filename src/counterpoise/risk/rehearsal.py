@@ -49,6 +49,11 @@ class Rehearsal:
     mean_loss: np.ndarray
     truth: np.ndarray
 
+    @property
+    def how(self) -> str:
+        """Where the errors come from, in words."""
+        return f"in {len(self.values)} rehearsals"
+
     def level_errors(self) -> np.ndarray:
         """Return the errors (M,) of the level."""
         return _root_mean_square(self._better().mean(axis=-1))
