@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, overload
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples
 
-__all__ = ["Folds", "Splits", "is_partition", "resolve_splits", "rows_once"]
+__all__ = ["Folds", "Splits", "clusters_of", "is_partition", "resolve_splits", "rows_once"]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -52,10 +52,11 @@ def is_partition(splits: Splits, /) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Folds(Sequence[np.ndarray]):
-    """Where each fold's losses are, and which of the losses are of the same row.
+    """Where each fold's losses are, and which of the losses belong together.
 
-    Repeated splits hold a row out several times. Its losses are then no independent evidence: all
-    that counts rows (errors, resamples, cross-fitting) has to know.
+    Repeated splits hold a row out several times, and rows of one patient or one day are alike. Such
+    losses are no independent evidence: whatever counts them (errors, resamples, cross-fitting) has
+    to know.
 
     Attributes
     ----------
@@ -63,23 +64,37 @@ class Folds(Sequence[np.ndarray]):
         Positions on the last axis of the losses.
     rows : int array of shape (N,) or None
         Which of the n rows each of the N losses is of, from 0 to n - 1; None: each is of its own.
+    groups : int array of shape (N,) or None
+        Which group of rows each loss is of, from 0 up; None: rows are independent.
     """
 
     places: Sequence[np.ndarray]
     rows: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
-    def of_splits(cls, splits: Splits, /) -> Folds:
-        """Return the folds of losses that stand in the order of the splits' held-out rows."""
+    def of_splits(cls, splits: Splits, /, *, groups: Any = None) -> Folds:
+        """Return the folds of losses that stand in the order of the splits' held-out rows.
+
+        `groups` has a label for every row.
+        """
         held_out = np.concatenate([test for _, test in splits])
         ends = np.cumsum([len(test) for _, test in splits])
         places = np.split(np.arange(len(held_out)), ends[:-1])
         distinct, rows = np.unique(held_out, return_inverse=True)
-        return cls(places, None if len(distinct) == len(rows) else rows)
+        labels = None
+        if groups is not None:
+            labels = np.unique(np.asarray(groups)[held_out], return_inverse=True)[1]
+        return cls(places, None if len(distinct) == len(rows) else rows, labels)
+
+    @property
+    def clusters(self) -> np.ndarray | None:
+        """Which losses belong together, (N,): those of a group, or of a row; None: no two do."""
+        return self.rows if self.groups is None else self.groups
 
     def pooled(self) -> Folds:
         """Return one fold with all losses."""
-        return Folds([np.concatenate(list(self.places))], self.rows)
+        return replace(self, places=[np.concatenate(list(self.places))])
 
     @overload
     def __getitem__(self, key: int, /) -> np.ndarray: ...
@@ -90,6 +105,11 @@ class Folds(Sequence[np.ndarray]):
 
     def __len__(self) -> int:
         return len(self.places)
+
+
+def clusters_of(folds: Sequence[np.ndarray], /) -> np.ndarray | None:
+    """Return which losses belong together, where the folds say that some do."""
+    return folds.clusters if isinstance(folds, Folds) else None
 
 
 def rows_once(folds: Sequence[np.ndarray], n: int, /) -> tuple[Sequence[np.ndarray], int]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold
 
 import counterpoise as cp
 
@@ -53,6 +55,34 @@ def test_estimated_beta_biases_the_risk_less_and_less():
     assert abs(bias[25][0]) > 4 * bias[25][1]
     assert abs(bias[100][0]) < abs(bias[25][0]) / 2
     assert 1.6 < spread[25] / spread[100] < 2.6
+
+
+def test_intervals_that_know_of_groups_cover_and_others_do_not():
+    n_groups, size, data_sets = 60, 5, 150
+    groups = np.repeat(np.arange(n_groups), size)
+    covered = {"groups": 0, "rows": 0}
+    for seed in range(data_sets):
+        rng = np.random.default_rng(seed)
+        x = 0.8 * rng.normal(size=n_groups)[groups] + 0.6 * rng.normal(size=len(groups))
+        y = x + rng.normal(size=n_groups)[groups] + 0.5 * rng.normal(size=len(groups))
+        target = rng.normal(0.5, 1, size=(1000, 1))
+        # Noise of variance 1.25, and a little for the two coefficients, from 48 groups.
+        truth = 1.25 * (1 + 1 / (0.8 * n_groups))
+        splits = list(GroupKFold(5).split(x, y, groups))
+        for name, labels in (("groups", groups), ("rows", None)):
+            low, high = cp.cross_val_risk(
+                Ridge(1e-3),
+                x[:, None],
+                y,
+                X_target=target,
+                weights="gaussian",
+                cv=splits,
+                groups=labels,
+            ).interval()
+            covered[name] += (low <= truth <= high) / data_sets
+    # Standard errors of these shares: 0.02 and 0.04.
+    assert covered["groups"] > 0.9
+    assert covered["rows"] < 0.8
 
 
 @pytest.fixture(scope="module")

@@ -349,7 +349,7 @@ def _risk_from_statistics(
 
     controlled = not isinstance(base, Weighted)
     partition = is_partition(splits)
-    per_fold, rows, repeats = blocks_per_fold(len(splits)), None, 1.0
+    per_fold, clusters, repeats = blocks_per_fold(len(splits)), None, 1.0
     held_out = np.concatenate([test for _, test in splits])
     distinct = len(held_out) if partition else len(np.unique(held_out))
     if distinct < len(held_out):
@@ -357,7 +357,7 @@ def _risk_from_statistics(
         per_fold, repeats = _REPEATED_BLOCKS, len(held_out) / distinct
     blocks = [random_blocks(test, per_fold) for _, test in splits]
     if repeats > 1:
-        rows = block_numbers(np.stack([block[0] for own in blocks for block in own]), per_fold)
+        clusters = block_numbers(np.stack([block[0] for own in blocks for block in own]), per_fold)
     folds = [
         BlockStatistics.stack(
             xp, [block_statistics(xp, *pick(block), controlled=controlled) for block in own]
@@ -379,7 +379,7 @@ def _risk_from_statistics(
             method=method,
             intercept=intercept,
             pooled=pooled,
-            rows=rows,
+            clusters=clusters,
             repeats=repeats,
         )
         return risk, by_fold, (frame, total)
@@ -420,7 +420,7 @@ def _risk_of_blocks(
     method: Method,
     intercept: str,
     pooled: bool,
-    rows: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
     repeats: float = 1.0,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Risk of every penalty, from each fold's blocks and its training rows' second moments."""
@@ -429,7 +429,7 @@ def _risk_of_blocks(
     moments, plain = ([pair[side] for pair in pairs] for side in (0, 1))
     if pooled:
         moments, plain = ([Sums.concat(xp, part)] for part in (moments, plain))
-        if rows is not None:
-            moments, plain = ([part[0].by_row(xp, rows)] for part in (moments, plain))
-            rows = None
-    return estimate_from_moments(xp, method, moments, plain, rows=rows, repeats=repeats)
+        if clusters is not None:
+            moments, plain = ([part[0].by_sample(xp, clusters)] for part in (moments, plain))
+            clusters = None
+    return estimate_from_moments(xp, method, moments, plain, clusters=clusters, repeats=repeats)

@@ -219,7 +219,7 @@ def _jackknife_errors(xp: Namespace, sample: Sample, methods: Sequence[Method]) 
         used = method.effective_weights(xp, sample.weights)
         moments = strata.sums(xp, sample.losses, used)
         found, _ = estimate_from_moments(
-            xp, method, moments, plain, rows=strata.rows, repeats=strata.repeats
+            xp, method, moments, plain, clusters=strata.clusters, repeats=strata.repeats
         )
         value, error, constant = (
             np.atleast_1d(to_numpy(a))

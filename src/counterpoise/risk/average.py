@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
-from counterpoise._folds import Folds, rows_once
+from counterpoise._folds import clusters_of, rows_once
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Prepared, Sample
 from counterpoise.risk.sums import Sums, sums_from_losses
@@ -48,47 +48,79 @@ def average_value(xp: Namespace, prepared: Prepared, folds: Sequence[np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Folds of equal length together, so that their sums are arrays.
+    """Folds with as many samples each together, so that their sums are arrays.
+
+    A sample is a loss, or all losses of a fold that belong together.
 
     Attributes
     ----------
-    groups : list of int arrays of shape (n_folds, length)
-        Where the losses of each fold are.
+    places : list of int arrays
+        Where the losses of each fold are, in the order of the groups.
+    samples : list of int arrays or None
+        Which sample of its fold each loss is part of; None: each is one.
+    sizes : list of int
+        How many folds each group has.
     order : int array
         Undoes the grouping: from the folds of all groups to the folds as they were.
-    rows : int array or None
-        Which row each loss is of, in the order of the groups, where a row is in several folds.
-    merged : int array or None
-        The same where it is several times in the one fold that there is: its losses are then one
-        sample.
+    clusters : int array or None
+        Which samples of different folds belong together, in the order of the groups.
     repeats : float
         How often a row is held out, on average.
     """
 
-    groups: list[np.ndarray]
+    places: list[np.ndarray]
+    samples: list[np.ndarray] | None
+    sizes: list[int]
     order: np.ndarray
-    rows: np.ndarray | None
-    merged: np.ndarray | None
+    clusters: np.ndarray | None
     repeats: float
 
     @classmethod
     def of_folds(cls, folds: Sequence[np.ndarray], /) -> Strata:
-        """Group the folds by length."""
-        lengths = np.array([len(fold) for fold in folds])
-        alike = [np.flatnonzero(lengths == length).tolist() for length in dict.fromkeys(lengths)]
-        groups = [np.stack([folds[k] for k in group]) for group in alike]
-        order = np.argsort(np.concatenate(alike))
-        if not isinstance(folds, Folds) or folds.rows is None:
-            return cls(groups, order, None, None, 1.0)
-        rows = folds.rows[np.concatenate([group.ravel() for group in groups])]
-        pooled = len(folds) == 1
-        repeats = len(rows) / rows_once(folds, len(rows))[1]
-        return cls(groups, order, None if pooled else rows, rows if pooled else None, repeats)
+        """Group the folds by their number of samples."""
+        labels = clusters_of(folds)
+        places = list(folds)
+        found = None if labels is None else [_unique(labels[fold]) for fold in places]
+        lengths = [len(fold) for fold in places]
+        if found is not None:
+            lengths = [len(names) for names, _ in found]
+        alike = [np.flatnonzero(np.equal(lengths, b)) for b in dict.fromkeys(lengths)]
+        order = np.concatenate(alike)
+        samples, clusters = None, None
+        if found is not None:
+            found = [found[k] for k in order]
+            samples = [inverse for _, inverse in found]
+            clusters = np.concatenate([names for names, _ in found])
+            if len(np.unique(clusters)) == len(clusters):
+                clusters = None
+        n = sum(map(len, places))
+        return cls(
+            places=[places[k] for k in order],
+            samples=samples,
+            sizes=[len(group) for group in alike],
+            order=np.argsort(order),
+            clusters=clusters,
+            repeats=n / rows_once(folds, n)[1],
+        )
 
     def sums(self, xp: Namespace, losses: Array, weights: Array, /) -> list[Sums]:
-        """Return what each sample contributes, (..., n_folds, length) for each group."""
+        """Return what each sample contributes, (..., n_folds, n_samples) for each group."""
         sums = sums_from_losses(xp, losses, weights)
-        found = [sums.folds(xp, xp.asarray(index, device=device(losses))) for index in self.groups]
-        if self.merged is not None:
-            return [found[0].by_row(xp, self.merged)]
-        return found
+        groups, start = [], 0
+        for size in self.sizes:
+            own = range(start, start + size)
+            start += size
+            if self.samples is None:
+                index = np.stack([self.places[k] for k in own])
+                groups.append(sums.folds(xp, xp.asarray(index, device=device(losses))))
+            else:
+                parts = []
+                for k in own:
+                    index = xp.asarray(self.places[k][None, :], device=device(losses))
+                    parts.append(sums.folds(xp, index).by_sample(xp, self.samples[k]))
+                groups.append(Sums.concat(xp, parts, axis=-2))
+        return groups
+
+
+def _unique(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.unique(labels, return_inverse=True)

@@ -14,7 +14,7 @@ from counterpoise._folds import Folds, rows_once
 from counterpoise.risk.average import average_value, prepare, with_stand_ins
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Domains, Sample
-from counterpoise.risk.sums import sum_by_row
+from counterpoise.risk.sums import sum_by_sample
 from counterpoise.weights._base import exp_ratio
 from counterpoise.weights.gaussian import (
     GaussianRatio,
@@ -48,6 +48,8 @@ class Resampler:
         Fitted again on every pair of resamples.
     direct_variance : float or array of shape (...)
         Of the part that comes from the target rows alone, which are not drawn again for it.
+    inflation : float or array of shape (...)
+        How many times larger errors are because rows, drawn one by one, are alike in groups.
     key : tuple
         Which of the leading entries are wanted.
     """
@@ -59,6 +61,7 @@ class Resampler:
     domains: Domains | None = None
     estimator: Any = None
     direct_variance: Any = 0.0
+    inflation: Any = 1.0
     key: tuple[Any, ...] = ()
 
     @classmethod
@@ -71,20 +74,21 @@ class Resampler:
         domains: Domains | None,
         estimator: Any,
         direct_variance: Any,
+        inflation: Any,
         /,
     ) -> Resampler:
         """Make one that draws rows: those held out several times stand there with their means."""
+        once, _ = rows_once(folds, losses.shape[-1])
         if isinstance(folds, Folds) and folds.rows is not None:
             xp = array_namespace(losses)
-            once, _ = rows_once(folds, losses.shape[-1])
             count = as_float(np.bincount(folds.rows), like=losses)
-            losses, weights = (sum_by_row(xp, a, folds.rows) / count for a in (losses, weights))
+            losses, weights = (sum_by_sample(xp, a, folds.rows) / count for a in (losses, weights))
             if domains is not None:
                 first = np.unique(folds.rows, return_index=True)[1]
                 index = xp.asarray(first, device=device(losses))
                 domains = replace(domains, source=xp.take(domains.source, index, axis=0))
-            folds = once
-        return cls(losses, weights, folds, method, domains, estimator, direct_variance)
+        known = losses, weights, list(once), method, domains, estimator
+        return cls(*known, direct_variance, inflation)
 
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))
@@ -114,11 +118,17 @@ class Resampler:
 
     def standard_error(self, n_resamples: int, rng: np.random.Generator, /) -> np.ndarray:
         """Return the standard error (...) over resamples."""
-        direct = self.direct_variance
-        direct = direct if isinstance(direct, float) else to_numpy(direct)
+        direct, inflation = (
+            values if isinstance(values, float) else to_numpy(values)
+            for values in (self.direct_variance, self.inflation)
+        )
         for key in self.key:
-            direct = direct if isinstance(direct, float) else direct[key]
-        return np.sqrt(np.var(self(n_resamples, rng), axis=0, ddof=1) + direct)
+            direct, inflation = (
+                values if isinstance(values, float) else values[key]
+                for values in (direct, inflation)
+            )
+        variance = np.var(self(n_resamples, rng), axis=0, ddof=1) + direct
+        return np.sqrt(variance) * inflation
 
     def _draw(
         self,

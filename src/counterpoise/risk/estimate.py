@@ -24,7 +24,7 @@ from counterpoise._html import risk_html
 from counterpoise._validation import check_choice, check_number
 from counterpoise.risk.basic import Controlled, Method
 from counterpoise.risk.sample import Choice
-from counterpoise.risk.sums import Sums, sum_by_row
+from counterpoise.risk.sums import Sums, sum_by_sample
 
 __all__ = ["FoldRisks", "RiskEstimate", "as_scalar", "estimate_from_moments", "jackknife_variance"]
 
@@ -187,14 +187,14 @@ def estimate_from_moments(
     *,
     direct: Any = 0.0,
     direct_variance: Any = 0.0,
-    rows: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
     repeats: float = 1.0,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk in each fold and average over folds by size.
 
     Folds are independent strata: the variance of the average is the sum of share^2 times each
-    fold's jackknife variance. Unless a row is in several: then its deviations are added first,
-    which is what leaving it out of all of them does.
+    fold's jackknife variance. Unless samples of several folds belong together: then their
+    deviations are added first, which is what leaving them out of all folds does.
 
     Parameters
     ----------
@@ -207,10 +207,11 @@ def estimate_from_moments(
         The same for the unchanged losses and weights: the yardstick of `variance_reduction`.
     direct, direct_variance : float or array of shape (...)
         What is added to every fold's risk, and its variance.
-    rows : int array of shape (n_groups x n_folds x b,), optional
-        Which row (or block of rows), from 0 up, each sample is, where rows are in several folds.
+    clusters : int array, optional
+        For every sample, in the order of `folds`, which cluster it is in, from 0 up: a row that is
+        in several folds, for instance.
     repeats : float, default=1.0
-        In how many, on average.
+        In how many folds a row is, on average.
 
     Returns
     -------
@@ -224,16 +225,14 @@ def estimate_from_moments(
     value = xp.sum(values * share, axis=-1)
     constant_error = _constant_error(xp, method, totals, share) * xp.abs(value)
     value = value + direct
-    variance = _variance(
-        xp, folds, share, lambda group: method.estimate(xp, group.leave_one_out())[0], rows
-    )
+    variance = _variance(xp, folds, share, lambda sums: method.estimate(xp, sums)[0], clusters)
     variance = variance + direct_variance
-    yardstick = _variance(xp, plain, share, _leave_one_out_means, rows)
+    yardstick = _variance(xp, plain, share, lambda sums: sums.weighted_loss / sums.count, clusters)
     n_effective = totals.sum(xp).n_effective / repeats + xp.zeros_like(value)
     replicates = sum(group.count.shape[-1] * group.count.shape[-2] for group in folds)
     strata = values.shape[-1]
-    if rows is not None:
-        replicates, strata = int(np.max(rows)) + 1, max(1, round(strata / repeats))
+    if clusters is not None:
+        replicates, strata = len(np.unique(clusters)), max(1, round(strata / repeats))
     most = max(1, replicates - strata)
     # Against a yardstick without spread (a constant weighted loss) nothing can be reduced.
     ratio = variance / xp.where(yardstick > 0, yardstick, xp.ones_like(yardstick))
@@ -275,8 +274,8 @@ def _variance(
     xp: Namespace,
     folds: Sequence[Sums],
     share: Array,
-    leave_one_out: Callable[[Sums], Array],
-    rows: np.ndarray | None,
+    estimate: Callable[[Sums], Array],
+    clusters: np.ndarray | None,
 ) -> Array:
     """Variance of the average over folds, (...).
 
@@ -289,22 +288,18 @@ def _variance(
         own = share[..., start : start + count]
         start += count
         if length > 1:
-            found = own[..., None] * _jackknife_deviations(xp, leave_one_out(group))
+            found = own[..., None] * _jackknife_deviations(xp, estimate(group.leave_one_out()))
             deviations.append(xp.reshape(found, (*found.shape[:-2], count * length)))
         else:
-            means = (group.weighted_loss / group.count)[..., 0]
-            left_out = exclusive_sum(means) / max(count - 1, 1)
+            others = exclusive_sum(own)
+            left_out = exclusive_sum(own * estimate(group.sum(xp)))
+            left_out = left_out / xp.where(others > 0, others, xp.ones_like(others))
             together = xp.sum(own, axis=-1, keepdims=True)
             deviations.append(together * _jackknife_deviations(xp, left_out))
-    if rows is None:
+    if clusters is None:
         return reduce(add, (xp.sum(part**2, axis=-1) for part in deviations))
-    by_row = sum_by_row(xp, xp.concat(deviations, axis=-1), rows)
-    return xp.sum(by_row**2, axis=-1)
-
-
-def _leave_one_out_means(moments: Sums) -> Array:
-    """Plain weighted risk without each sample."""
-    return exclusive_sum(moments.weighted_loss) / exclusive_sum(moments.count)
+    each = sum_by_sample(xp, xp.concat(deviations, axis=-1), clusters)
+    return xp.sum(each**2, axis=-1)
 
 
 def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
-from counterpoise._folds import rows_once
+from counterpoise._folds import Folds, rows_once
 from counterpoise.risk.average import Strata, prepare, with_stand_ins
 from counterpoise.risk.basic import Method, needs_rows
 from counterpoise.risk.bootstrap import Resampler
@@ -85,13 +85,26 @@ def estimate_prepared(
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Average what `prepare_rows` made of these losses and weights, and remember how."""
     estimate, by_fold = average_risk(xp, prepared, folds, domains, plain=(losses, weights))
+    inflation = 1.0
+    if isinstance(folds, Folds) and folds.groups is not None:
+        # What these two are told does not know of groups: the jackknife does.
+        alone, _ = average_risk(xp, prepared, replace(folds, groups=None))
+        inflation = _inflation(xp, estimate.standard_error, alone.standard_error)
+        estimate = replace(estimate, tail_error=as_scalar(estimate.tail_error * inflation))
     chosen = method if prepared.method is None else prepared.method
     resample = None
     if weights.ndim == 1:
         resample = Resampler.of_rows(
-            losses, weights, folds, chosen, domains, estimator, prepared.direct_variance
+            losses, weights, folds, chosen, domains, estimator, prepared.direct_variance, inflation
         )
     return replace(estimate, method=method.name, choice=prepared.choice, resample=resample), by_fold
+
+
+def _inflation(xp: Namespace, grouped: Any, alone: Any) -> Any:
+    """How many times larger errors are because rows of a group are alike, at least 1."""
+    grouped, alone = xp.asarray(grouped), xp.asarray(alone)
+    ratio = grouped / xp.where(alone > 0, alone, xp.ones_like(alone))
+    return xp.where(ratio > 1, ratio, xp.ones_like(ratio))
 
 
 def prepare_rows(
@@ -171,7 +184,7 @@ def average_risk(
         moments if same else strata.sums(xp, *plain),
         direct=prepared.direct,
         direct_variance=prepared.direct_variance,
-        rows=strata.rows,
+        clusters=strata.clusters,
         repeats=strata.repeats,
     )
     if domains is not None and domains.target_weights is not None:
@@ -180,7 +193,7 @@ def average_risk(
         n_rows = rows_once(folds, losses.shape[-1])[1]
         error = tail_error(xp, prepared, estimate, own, n_rows=n_rows)
         estimate = replace(estimate, tail_error=as_scalar(error))
-    if len(strata.groups) > 1:
+    if len(strata.sizes) > 1:
         index = xp.asarray(strata.order, device=device(losses))
         by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
     return estimate, by_fold

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
-from counterpoise._folds import Folds, rows_once
+from counterpoise._folds import clusters_of
 
 __all__ = ["PENALTIES", "PartSums", "cross_fit_parts", "fit_coefficients", "part_sums"]
 
@@ -43,16 +43,21 @@ class PartSums:
 def cross_fit_parts(folds: Sequence[np.ndarray], n: int, /) -> list[np.ndarray]:
     """Return the parts of cross-fitting: the folds if 3 to 10 of them share out the rows.
 
-    Otherwise five random parts of the rows, always the same for the same n: all losses of a row are
-    in one part.
+    Otherwise five random parts, always the same for the same n. Losses that belong together are in
+    one part.
     """
-    if isinstance(folds, Folds) and folds.rows is not None:
-        _, distinct = rows_once(folds, n)
-        return [np.flatnonzero(np.isin(folds.rows, part)) for part in _random_parts(distinct)]
+    clusters = clusters_of(folds)
     covered = np.sort(np.concatenate(list(folds)))
     if _FEW_PARTS <= len(folds) <= _MANY_PARTS and np.array_equal(covered, np.arange(n)):
-        return list(folds)
-    return _random_parts(n)
+        apart = clusters is None or (
+            sum(len(np.unique(clusters[fold])) for fold in folds) == len(np.unique(clusters))
+        )
+        if apart:
+            return list(folds)
+    if clusters is None:
+        return _random_parts(n)
+    parts = _random_parts(int(np.max(clusters)) + 1)
+    return [np.flatnonzero(np.isin(clusters, part)) for part in parts]
 
 
 def _random_parts(n: int) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
-__all__ = ["Sums", "sum_by_row", "sums_from_losses"]
+__all__ = ["Sums", "sum_by_sample", "sums_from_losses"]
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,16 @@ class Sums:
 
         return Sums(*(pick(getattr(self, f.name)) for f in fields(self)))
 
-    def by_row(self, xp: Namespace, rows: np.ndarray, /) -> Sums:
-        """Add up entries of the last axis that are of the same row, from 0 up."""
-        return Sums(*(sum_by_row(xp, getattr(self, f.name), rows) for f in fields(self)))
+    def by_sample(self, xp: Namespace, samples: np.ndarray, /) -> Sums:
+        """Add up entries of the last axis that are of the same sample, numbered from 0."""
+        return Sums(*(sum_by_sample(xp, getattr(self, f.name), samples) for f in fields(self)))
 
     @classmethod
-    def concat(cls, xp: Namespace, parts: Sequence[Sums], /) -> Sums:
-        """Join along the last axis."""
-        return cls(*(xp.concat([getattr(m, f.name) for m in parts], axis=-1) for f in fields(cls)))
+    def concat(cls, xp: Namespace, parts: Sequence[Sums], /, *, axis: int = -1) -> Sums:
+        """Join along the last axis, or another."""
+        return cls(
+            *(xp.concat([getattr(m, f.name) for m in parts], axis=axis) for f in fields(cls))
+        )
 
     @property
     def n_effective(self) -> Array:
@@ -91,14 +93,14 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
     )
 
 
-def sum_by_row(xp: Namespace, values: Array, rows: np.ndarray, /) -> Array:
-    """Return the sums of entries (..., N) of the same row, (..., n)."""
-    order = np.argsort(rows, kind="stable")
-    count = np.bincount(rows)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-    # One line per row, filled up with a last entry of 0.
-    table = np.full((len(count), int(np.max(count))), len(rows))
-    table[rows[order], place] = order
+def sum_by_sample(xp: Namespace, values: Array, samples: np.ndarray, /) -> Array:
+    """Return the sums (..., n) of entries (..., N) that are of the same sample, 0 to n - 1."""
+    order = np.argsort(samples, kind="stable")
+    count = np.bincount(samples)
+    place = np.arange(len(samples)) - np.repeat(np.cumsum(count) - count, count)
+    # One line per sample, filled up with a last entry of 0.
+    table = np.full((len(count), int(np.max(count))), len(samples))
+    table[samples[order], place] = order
     padded = xp.concat([values, xp.zeros_like(values[..., :1])], axis=-1)
     index = xp.asarray(table.ravel(), device=device(values))
     shape = (*values.shape[:-1], *table.shape)

@@ -10,7 +10,7 @@ from array_api_compat import numpy as xp
 from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
-from counterpoise._folds import resolve_splits
+from counterpoise._folds import Folds, resolve_splits
 from counterpoise._validation import check_choice
 from counterpoise.risk import Method, RiskComparison, RiskEstimate, get_method
 from counterpoise.risk.methods import check_features, name_methods
@@ -61,7 +61,7 @@ def cross_val_risk(
         As in :class:`ShiftGridSearchCV`.
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional
-        For the splitter.
+        For the splitter, and for the errors: rows of a group are left out together.
     fit_weighted : bool or "auto", default="auto"
         Whether the estimator is trained with the weights ("auto": where it takes them).
     weights_fit : {"once", "fold"}, default="once"
@@ -115,7 +115,9 @@ def cross_val_risk(
         progress=progress,
     )
     losses = held_out.losses[0]
-    folds = held_out.folds if aggregate == "fold" else held_out.folds.pooled()
+    folds = Folds.of_splits(splits, groups=groups)
+    if aggregate == "pooled":
+        folds = folds.pooled()
     estimates = [
         risk_over_folds(
             xp,

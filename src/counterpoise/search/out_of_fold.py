@@ -33,14 +33,11 @@ class OutOfFold:
     ----------
     losses : array of shape (n_candidates, N)
         Of the splits' held-out rows, one split after the other. NaN where a fit failed.
-    folds : Folds
-        Where each split's rows are among the N.
     fit_time, score_time, train_risk : arrays of shape (n_candidates, n_folds)
         Seconds, and mean loss on training rows (NaN where not asked for).
     """
 
     losses: np.ndarray
-    folds: Folds
     fit_time: np.ndarray
     score_time: np.ndarray
     train_risk: np.ndarray
@@ -77,7 +74,7 @@ def out_of_fold_losses(
         if progress is not None:
             progress(shape[0] * shape[1], shape[0] * shape[1])
         zero = np.zeros(shape)
-        return OutOfFold(losses, folds, zero, zero, np.full(shape, np.nan))
+        return OutOfFold(losses, zero, zero, np.full(shape, np.nan))
 
     catch = not (isinstance(error_score, str) and error_score == "raise")
     tasks = (
@@ -111,7 +108,7 @@ def out_of_fold_losses(
             progress(i + 1, shape[0] * shape[1])
     if errors:
         _report_failures(errors, shape[0] * shape[1])
-    return OutOfFold(losses, folds, *times)
+    return OutOfFold(losses, *times)
 
 
 def _run(tasks: Any, n_jobs: int | None, pre_dispatch: Any, *, streaming: bool) -> Any:

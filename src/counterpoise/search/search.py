@@ -60,7 +60,7 @@ class _ShiftSearch(BaseSearchCV):
         X_target : like X, of shape (n_target, n_features), optional
             Unlabelled rows of the target. Needed unless `weights` is an array or None.
         groups : array of shape (n_source,), optional
-            For the splitter.
+            For the splitter, and for the errors: rows of a group are left out together.
         **fit_params
             Passed to the estimator's fit; arrays with one entry per row are split with X.
 
@@ -107,7 +107,7 @@ class _ShiftSearch(BaseSearchCV):
             pre_dispatch=self.pre_dispatch,
             progress=progress,
         )
-        folds = held_out.folds
+        folds = Folds.of_splits(splits, groups=groups)
         if self.aggregate == "pooled":
             folds = folds.pooled()
         self._store(method, candidates, held_out, weights, folds)

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import numpy as xp
 from scipy.special import stdtrit
 
-from counterpoise._folds import Folds
+from counterpoise._folds import clusters_of
 from counterpoise.risk import Method, RiskEstimate
 from counterpoise.risk.over_folds import average_risk
 from counterpoise.risk.sample import Prepared
@@ -128,10 +128,11 @@ def corrected_risk(
 def _drawn(
     folds: Sequence[np.ndarray], n_bootstrap: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """How often each loss of each fold is drawn: within folds, or all those of a row together."""
-    if isinstance(folds, Folds) and folds.rows is not None:
-        counts = _counts(int(np.max(folds.rows)) + 1, n_bootstrap, rng)
-        return [counts[folds.rows[fold]] for fold in folds]
+    """How often each loss of each fold is drawn: within folds, or all that belong together."""
+    clusters = clusters_of(folds)
+    if clusters is not None:
+        counts = _counts(int(np.max(clusters)) + 1, n_bootstrap, rng)
+        return [counts[clusters[fold]] for fold in folds]
     return [_counts(len(fold), n_bootstrap, rng) for fold in folds]
 
 

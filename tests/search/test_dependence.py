@@ -1,0 +1,294 @@
+"""Losses that belong together, of one row or of one group of rows, are one piece of evidence."""
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    RepeatedKFold,
+    ShuffleSplit,
+)
+from sklearn.tree import DecisionTreeRegressor
+
+import counterpoise as cp
+from counterpoise._folds import Folds
+from counterpoise.ridge import cross_validation
+from counterpoise.risk.regression import cross_fit_parts
+
+NUMBERS = ("value", "standard_error", "n_effective", "degrees_of_freedom", "tail_error")
+
+
+@pytest.fixture(scope="module")
+def data():
+    sample = cp.datasets.gaussian_2d(0.7).sample(120, 300, random_state=0)
+    return sample.X_source, sample.y_source, sample.X_target
+
+
+def splits_of(X, n_splits, times):
+    return list(KFold(n_splits).split(X)) * times
+
+
+# Rows that are held out several times
+
+
+# Twelve folds: with more than ten, cross-fitting takes parts of its own, the same for both.
+@pytest.mark.parametrize(
+    "method", ["source", "controlled", "normalized", "shrunk", "moment_controlled", "doubly_robust"]
+)
+@pytest.mark.parametrize("aggregate", ["fold", "pooled"])
+def test_the_same_splits_three_times_say_nothing_new(data, method, aggregate):
+    X, y, Z = data
+    once, thrice = (
+        cp.cross_val_risk(
+            Ridge(),
+            X,
+            y,
+            X_target=Z,
+            cv=splits_of(X, 12, times),
+            weights="gaussian",
+            method=method,
+            aggregate=aggregate,
+        )
+        for times in (1, 3)
+    )
+    for name in NUMBERS:
+        assert getattr(thrice, name) == pytest.approx(getattr(once, name), rel=1e-9), name
+
+
+def test_a_search_over_the_same_splits_three_times(data):
+    X, y, Z = data
+    grid = {"max_depth": [1, 3, 6]}
+    once, thrice = (
+        cp.ShiftGridSearchCV(
+            DecisionTreeRegressor(random_state=0),
+            grid,
+            cv=splits_of(X, 5, times),
+            weights="gaussian",
+            n_bootstrap=400,
+            random_state=0,
+        ).fit(X, y, X_target=Z)
+        for times in (1, 3)
+    )
+    for name in NUMBERS:
+        np.testing.assert_allclose(getattr(thrice.risk_, name), getattr(once.risk_, name))
+    np.testing.assert_array_equal(thrice.indistinguishable_, once.indistinguishable_)
+    assert thrice.corrected_risk_.value == pytest.approx(once.corrected_risk_.value, rel=0.05)
+    low, high = thrice.best_risk_.interval(kind="bootstrap")
+    wanted = np.diff(once.best_risk_.interval(kind="bootstrap"))
+    assert high - low == pytest.approx(float(wanted[0]), rel=0.1)
+    other = thrice.risk_by("doubly_robust")
+    np.testing.assert_allclose(other.value, once.risk_by("doubly_robust").value, rtol=0.1)
+
+
+def test_auto_rehearses_as_many_rows_as_there_are(data):
+    X, y, Z = data
+    errors = [
+        cp.cross_val_risk(
+            Ridge(), X, y, X_target=Z, cv=splits_of(X, 5, times), weights="gaussian", method="auto"
+        ).choice.errors["weighted"]
+        for times in (1, 3)
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("aggregate", ["fold", "pooled"])
+def test_the_ridge_path_over_the_same_splits(data, few, aggregate, monkeypatch):
+    X, y, _ = data
+    X, y = np.tile(X, (8, 1)), np.tile(y, 8)
+    X = X + 0.01 * np.random.default_rng(1).normal(size=X.shape)
+    monkeypatch.setattr(cross_validation, "single_rows", lambda n, D, L: few)
+    once, thrice = (
+        cp.ShiftRidgeCV(
+            alphas=[0.1, 10.0], cv=splits_of(X, 5, times), weights=None, aggregate=aggregate
+        )
+        .fit(X, y)
+        .risk_curve_
+        for times in (1, 3)
+    )
+    np.testing.assert_allclose(thrice.value, once.value)
+    np.testing.assert_allclose(thrice.n_effective, once.n_effective)
+    # Block jackknives with other blocks agree as well as about 100 and 40 draws tell a variance.
+    rtol = 1e-9 if few else 0.35
+    np.testing.assert_allclose(thrice.standard_error, once.standard_error, rtol=rtol)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [RepeatedKFold(n_splits=4, n_repeats=6, random_state=0), ShuffleSplit(20, random_state=0)],
+)
+def test_the_error_of_a_mean_square_is_known(cv):
+    # The loss of predicting the mean is a squared normal: the variance of its mean is 2 / n.
+    n = 1000
+    y = np.random.default_rng(0).normal(size=n)
+    risk = cp.cross_val_risk(DummyRegressor(), y[:, None], y, cv=cv, weights=None, loss="squared")
+    held_out = len(np.unique(np.concatenate([test for _, test in cv.split(y)])))
+    # Rows that a splitter takes more often than others count for more.
+    assert risk.standard_error == pytest.approx(np.sqrt(2 / held_out), rel=0.3)
+    assert risk.n_effective <= held_out + 1e-9
+
+
+def test_the_jackknife_leaves_a_row_out_of_every_fold(data):
+    X, y, Z = data
+    splits = list(RepeatedKFold(n_splits=3, n_repeats=2, random_state=1).split(X))
+    risk = cp.cross_val_risk(Ridge(), X, y, X_target=Z, cv=splits, weights="gaussian")
+    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
+    b = len(X) // 3
+    total = np.zeros(len(X))
+    for train, test in splits:
+        losses = (y[test] - Ridge().fit(X[train], y[train], weights[train]).predict(X[test])) ** 2
+        left_out = np.array(
+            [
+                cp.target_risk(np.delete(losses, i), np.delete(weights[test], i)).value
+                for i in range(b)
+            ]
+        )
+        total[test] += np.sqrt((b - 1) / b) * (left_out - left_out.mean()) / len(splits)
+    assert risk.standard_error == pytest.approx(np.sqrt(np.sum(total**2)), rel=1e-9)
+
+
+def test_losses_of_a_row_are_in_one_part_of_cross_fitting():
+    splits = list(ShuffleSplit(8, test_size=0.3, random_state=0).split(np.zeros(50)))
+    folds = Folds.of_splits(splits)
+    held_out = np.concatenate([test for _, test in splits])
+    parts = cross_fit_parts(folds, len(held_out))
+    assert sorted(np.concatenate(parts)) == list(range(len(held_out)))
+    rows = [set(held_out[part]) for part in parts]
+    assert sum(map(len, rows)) == len(set(held_out))
+
+
+# Rows that are alike in groups
+
+
+def doubled(data, n_splits=12):
+    """Every row twice, the copies in one group and one fold, with weights that are given."""
+    X, y, Z = data
+    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
+    splits = list(KFold(n_splits).split(X))
+    twice = [tuple(np.concatenate([part, part + len(X)]) for part in split) for split in splits]
+    groups = np.tile(np.arange(len(X)), 2)
+    once = {"X": X, "y": y, "weights": weights, "cv": splits}
+    return once, {
+        "X": np.tile(X, (2, 1)),
+        "y": np.tile(y, 2),
+        "weights": np.tile(weights, 2),
+        "cv": twice,
+        "groups": groups,
+    }
+
+
+@pytest.mark.parametrize("method", ["weighted", "controlled", "normalized", "doubly_robust"])
+@pytest.mark.parametrize("aggregate", ["fold", "pooled"])
+def test_copies_in_a_group_say_nothing_new(data, method, aggregate):
+    shared = {"X_target": data[2], "method": method, "aggregate": aggregate}
+    once, twice = (cp.cross_val_risk(DummyRegressor(), **d, **shared) for d in doubled(data))
+    # The copies of a row are a stretch of random parts of their own.
+    rel = 0.1 if method == "doubly_robust" else 1e-9
+    assert twice.value == pytest.approx(once.value, rel=rel)
+    assert twice.standard_error == pytest.approx(once.standard_error, rel=rel)
+    assert twice.degrees_of_freedom <= len(data[0])
+
+
+def test_the_other_errors_learn_of_groups_from_the_jackknife(data):
+    X, y, Z = data
+    groups = np.arange(len(X)) % 15
+    common = {"X_target": Z, "weights": "gaussian", "cv": GroupKFold(5)}
+    alike = np.random.default_rng(0).normal(size=15)[groups]
+    found = cp.cross_val_risk(Ridge(), X, y + 2 * alike, groups=groups, **common)
+    splits = list(GroupKFold(5).split(X, y, groups))
+    alone = cp.cross_val_risk(Ridge(), X, y + 2 * alike, **{**common, "cv": splits})
+    assert found.value == pytest.approx(alone.value)
+    assert found.n_effective == pytest.approx(alone.n_effective)
+    ratio = found.standard_error / alone.standard_error
+    assert ratio > 1.1
+    assert found.tail_error == pytest.approx(ratio * alone.tail_error)
+    resampled = [
+        risk.resample.standard_error(50, np.random.default_rng(0)) for risk in (found, alone)
+    ]
+    assert resampled[0] == pytest.approx(ratio * resampled[1])
+
+
+@pytest.mark.parametrize(
+    "cv", [GroupKFold(5), LeaveOneGroupOut(), KFold(5, shuffle=True, random_state=0)], ids=repr
+)
+@pytest.mark.parametrize("aggregate", ["fold", "pooled"])
+def test_the_error_with_random_effects_is_known(cv, aggregate):
+    # y = u + e, a normal u per group of k rows and a normal e per row: var(y^2) = 8, and squares of
+    # two rows of a group have covariance 2: a group's mean square has variance (8 + 2 (k - 1)) / k.
+    n_groups, k = 400, 5
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(n_groups), k)
+    y = rng.normal(size=n_groups)[groups] + rng.normal(size=n_groups * k)
+    risk = cp.cross_val_risk(
+        DummyRegressor(),
+        y[:, None],
+        y,
+        cv=list(cv.split(y, groups=groups if "Group" in repr(cv) else None)),
+        groups=groups,
+        weights=None,
+        loss="squared",
+        aggregate=aggregate,
+    )
+    want = np.sqrt((8 + 2 * (k - 1)) / k / n_groups)
+    assert want > 1.3 * np.sqrt(8 / (n_groups * k))
+    # A variance from 400 groups of heavy-tailed squares is known to about a sixth.
+    assert risk.standard_error == pytest.approx(want, rel=0.15)
+
+
+def test_the_jackknife_leaves_groups_out(data):
+    X, y, Z = data
+    groups = np.arange(len(X)) % 24
+    splits = list(GroupKFold(4).split(X, y, groups))
+    risk = cp.cross_val_risk(
+        Ridge(), X, y, X_target=Z, cv=GroupKFold(4), groups=groups, weights="gaussian"
+    )
+    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
+    variance = 0.0
+    for train, test in splits:
+        losses = (y[test] - Ridge().fit(X[train], y[train], weights[train]).predict(X[test])) ** 2
+        names = np.unique(groups[test])
+        left_out = np.array(
+            [
+                cp.target_risk(losses[keep], weights[test][keep]).value
+                for keep in (groups[test] != name for name in names)
+            ]
+        )
+        b = len(names)
+        spread = (b - 1) / b * np.sum((left_out - left_out.mean()) ** 2)
+        variance += (len(test) / len(X)) ** 2 * spread
+    assert risk.standard_error == pytest.approx(np.sqrt(variance), rel=1e-9)
+
+
+def test_groups_are_in_one_part_of_cross_fitting():
+    groups = np.repeat(np.arange(12), 5)
+    together = Folds.of_splits(list(GroupKFold(4).split(groups, groups=groups)), groups=groups)
+    parts = cross_fit_parts(together, 60)
+    assert all(np.array_equal(a, b) for a, b in zip(parts, together, strict=True))
+    torn = list(KFold(4, shuffle=True, random_state=0).split(groups))
+    held_out = np.concatenate([test for _, test in torn])
+    parts = cross_fit_parts(Folds.of_splits(torn, groups=groups), 60)
+    assert sum(len(np.unique(groups[held_out[part]])) for part in parts) == 12
+
+
+def test_a_search_knows_of_groups(data):
+    X, y, Z = data
+    groups = np.arange(len(X)) // 6
+    alike = 2 * np.random.default_rng(1).normal(size=20)[groups]
+    grid = {"max_depth": [1, 2, 4]}
+    search, alone = (
+        cp.ShiftGridSearchCV(
+            DecisionTreeRegressor(random_state=0), grid, cv=cv, weights="gaussian", n_bootstrap=200
+        ).fit(X, y + alike, X_target=Z, groups=labels)
+        for cv, labels in (
+            (GroupKFold(5), groups),
+            (list(GroupKFold(5).split(X, y, groups)), None),
+        )
+    )
+    np.testing.assert_allclose(search.risk_.value, alone.risk_.value)
+    assert np.all(search.risk_.standard_error > alone.risk_.standard_error)
+    assert set(alone.indistinguishable_) <= set(search.indistinguishable_)
+    other = search.risk_by("normalized")
+    assert np.all(other.standard_error > alone.risk_by("normalized").standard_error)
