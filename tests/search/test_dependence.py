@@ -14,9 +14,11 @@ from sklearn.model_selection import (
 from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
+from counterpoise._arrays import array_namespace
 from counterpoise._folds import Folds
 from counterpoise.ridge import cross_validation
 from counterpoise.risk.regression import cross_fit_parts
+from counterpoise.risk.sums import sum_by_sample
 
 NUMBERS = ("value", "standard_error", "n_effective", "degrees_of_freedom", "tail_error")
 
@@ -158,6 +160,28 @@ def test_losses_of_a_row_are_in_one_part_of_cross_fitting():
     assert sorted(np.concatenate(parts)) == list(range(len(held_out)))
     rows = [set(held_out[part]) for part in parts]
     assert sum(map(len, rows)) == len(set(held_out))
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        np.array([3, 3, 0]),
+        np.arange(10)[::-1],
+        np.repeat(np.arange(7), 30),
+        # One sample with far more entries than the others.
+        np.concatenate([np.zeros(10_000, dtype=int), np.arange(1, 300)]),
+    ],
+    ids=["gaps", "single", "even", "uneven"],
+)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_sums_by_sample_are_sums(samples, library, rng):
+    values = rng.normal(size=(2, 3, len(samples)))
+    want = np.zeros((2, 3, samples.max() + 1))
+    np.add.at(want, (slice(None), slice(None), samples), values)
+    if library == "torch":
+        values = pytest.importorskip("torch").asarray(values)
+    found = sum_by_sample(array_namespace(values), values, samples)
+    np.testing.assert_allclose(np.asarray(found), want, atol=1e-10)
 
 
 # Rows that are alike in groups

@@ -16,6 +16,9 @@ from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
 __all__ = ["Sums", "sum_by_sample", "sums_from_losses"]
 
+# Entries that are added up at a time.
+_WIDTH = 64
+
 
 @dataclass(frozen=True)
 class Sums:
@@ -94,14 +97,24 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
 
 
 def sum_by_sample(xp: Namespace, values: Array, samples: np.ndarray, /) -> Array:
-    """Return the sums (..., n) of entries (..., N) that are of the same sample, 0 to n - 1."""
-    order = np.argsort(samples, kind="stable")
-    count = np.bincount(samples)
-    place = np.arange(len(samples)) - np.repeat(np.cumsum(count) - count, count)
-    # One line per sample, filled up with a last entry of 0.
-    table = np.full((len(count), int(np.max(count))), len(samples))
-    table[samples[order], place] = order
-    padded = xp.concat([values, xp.zeros_like(values[..., :1])], axis=-1)
-    index = xp.asarray(table.ravel(), device=device(values))
-    shape = (*values.shape[:-1], *table.shape)
-    return xp.sum(xp.reshape(xp.take(padded, index, axis=-1), shape), axis=-1)
+    """Return the sums (..., n) of entries (..., N) that are of the same sample, 0 to n - 1.
+
+    A few of them at a time, so that the room for a large sample is not made for all others.
+    """
+    while True:
+        order = np.argsort(samples, kind="stable")
+        count = np.bincount(samples)
+        width = min(int(np.max(count)), _WIDTH)
+        lines = np.maximum(-(-count // width), 1)
+        place = np.arange(len(samples)) - np.repeat(np.cumsum(count) - count, count)
+        line = (np.cumsum(lines) - lines)[samples[order]] + place // width
+        # Lines are filled up with a last entry of 0.
+        table = np.full((int(np.sum(lines)), width), len(samples))
+        table[line, place % width] = order
+        padded = xp.concat([values, xp.zeros_like(values[..., :1])], axis=-1)
+        index = xp.asarray(table.ravel(), device=device(values))
+        shape = (*values.shape[:-1], *table.shape)
+        values = xp.sum(xp.reshape(xp.take(padded, index, axis=-1), shape), axis=-1)
+        if len(lines) == len(table):
+            return values
+        samples = np.repeat(np.arange(len(lines)), lines)
