@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -25,8 +26,11 @@ def resolve_splits(cv: Any, X: Any, y: Any, /, *, classifier: bool, groups: Any 
             "Use fewer folds or more rows."
         )
     splitter = check_cv(cv, y, classifier=classifier)
-    pairs = splitter.split(X, y, groups)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+    with warnings.catch_warnings():
+        # The splitter may ignore groups; the errors do not.
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+        pairs = splitter.split(X, y, groups)
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
     if not splits or any(len(part) == 0 for split in splits for part in split):
         raise ValueError(
             f"`cv` must give at least one split, with rows on both sides; got {cv!r}. "
@@ -121,4 +125,6 @@ def rows_once(folds: Sequence[np.ndarray], n: int, /) -> tuple[Sequence[np.ndarr
         return folds, n
     distinct = int(np.max(folds.rows)) + 1
     count = max(1, round(len(folds) * distinct / n))
-    return np.array_split(np.arange(distinct), count), distinct
+    # Neighbours in sorted data are alike: folds of neighbours would hide how rows differ.
+    order = np.random.default_rng(0).permutation(distinct)
+    return np.array_split(order, count), distinct

@@ -1,5 +1,7 @@
 """`method="auto"`: what it rehearses, what it takes, and what it says of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from array_api_compat import numpy as np_xp
@@ -15,11 +17,12 @@ from counterpoise.risk import (
     Source,
     Weighted,
 )
+from counterpoise.risk.auto import _first_good
 from counterpoise.risk.average import average_value, prepare
 from counterpoise.risk.methods import METHODS
 from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.risk.pair import Pair
-from counterpoise.risk.rehearsal import rehearse
+from counterpoise.risk.rehearsal import Rehearsal, _stage, rehearse
 from counterpoise.risk.sample import Domains, Sample
 
 NAMED = [method for name, method in METHODS.items() if name != "auto"]
@@ -329,7 +332,7 @@ def test_a_method_that_gets_a_constant_wrong_is_out(rng):
     off = as_risk(Sample(np.ones((1, 1, 50)), *vars_of(sample)), Controlled()).value[0] - 1
     assert off == pytest.approx(400 / 10**2 / 5, rel=0.15)
     assert risk.choice.name == "normalized"
-    assert f"controlled is off by {off:.0%} where the loss is constant" in risk.choice.reason
+    assert f"controlled is off by {off:.1%} where the loss is constant" in risk.choice.reason
 
 
 def vars_of(sample):
@@ -373,3 +376,80 @@ def pair_by_hand(found):
         better = np.argsort(mean_loss)[:3]
         rows.append(difference + level[better].mean() - difference[better].mean())
     return np.array(rows)
+
+
+def test_the_first_that_is_close_enough_and_allowed():
+    errors = np.array([2.9, 1.0, 10.0])
+    assert _first_good(errors, 2.0) == 1
+    assert _first_good(errors, 3.0) == 0
+    assert _first_good(errors, 3.0, np.array([False, True, True])) == 1
+    assert _first_good(errors, 20.0, np.array([False, False, True])) == 2
+    # Where none is allowed, all are.
+    assert _first_good(errors, 3.0, np.array([False, False, False])) == 0
+
+
+@pytest.mark.parametrize(("off", "name"), [(0.02, "controlled"), (0.2, "normalized")])
+def test_the_limit_is_the_least_rehearsed_error(rng, off, name, monkeypatch):
+    # The first method's own error is far larger: it is not what counts.
+    sample = normal_problem(rng, shift=0.5)
+    rehearsal = Rehearsal(
+        1 + np.array([[[0.5], [0.1], [2.0], [2.0], [2.0]]] * 2), np.ones((2, 1)), np.ones(1)
+    )
+    monkeypatch.setattr("counterpoise.risk.auto.rehearse", lambda *_, **__: rehearsal)
+    monkeypatch.setattr(
+        "counterpoise.risk.auto._constant_errors", lambda *_: np.array([off, 0.0, 0.0, 0.0, 0.0])
+    )
+    assert as_risk(sample, Auto(level_tolerance=9.0)).choice.name == name
+
+
+def test_losses_may_be_negative(rng):
+    # Adding a constant to all losses moves the level and must not turn the errors around.
+    found = [
+        rehearse(
+            np_xp,
+            normal_problem(
+                np.random.default_rng(0),
+                shift=0.5,
+                loss=lambda x, c=constant: np.stack([(x + a) ** 2 + c for a in (0, 0.3, 1, 2)]),
+            ),
+            [Normalized(), Source()],
+            n_rehearsals=20,
+            rng=np.random.default_rng(1),
+        )
+        for constant in (-30.0, 30.0)
+    ]
+    for rehearsal in found:
+        assert np.all(rehearsal.risk_errors(0) > 0)
+    ratios = [r.risk_errors(0)[1] / r.risk_errors(0)[0] for r in found]
+    assert ratios[0] == pytest.approx(ratios[1])
+
+
+def test_weights_above_the_number_of_rows_are_capped_in_rehearsal(rng):
+    sample = normal_problem(rng, shift=0.5)
+    there = np.array(sample.domains.target_weights)
+    there[0] = 1e9
+    sample = replace(sample, domains=replace(sample.domains, target_weights=there))
+    _, weights, _ = _stage(np_xp, sample)
+    assert weights.max() == 150
+    np.testing.assert_array_equal(weights[1:], there[1:])
+
+
+def test_large_samples_are_rehearsed_less_often(rng):
+    sample = normal_problem(rng, shift=0.3, n=5000)
+    found = rehearse(np_xp, sample, [Source()], n_rehearsals=40, rng=rng)
+    assert found.values.shape == (20, 1, 1)
+    assert found.how == "in 20 rehearsals"
+
+
+@pytest.mark.parametrize("method", [Auto(n_rehearsals=5), DoublyRobust(), Shrunk()], ids=repr)
+def test_a_candidate_that_failed_does_not_change_the_others(rng, method):
+    sample = normal_problem(rng, shift=0.5, loss=losses_of_many)
+    whole = as_risk(sample, method)
+    losses = np.insert(sample.losses, 2, np.nan, axis=1)
+    risk = as_risk(replace(sample, losses=losses), method)
+    assert np.isnan(risk.value[2])
+    np.testing.assert_allclose(np.delete(risk.value, 2), whole.value)
+    np.testing.assert_allclose(np.delete(risk.standard_error, 2), whole.standard_error)
+    drawn = risk.interval(kind="bootstrap", n_resamples=20)
+    want = whole.interval(kind="bootstrap", n_resamples=20)
+    np.testing.assert_allclose(np.delete(drawn, 2, axis=1), want)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from array_api_compat import numpy as np_xp
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
@@ -17,10 +18,19 @@ import counterpoise as cp
 from counterpoise._arrays import array_namespace
 from counterpoise._folds import Folds
 from counterpoise.ridge import cross_validation
+from counterpoise.risk import Controlled, Weighted
+from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.risk.regression import cross_fit_parts
 from counterpoise.risk.sums import sum_by_sample
 
-NUMBERS = ("value", "standard_error", "n_effective", "degrees_of_freedom", "tail_error")
+NUMBERS = (
+    "value",
+    "standard_error",
+    "n_effective",
+    "degrees_of_freedom",
+    "tail_error",
+    "variance_reduction",
+)
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +68,52 @@ def test_the_same_splits_three_times_say_nothing_new(data, method, aggregate):
     )
     for name in NUMBERS:
         assert getattr(thrice, name) == pytest.approx(getattr(once, name), rel=1e-9), name
+
+
+@pytest.mark.parametrize("method", ["truncated", "pareto_smoothed", "moment_controlled"])
+def test_rows_and_not_losses_are_counted_for_caps_and_controls(method):
+    # More features than a fifth of the rows have monomials, and weights above the cap.
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 6)), rng.normal(0.3, 1, size=(300, 6))
+    y = X[:, 0] ** 2 + rng.normal(size=60)
+    weights = np.where(np.arange(60) < 5, 30.0, 1.0)
+    once, thrice = (
+        cp.cross_val_risk(
+            DummyRegressor(),
+            X,
+            y,
+            X_target=Z,
+            cv=splits_of(X, 12, times),
+            weights=weights,
+            method=method,
+            fit_weighted=False,
+        )
+        for times in (1, 3)
+    )
+    assert thrice.value == pytest.approx(once.value, rel=1e-9)
+    assert thrice.standard_error == pytest.approx(once.standard_error, rel=1e-9)
+
+
+def test_without_features_auto_judges_rows_too(data):
+    X, y, _ = data
+    weights = np.random.default_rng(0).exponential(size=len(X))
+    errors = [
+        cp.cross_val_risk(
+            Ridge(), X, y, cv=splits_of(X, 5, times), weights=weights, method="auto"
+        ).choice.errors
+        for times in (1, 3)
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-9)
+
+
+def test_leave_one_out_twice(data):
+    X, y, _ = data
+    once, twice = (
+        cp.cross_val_risk(DummyRegressor(), X, y, cv=splits_of(X, len(X), times), weights=None)
+        for times in (1, 2)
+    )
+    assert twice.standard_error == pytest.approx(once.standard_error, rel=1e-9)
+    assert twice.degrees_of_freedom == once.degrees_of_freedom == len(X) - 1
 
 
 def test_a_search_over_the_same_splits_three_times(data):
@@ -150,6 +206,64 @@ def test_the_jackknife_leaves_a_row_out_of_every_fold(data):
         )
         total[test] += np.sqrt((b - 1) / b) * (left_out - left_out.mean()) / len(splits)
     assert risk.standard_error == pytest.approx(np.sqrt(np.sum(total**2)), rel=1e-9)
+
+
+def brute_force_error(X, y, weights, splits, labels):
+    """Leave the rows of a label out of every fold, and add up what that does."""
+    total = dict.fromkeys(np.unique(labels), 0.0)
+    n = sum(len(test) for _, test in splits)
+    for train, test in splits:
+        losses = (y[test] - Ridge().fit(X[train], y[train], weights[train]).predict(X[test])) ** 2
+        names = np.unique(labels[test])
+        left_out = np.array(
+            [
+                cp.target_risk(losses[keep], weights[test][keep]).value
+                for keep in (labels[test] != name for name in names)
+            ]
+        )
+        b = len(names)
+        for name, value in zip(names, left_out - left_out.mean(), strict=True):
+            total[name] += np.sqrt((b - 1) / b) * value * len(test) / n
+    return np.sqrt(sum(value**2 for value in total.values()))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_of_unequal_sizes_and_repeats(data, grouped):
+    X, y, Z = data
+    groups = np.arange(len(X)) % 40
+    folds = [list(KFold(k, shuffle=True, random_state=k).split(X)) for k in (4, 7)]
+    splits = [split for pair in zip(folds[0], folds[1][:4], strict=True) for split in pair]
+    splits += folds[1][4:]
+    risk = cp.cross_val_risk(
+        Ridge(), X, y, X_target=Z, cv=splits, weights="gaussian", groups=groups if grouped else None
+    )
+    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
+    want = brute_force_error(X, y, weights, splits, groups if grouped else np.arange(len(X)))
+    assert risk.standard_error == pytest.approx(want, rel=1e-9)
+
+
+def test_fold_risks_come_back_in_the_order_of_the_folds(rng):
+    # Lengths whose grouping is not its own inverse.
+    ends = np.cumsum([5, 4, 6, 5, 4])
+    folds = np.split(np.arange(24), ends[:-1])
+    losses, weights = rng.random(24), rng.exponential(size=24)
+    _, by_fold = risk_over_folds(np_xp, losses, weights, folds, Controlled())
+    alone = [cp.target_risk(losses[fold], weights[fold]).value for fold in folds]
+    np.testing.assert_allclose(by_fold.values, alone)
+
+
+def test_resampled_rows_stand_with_their_means_and_features(data):
+    X, y, Z = data
+    splits = list(RepeatedKFold(n_splits=5, n_repeats=3, random_state=0).split(X))
+    risk = cp.cross_val_risk(
+        DummyRegressor(), X, y, X_target=Z, cv=splits, weights="gaussian", method="weighted"
+    )
+    drawn = risk.resample
+    np.testing.assert_allclose(drawn.domains.source, X)
+    np.testing.assert_allclose(drawn.weights, cp.weights.GaussianRatio().fit(X, Z).weights_)
+    assert len(drawn.folds) == 5
+    # Neighbours are not together: a sorted sample is resampled like any other.
+    assert all(np.ptp(fold) > len(X) / 2 for fold in drawn.folds)
 
 
 def test_losses_of_a_row_are_in_one_part_of_cross_fitting():
@@ -297,6 +411,154 @@ def test_groups_are_in_one_part_of_cross_fitting():
     assert sum(len(np.unique(groups[held_out[part]])) for part in parts) == 12
 
 
+def test_groups_that_differ_less_than_rows_shrink_no_other_error(data):
+    X, y, Z = data
+    groups = np.arange(len(X)) // 2
+    noise = np.random.default_rng(0).normal(size=60)
+    # One row of each pair has a large loss.
+    y = y + 5 * np.where(np.arange(len(X)) % 2, noise[groups], 0)
+    common = {"X_target": Z, "weights": "gaussian"}
+    splits = list(GroupKFold(5).split(X, y, groups))
+    found, alone = (
+        cp.cross_val_risk(Ridge(), X, y, cv=splits, groups=labels, **common)
+        for labels in (groups, None)
+    )
+    assert found.standard_error < alone.standard_error
+    assert found.tail_error == pytest.approx(alone.tail_error)
+
+
+def test_groups_of_one_row_change_nothing(data):
+    X, y, Z = data
+    splits = list(ShuffleSplit(6, test_size=0.4, random_state=0).split(X))
+    common = {"X_target": Z, "weights": "gaussian", "cv": splits}
+    found, alone = (
+        cp.cross_val_risk(Ridge(), X, y, groups=labels, **common)
+        for labels in (np.arange(len(X)), None)
+    )
+    for name in NUMBERS:
+        assert getattr(found, name) == pytest.approx(getattr(alone, name)), name
+
+
+@pytest.mark.parametrize("sizes", [(150, *(10,) * 15), (40, 40, 10, 10, 10, 10)])
+def test_a_group_that_fills_a_fold(sizes):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = rng.normal(size=len(groups))
+    X = y[:, None]
+    cv = GroupKFold(3)
+    assert any(len(np.unique(groups[test])) == 1 for _, test in cv.split(X, y, groups))
+    risk = cp.cross_val_risk(DummyRegressor(), X, y, cv=cv, groups=groups, weights=None)
+    # Rows are independent here: sqrt(2 / n), from few groups.
+    assert 0.2 < risk.standard_error / np.sqrt(2 / len(y)) < 4
+    search = cp.ShiftGridSearchCV(
+        DecisionTreeRegressor(random_state=0),
+        {"max_depth": [1, 2]},
+        cv=cv,
+        weights=None,
+        selection="one_se",
+        order=lambda params: params["max_depth"],
+    ).fit(X, y, groups=groups)
+    assert search.best_index_ in search.indistinguishable_
+
+
+def test_one_group_has_no_error(data):
+    X, y, _ = data
+    for aggregate in ("fold", "pooled"):
+        search = cp.ShiftGridSearchCV(
+            DecisionTreeRegressor(random_state=0),
+            {"max_depth": [1, 2, 4]},
+            cv=splits_of(X, 5, 1),
+            weights=None,
+            aggregate=aggregate,
+            selection="one_se",
+            order=lambda params: params["max_depth"],
+        ).fit(X, y, groups=np.zeros(len(X)))
+        assert np.all(np.isnan(search.risk_.standard_error))
+        # Nothing can be told apart.
+        assert len(search.indistinguishable_) == 3
+
+
+def test_groups_alone_in_several_folds_are_one_sample_each():
+    # Weighted means of whole folds, two of each group: the error is that of the group means.
+    rng = np.random.default_rng(0)
+    losses = rng.random(60)
+    folds = Folds(np.split(np.arange(60), 6), None, np.repeat(np.arange(3), 20))
+    risk, _ = risk_over_folds(np_xp, losses, np.ones(60), folds, Weighted())
+    means = losses.reshape(3, 20).mean(axis=1)
+    assert risk.standard_error == pytest.approx(means.std(ddof=1) / np.sqrt(3))
+    assert risk.degrees_of_freedom == 2
+
+
+def test_single_samples_and_folds_together():
+    # Folds of 1, 1, 1, 6 and 6 samples: three strata, the first by the spread between its folds.
+    losses = np.random.default_rng(0).random(15)
+    folds = np.split(np.arange(15), [1, 2, 3, 9])
+    risk, _ = risk_over_folds(np_xp, losses, np.ones(15), folds, Weighted())
+    parts = losses[:3], losses[3:9], losses[9:]
+    want = sum((len(part) / 15) ** 2 * part.var(ddof=1) / len(part) for part in parts)
+    assert risk.standard_error == pytest.approx(np.sqrt(want))
+    assert risk.degrees_of_freedom == 12
+
+
+def test_each_candidates_error_is_its_own(data):
+    X, y, Z = data
+    groups = np.arange(len(X)) // 6
+    alike = 2 * np.random.default_rng(1).normal(size=20)[groups]
+    search = cp.ShiftGridSearchCV(
+        DecisionTreeRegressor(random_state=0),
+        {"max_depth": [1, 3, 6]},
+        cv=GroupKFold(5),
+        weights="gaussian",
+        method="weighted",
+    ).fit(X, y + alike, X_target=Z, groups=groups)
+    low, high = search.risk_.interval(kind="bootstrap")
+    for i in range(3):
+        np.testing.assert_allclose(search.risk_[i].interval(kind="bootstrap"), (low[i], high[i]))
+    # The paired error, by leaving groups out of the differences.
+    splits = list(GroupKFold(5).split(X, y, groups))
+    held_out = np.concatenate([test for _, test in splits])
+    gaps = search.losses_ - search.losses_[search.best_index_]
+    weights = cp.weights.GaussianRatio().fit(X, Z).weights_[held_out]
+    variance, start = np.zeros(3), 0
+    for _, test in splits:
+        own = slice(start, start + len(test))
+        start += len(test)
+        labels = groups[held_out[own]]
+        left_out = np.stack(
+            [
+                np.mean((weights[own] * gaps[:, own])[:, labels != name], axis=1)
+                for name in np.unique(labels)
+            ]
+        )
+        b = len(left_out)
+        variance += (len(test) / len(X)) ** 2 * (b - 1) * left_out.var(axis=0)
+    np.testing.assert_allclose(
+        search.cv_results_["difference_standard_error"], np.sqrt(variance), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "groups", [np.array([["a"], ["b"]] * 60), np.array(["a", "b"] * 60, dtype=object)]
+)
+def test_labels_of_any_kind(data, groups):
+    X, y, _ = data
+    risk = cp.cross_val_risk(DummyRegressor(), X, y, cv=3, groups=groups, weights=None)
+    same = cp.cross_val_risk(DummyRegressor(), X, y, cv=3, groups=np.arange(120) % 2, weights=None)
+    assert risk.standard_error == same.standard_error
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, "NA"])
+def test_missing_labels_are_refused(data, missing):
+    X, y, _ = data
+    if missing == "NA":
+        missing = pytest.importorskip("pandas", reason="pandas is not installed").NA
+    groups = np.array(["a", "b", missing] * 40, dtype=object)
+    with pytest.raises(ValueError, match="`groups` must not have missing labels; 40 of 120"):
+        cp.cross_val_risk(DummyRegressor(), X, y, groups=groups, weights=None)
+    with pytest.raises(ValueError, match="`groups` must have one label per row; got an array of"):
+        cp.cross_val_risk(DummyRegressor(), X, y, groups=np.ones((120, 2)), weights=None)
+
+
 def test_a_search_knows_of_groups(data):
     X, y, Z = data
     groups = np.arange(len(X)) // 6
@@ -314,5 +576,6 @@ def test_a_search_knows_of_groups(data):
     np.testing.assert_allclose(search.risk_.value, alone.risk_.value)
     assert np.all(search.risk_.standard_error > alone.risk_.standard_error)
     assert set(alone.indistinguishable_) <= set(search.indistinguishable_)
+    assert search.corrected_risk_.value != alone.corrected_risk_.value
     other = search.risk_by("normalized")
     assert np.all(other.standard_error > alone.risk_by("normalized").standard_error)

@@ -6,7 +6,8 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
-from counterpoise.risk import Controlled
+from counterpoise._folds import Folds
+from counterpoise.risk import Controlled, Weighted
 from counterpoise.risk.sample import Prepared
 from counterpoise.search.selection import compare_with, corrected_risk
 
@@ -93,6 +94,27 @@ def test_the_correction_undoes_the_optimism_of_pure_noise():
         assert again.standard_error == best.standard_error
     assert np.mean(raw) < 0.8
     assert np.mean(corrected) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("n_groups", [3, 12])
+def test_the_correction_draws_groups(n_groups):
+    # Rows of a group are copies: rows left out say nothing new of the groups that were drawn.
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(n_groups), 5)
+    places = np.array_split(np.arange(len(groups)), 3)
+    found = {"raw": [], "groups": [], "rows": []}
+    for _ in range(100):
+        losses = rng.exponential(size=(50, n_groups))[:, groups]
+        prepared = Prepared(losses, np.ones(len(groups)), Weighted())
+        best = cp.target_risk(losses[np.argmin(losses.mean(axis=1))], np.ones(len(groups)))
+        found["raw"].append(best.value)
+        for name, folds in (("groups", Folds(places, None, groups)), ("rows", places)):
+            again = corrected_risk(best, prepared, folds, n_bootstrap=100, random_state=rng)
+            found[name].append(again.value)
+    raw, by_group, by_row = (np.mean(values) for values in found.values())
+    assert raw < 0.5
+    assert by_group == pytest.approx(1.0, abs=0.1)
+    assert by_row < 0.7
 
 
 def test_without_a_choice_there_is_nothing_to_correct(data):

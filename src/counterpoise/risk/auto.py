@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise._arrays import Namespace, to_numpy
 from counterpoise._validation import check_number
-from counterpoise.risk.average import Strata, average_value, prepare
+from counterpoise.risk.average import Strata, average_value, prepare, used_weights
 from counterpoise.risk.basic import (
     Controlled,
     Method,
@@ -28,6 +28,9 @@ from counterpoise.risk.rehearsal import Rehearsal, rehearse
 from counterpoise.risk.sample import Choice, Domains, Prepared, Sample
 
 __all__ = ["Auto"]
+
+# A relative error on a constant loss that does not matter.
+_NEGLIGIBLE = 0.001
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Auto(_NeedsRows):
     Rehearsals tell the error over many samples; one thing is known of this sample. A constant loss
     has a known risk, and what a method makes of it with these very weights shows whether a few
     huge ones have got the better of it. A method that is off there by more than the least rehearsed
-    error is not taken for the level.
+    error is not taken for the level, unless all are. Rehearsals take rows for independent, those
+    of a group too.
 
     The defaults were set on other data sets than those that the guide's study judges them by.
 
@@ -140,11 +144,11 @@ class Auto(_NeedsRows):
         asked = list(dict.fromkeys(self.level))
         errors = rehearsal.level_errors()[[methods.index(method) for method in asked]]
         off = _constant_errors(xp, sample, asked)
-        usable = off <= np.min(errors)
+        usable = off <= max(float(np.min(errors)), _NEGLIGIBLE)
         place = _first_good(errors, self.level_tolerance, usable)
         reason = _because("level", asked, errors, place, rehearsal.how)
         if place and not usable[0]:
-            wrong = f"{asked[0].name} is off by {off[0]:.0%} where the loss is constant"
+            wrong = f"{asked[0].name} is off by {off[0]:.1%} where the loss is constant"
             reason += f" With these weights, {wrong}."
         return asked[place], _named(asked, errors), reason
 
@@ -216,7 +220,7 @@ def _jackknife_errors(xp: Namespace, sample: Sample, methods: Sequence[Method]) 
     plain = strata.sums(xp, sample.losses, sample.weights)
     errors = []
     for method in methods:
-        used = method.effective_weights(xp, sample.weights)
+        used = used_weights(xp, method, sample.weights, sample.folds)
         moments = strata.sums(xp, sample.losses, used)
         found, _ = estimate_from_moments(
             xp, method, moments, plain, clusters=strata.clusters, repeats=strata.repeats

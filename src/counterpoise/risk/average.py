@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, device
-from counterpoise._folds import clusters_of, rows_once
+from counterpoise._arrays import Array, Namespace, device, to_numpy
+from counterpoise._folds import Folds, clusters_of, rows_once
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Prepared, Sample
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["Strata", "average_value", "prepare", "with_stand_ins"]
+__all__ = ["Strata", "average_value", "prepare", "usable_candidates", "used_weights"]
 
 
 def prepare(xp: Namespace, method: Any, sample: Sample, /) -> Prepared:
@@ -24,26 +24,47 @@ def prepare(xp: Namespace, method: Any, sample: Sample, /) -> Prepared:
     return Prepared(sample.losses, sample.weights, method)
 
 
-def with_stand_ins(xp: Namespace, losses: Array, /) -> tuple[Array, Array]:
-    """Replace candidates with NaN losses (B, L, n) by the first good one; tell which, (B, L).
+def usable_candidates(xp: Namespace, losses: Array, /) -> tuple[Array, Array, Array]:
+    """Return losses (1, L', n) of the candidates without NaN, of losses (1, L, n).
 
-    A candidate without losses must not spoil what the others decide together.
+    One that failed must not spoil what the others decide together. Also return where each of the L
+    is among the L' (0 for one that failed), and which failed, (L,).
     """
-    failed = xp.any(xp.isnan(losses), axis=-1)
-    if bool(xp.any(failed)) and not bool(xp.all(failed)):
-        good = int(xp.argmin(xp.astype(failed[0, :], xp.int8)))
-        losses = xp.where(failed[..., None], losses[:, good, None, :], losses)
-    return losses, failed
+    failed = xp.any(xp.isnan(losses[0, ...]), axis=-1)
+    if not bool(xp.any(failed)) or bool(xp.all(failed)):
+        return losses, xp.arange(losses.shape[1], device=device(losses)), failed
+    good = np.flatnonzero(~to_numpy(failed))
+    place = np.zeros(losses.shape[1], dtype=np.int64)
+    place[good] = np.arange(len(good))
+    index, place = (xp.asarray(a, device=device(losses)) for a in (good, place))
+    return xp.take(losses, index, axis=1), place, failed
 
 
 def average_value(xp: Namespace, prepared: Prepared, folds: Sequence[np.ndarray], /) -> Array:
     """Return the estimates (B, L) alone, without their errors."""
     base: Method = prepared.base
-    used = base.effective_weights(xp, prepared.weights)
+    used = used_weights(xp, base, prepared.weights, folds)
     moments = Strata.of_folds(folds).sums(xp, prepared.losses, used)
     totals = Sums.concat(xp, [group.sum(xp) for group in moments])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
     return xp.sum(base.estimate(xp, totals)[0] * share, axis=-1) + prepared.direct
+
+
+def used_weights(
+    xp: Namespace, method: Method, weights: Array, folds: Sequence[np.ndarray], /
+) -> Array:
+    """Return the weights (..., N) that the method uses; rows held out several times count once."""
+    rows = folds.rows if isinstance(folds, Folds) else None
+    if rows is None:
+        return method.effective_weights(xp, weights)
+    first = np.unique(rows, return_index=True)[1]
+    once = xp.take(weights, xp.asarray(first, device=device(weights)), axis=-1)
+    index = xp.asarray(rows, device=device(weights))
+    if not bool(xp.all(xp.take(once, index, axis=-1) == weights)):
+        # Weights that were fitted in each fold are many weights of a row.
+        return method.effective_weights(xp, weights)
+    used = method.effective_weights(xp, once)
+    return weights if used is once else xp.take(used, index, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

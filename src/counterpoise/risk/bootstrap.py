@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device, to_numpy
 from counterpoise._folds import Folds, rows_once
-from counterpoise.risk.average import average_value, prepare, with_stand_ins
+from counterpoise.risk.average import average_value, prepare, usable_candidates
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Domains, Sample
 from counterpoise.risk.sums import sum_by_sample
@@ -102,7 +102,7 @@ class Resampler:
         if self.domains is not None:
             width = max(width, self.domains.target.shape[0] * self.domains.target.shape[1] // n)
         step = max(1, _LARGE // (width * n))
-        usable, failed = with_stand_ins(xp, losses[None, ...])
+        usable, place, failed = usable_candidates(xp, losses[None, ...])
         # One generator per fold and one for the target: the numbers do not depend on `step`.
         generators = rng.spawn(len(self.folds) + 1)
         parts = []
@@ -110,7 +110,7 @@ class Resampler:
             count = min(step, n_resamples - start)
             sample = self._draw(xp, usable[0, ...], count, generators)
             found = average_value(xp, prepare(xp, self.method, sample), self.folds)
-            parts.append(to_numpy(xp.where(failed, xp.nan, found)))
+            parts.append(to_numpy(xp.where(failed, xp.nan, xp.take(found, place, axis=-1))))
         values = np.concatenate(parts).reshape(n_resamples, *lead)
         for key in self.key:
             values = values[(slice(None), *(key if isinstance(key, tuple) else (key,)))]

@@ -116,7 +116,7 @@ class Moments:
     def values(self, xp: Namespace, sample: Sample, /) -> tuple[Array, Array]:
         """Return the monomials."""
         domains = require_domains(sample, "Moments")
-        location, rotation, monomials = self.basis(xp, domains.target, sample.losses.shape[-1])
+        location, rotation, monomials = self.basis(xp, domains.target, sample.n_rows)
         return tuple(
             evaluate_monomials(xp, (X - location) @ rotation, monomials)
             for X in (domains.source, domains.target)

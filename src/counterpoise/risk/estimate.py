@@ -45,10 +45,12 @@ class RiskEstimate:
     beta : float or array
         Coefficient of the control variate, averaged over folds by size; 0 where there is none.
     n_effective : float or array
-        (sum w)^2 / sum w^2 for the weights that the method uses.
+        (sum w)^2 / sum w^2 for the weights that the method uses, over the number of times that a
+        row is held out.
     degrees_of_freedom : float or array
         Of the t quantile in `interval`: `n_effective` - 1, at least 1, and no more than the
-        number of jackknife replicates minus the number of folds.
+        number of jackknife replicates (rows, groups or blocks) minus the number of folds that
+        share them out.
     variance_reduction : float or array
         1 - variance / variance of the plain weighted estimate, both estimated. Negative where
         the method is noisier than plain weighting.
@@ -97,7 +99,8 @@ class RiskEstimate:
         kind : {"normal", "bootstrap"}, default="normal"
             Which standard error: the jackknife's, which takes the weights as given, or that of
             `n_resamples` bootstrap resamples of the source rows (within folds) and of the target
-            rows, with the weights estimated again on each where their estimator is known.
+            rows, with the weights estimated again on each where their estimator is known. Rows
+            held out several times are drawn with their mean losses, within folds made for that.
         n_resamples : int, default=1000
         random_state : int, default=0
             Of the resamples.
@@ -229,11 +232,14 @@ def estimate_from_moments(
     variance = variance + direct_variance
     yardstick = _variance(xp, plain, share, lambda sums: sums.weighted_loss / sums.count, clusters)
     n_effective = totals.sum(xp).n_effective / repeats + xp.zeros_like(value)
-    replicates = sum(group.count.shape[-1] * group.count.shape[-2] for group in folds)
-    strata = values.shape[-1]
+    shapes = [group.count.shape[-2:] for group in folds]
+    replicates = sum(count * length for count, length in shapes)
     if clusters is not None:
-        replicates, strata = len(np.unique(clusters)), max(1, round(strata / repeats))
-    most = max(1, replicates - strata)
+        replicates = len(np.unique(clusters))
+    # Folds of a single sample are one stratum together.
+    strata = round(sum(count for count, length in shapes if length > 1) / repeats)
+    strata += any(length == 1 for _, length in shapes)
+    most = max(1, replicates - max(1, strata))
     # Against a yardstick without spread (a constant weighted loss) nothing can be reduced.
     ratio = variance / xp.where(yardstick > 0, yardstick, xp.ones_like(yardstick))
     estimate = RiskEstimate(
@@ -280,26 +286,56 @@ def _variance(
     """Variance of the average over folds, (...).
 
     Folds of one sample cannot be jackknifed; together they make one more stratum, judged by the
-    spread between them: so leave-one-out folds have a standard error too.
+    spread between them: so leave-one-out folds have a standard error too. A single one is judged
+    by its distance from the others' average.
     """
-    deviations, start = [], 0
+    labels: list[np.ndarray] = []
+    deviations, start, place = [], 0, 0
     for group in folds:
         count, length = group.count.shape[-2:]
         own = share[..., start : start + count]
         start += count
+        if clusters is not None:
+            labels.append(clusters[place : place + count * length])
+            place += count * length
         if length > 1:
             found = own[..., None] * _jackknife_deviations(xp, estimate(group.leave_one_out()))
             deviations.append(xp.reshape(found, (*found.shape[:-2], count * length)))
         else:
-            others = exclusive_sum(own)
-            left_out = exclusive_sum(own * estimate(group.sum(xp)))
-            left_out = left_out / xp.where(others > 0, others, xp.ones_like(others))
-            together = xp.sum(own, axis=-1, keepdims=True)
-            deviations.append(together * _jackknife_deviations(xp, left_out))
+            total = own * estimate(group.sum(xp))
+            if clusters is not None:
+                labels[-1], samples = np.unique(labels[-1], return_inverse=True)
+                own, total = (sum_by_sample(xp, a, samples) for a in (own, total))
+            deviations.append(_between(xp, own, total, _whole(xp, folds, share, estimate)))
     if clusters is None:
         return reduce(add, (xp.sum(part**2, axis=-1) for part in deviations))
-    each = sum_by_sample(xp, xp.concat(deviations, axis=-1), clusters)
+    names, samples = np.unique(np.concatenate(labels), return_inverse=True)
+    if len(names) == 1:
+        return xp.full_like(deviations[0][..., 0], xp.nan)
+    each = sum_by_sample(xp, xp.concat(deviations, axis=-1), samples)
     return xp.sum(each**2, axis=-1)
+
+
+def _between(xp: Namespace, share: Array, total: Array, whole: Array) -> Array:
+    """Deviations (..., b) of single samples with these shares and share times value, (..., b).
+
+    `whole` is the average over everything, (...).
+    """
+    if total.shape[-1] == 1:
+        others = 1 - share
+        alone = others < 1e-9
+        gap = (total - share * whole[..., None]) / xp.where(alone, xp.ones_like(others), others)
+        return xp.where(alone, xp.nan, gap)
+    others = exclusive_sum(share)
+    left_out = exclusive_sum(total) / xp.where(others > 0, others, xp.ones_like(others))
+    return xp.sum(share, axis=-1, keepdims=True) * _jackknife_deviations(xp, left_out)
+
+
+def _whole(
+    xp: Namespace, folds: Sequence[Sums], share: Array, estimate: Callable[[Sums], Array]
+) -> Array:
+    values = xp.concat([estimate(group.sum(xp)) for group in folds], axis=-1)
+    return xp.sum(values * share, axis=-1)
 
 
 def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:

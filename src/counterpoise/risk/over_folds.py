@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
 from counterpoise._folds import Folds, rows_once
-from counterpoise.risk.average import Strata, prepare, with_stand_ins
+from counterpoise.risk.average import Strata, prepare, usable_candidates, used_weights
 from counterpoise.risk.basic import Method, needs_rows
 from counterpoise.risk.bootstrap import Resampler
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar, estimate_from_moments
@@ -128,16 +128,18 @@ def prepare_rows(
     batched = None
     if domains is not None:
         batched = replace(domains, source=domains.source[None, ...])
-    flat, failed = with_stand_ins(xp, xp.reshape(losses, (1, -1, n)))
+    flat, place, failed = usable_candidates(xp, xp.reshape(losses, (1, -1, n)))
     found = prepare(xp, method, Sample(flat, xp.reshape(weights, (1, 1, n)), folds, batched))
-    found = replace(found, losses=xp.where(failed[..., None], xp.nan, found.losses))
+    left = xp.where(failed[:, None], xp.nan, xp.take(found.losses, place, axis=1))
 
     def shaped(values: Any) -> Any:
-        return values if isinstance(values, float) else xp.reshape(values, lead)
+        if isinstance(values, float):
+            return values
+        return xp.reshape(xp.take(values, place, axis=-1), lead)
 
     return replace(
         found,
-        losses=xp.reshape(found.losses, (*lead, n)),
+        losses=xp.reshape(left, (*lead, n)),
         weights=xp.reshape(found.weights, (n,)),
         direct=shaped(found.direct),
         direct_variance=shaped(found.direct_variance),
@@ -173,7 +175,7 @@ def average_risk(
             for piece in pieces
         ]
         return _join(xp, [part for part, _ in found]), _join(xp, [part for _, part in found])
-    used = method.effective_weights(xp, weights)
+    used = used_weights(xp, method, weights, folds)
     strata = Strata.of_folds(folds)
     moments = strata.sums(xp, losses, used)
     same = used is weights and plain[0] is losses and plain[1] is weights

@@ -43,8 +43,8 @@ class PartSums:
 def cross_fit_parts(folds: Sequence[np.ndarray], n: int, /) -> list[np.ndarray]:
     """Return the parts of cross-fitting: the folds if 3 to 10 of them share out the rows.
 
-    Otherwise five random parts, always the same for the same n. Losses that belong together are in
-    one part.
+    Otherwise five random parts, always the same for as many rows or groups. Losses that belong
+    together are in one part.
     """
     clusters = clusters_of(folds)
     covered = np.sort(np.concatenate(list(folds)))

@@ -77,7 +77,7 @@ class Rehearsal:
     def _scale(self) -> float:
         half = np.sort(self.truth)[: (len(self.truth) + 1) // 2]
         # Without any loss there is no relative error: then it is an absolute one.
-        return float(np.mean(half)) or 1.0
+        return abs(float(np.mean(half))) or 1.0
 
 
 def _root_mean_square(errors: np.ndarray) -> np.ndarray:

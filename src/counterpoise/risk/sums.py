@@ -7,6 +7,7 @@ formula, and the sums add up across folds, chunks and machines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -15,9 +16,6 @@ import numpy as np
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
 __all__ = ["Sums", "sum_by_sample", "sums_from_losses"]
-
-# Entries that are added up at a time.
-_WIDTH = 64
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def sum_by_sample(xp: Namespace, values: Array, samples: np.ndarray, /) -> Array
     while True:
         order = np.argsort(samples, kind="stable")
         count = np.bincount(samples)
-        width = min(int(np.max(count)), _WIDTH)
+        width = min(int(np.max(count)), 2 * math.ceil(np.mean(count)))
         lines = np.maximum(-(-count // width), 1)
         place = np.arange(len(samples)) - np.repeat(np.cumsum(count) - count, count)
         line = (np.cumsum(lines) - lines)[samples[order]] + place // width

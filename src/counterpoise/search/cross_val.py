@@ -143,10 +143,37 @@ def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np
             "Pass the labels of the source rows."
         )
     X, y, groups = indexable(X, y, groups)
+    if groups is not None:
+        groups = _check_groups(groups)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     return X, y, groups
+
+
+def _check_groups(groups: Any) -> np.ndarray:
+    """Return one label per row, of any kind that can be told apart."""
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(
+            f"`groups` must have one label per row; got an array of shape {labels.shape}."
+        )
+    missing = np.array([_is_missing(label) for label in labels.tolist()])
+    if np.any(missing):
+        raise ValueError(
+            f"`groups` must not have missing labels; {np.sum(missing)} of {len(labels)} are. "
+            "Give rows that belong to no group a label of their own."
+        )
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA cannot be compared
+        return True
 
 
 def resolve_fit_weighted(fit_weighted: bool | str, estimator: Any, /) -> bool:

@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from counterpoise._folds import clusters_of
 from counterpoise.risk import Method, RiskEstimate
+from counterpoise.risk.average import used_weights
 from counterpoise.risk.over_folds import average_risk
 from counterpoise.risk.sample import Prepared
 from counterpoise.risk.sums import Sums
@@ -42,7 +43,7 @@ def choose(
     if selection == "min":
         return best
     assert order is not None  # checked with the other parameters
-    limit = risk.value[best] + risk.standard_error[best]
+    limit = risk.value[best] + np.nan_to_num(risk.standard_error[best])
     close = np.flatnonzero(risk.value <= limit).tolist()
     return min(close, key=lambda i: order(candidates[i]))
 
@@ -87,7 +88,8 @@ def compare_with(reference: int, prepared: Prepared, folds: Sequence[np.ndarray]
     half = stdtrit(risk.degrees_of_freedom, 0.975) * risk.standard_error
     # A given beta makes even the difference of a candidate from itself a constant, not 0.
     difference = risk.value - risk.value[reference]
-    same = np.abs(difference) <= half
+    # Without an error nothing can be told apart; without a risk there is nothing to tell.
+    same = ~(np.abs(difference) > half) & ~np.isnan(difference)
     same[reference] = True
     return Comparison(difference, risk.standard_error, np.flatnonzero(same))
 
@@ -111,7 +113,7 @@ def corrected_risk(
     """
     method, losses, direct = prepared.base, prepared.losses, prepared.direct
     usable = np.flatnonzero(~np.isnan(losses).any(axis=1))
-    used = method.effective_weights(xp, prepared.weights)
+    used = used_weights(xp, method, prepared.weights, folds)
     drawn = _drawn(folds, n_bootstrap, random_state)
     left = [(count == 0).astype(float) for count in drawn]
     losses = losses[usable]
@@ -120,8 +122,11 @@ def corrected_risk(
     inside = _resampled_risk(losses, used, folds, method, drawn) + direct
     outside = _resampled_risk(losses, used, folds, method, left) + direct
     best = np.argmin(inside, axis=0)
-    every = np.arange(n_bootstrap)
-    corrected = max(chosen.value, float(np.mean(outside[best, every])))
+    # Where there are few groups, a resample may have drawn them all.
+    some = np.flatnonzero(sum(count.sum(axis=0) for count in left))
+    corrected = chosen.value
+    if len(some):
+        corrected = max(corrected, float(np.mean(outside[best[some], some])))
     return replace(chosen, value=corrected, resample=None)
 
 
