@@ -189,25 +189,6 @@ def test_the_error_of_a_mean_square_is_known(cv):
     assert risk.n_effective <= held_out + 1e-9
 
 
-def test_the_jackknife_leaves_a_row_out_of_every_fold(data):
-    X, y, Z = data
-    splits = list(RepeatedKFold(n_splits=3, n_repeats=2, random_state=1).split(X))
-    risk = cp.cross_val_risk(Ridge(), X, y, X_target=Z, cv=splits, weights="gaussian")
-    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
-    b = len(X) // 3
-    total = np.zeros(len(X))
-    for train, test in splits:
-        losses = (y[test] - Ridge().fit(X[train], y[train], weights[train]).predict(X[test])) ** 2
-        left_out = np.array(
-            [
-                cp.target_risk(np.delete(losses, i), np.delete(weights[test], i)).value
-                for i in range(b)
-            ]
-        )
-        total[test] += np.sqrt((b - 1) / b) * (left_out - left_out.mean()) / len(splits)
-    assert risk.standard_error == pytest.approx(np.sqrt(np.sum(total**2)), rel=1e-9)
-
-
 def brute_force_error(X, y, weights, splits, labels):
     """Leave the rows of a label out of every fold, and add up what that does."""
     total = dict.fromkeys(np.unique(labels), 0.0)
@@ -227,13 +208,26 @@ def brute_force_error(X, y, weights, splits, labels):
     return np.sqrt(sum(value**2 for value in total.values()))
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_folds_of_unequal_sizes_and_repeats(data, grouped):
+def unequal_splits(X):
+    """Two passes of 4 and 7 folds, taken in turns."""
+    four, seven = (list(KFold(k, shuffle=True, random_state=k).split(X)) for k in (4, 7))
+    return [split for pair in zip(four, seven[:4], strict=True) for split in pair] + seven[4:]
+
+
+@pytest.mark.parametrize(
+    ("splits_of_data", "grouped"),
+    [
+        (lambda X, _: list(RepeatedKFold(n_splits=3, n_repeats=2, random_state=1).split(X)), False),
+        (lambda X, groups: list(GroupKFold(4).split(X, groups=groups)), True),
+        (lambda X, _: unequal_splits(X), False),
+        (lambda X, _: unequal_splits(X), True),
+    ],
+    ids=["repeated", "groups", "unequal", "unequal groups"],
+)
+def test_the_jackknife_leaves_out_what_belongs_together(data, splits_of_data, grouped):
     X, y, Z = data
     groups = np.arange(len(X)) % 40
-    folds = [list(KFold(k, shuffle=True, random_state=k).split(X)) for k in (4, 7)]
-    splits = [split for pair in zip(folds[0], folds[1][:4], strict=True) for split in pair]
-    splits += folds[1][4:]
+    splits = splits_of_data(X, groups)
     risk = cp.cross_val_risk(
         Ridge(), X, y, X_target=Z, cv=splits, weights="gaussian", groups=groups if grouped else None
     )
@@ -374,30 +368,6 @@ def test_the_error_with_random_effects_is_known(cv, aggregate):
     assert want > 1.3 * np.sqrt(8 / (n_groups * k))
     # A variance from 400 groups of heavy-tailed squares is known to about a sixth.
     assert risk.standard_error == pytest.approx(want, rel=0.15)
-
-
-def test_the_jackknife_leaves_groups_out(data):
-    X, y, Z = data
-    groups = np.arange(len(X)) % 24
-    splits = list(GroupKFold(4).split(X, y, groups))
-    risk = cp.cross_val_risk(
-        Ridge(), X, y, X_target=Z, cv=GroupKFold(4), groups=groups, weights="gaussian"
-    )
-    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
-    variance = 0.0
-    for train, test in splits:
-        losses = (y[test] - Ridge().fit(X[train], y[train], weights[train]).predict(X[test])) ** 2
-        names = np.unique(groups[test])
-        left_out = np.array(
-            [
-                cp.target_risk(losses[keep], weights[test][keep]).value
-                for keep in (groups[test] != name for name in names)
-            ]
-        )
-        b = len(names)
-        spread = (b - 1) / b * np.sum((left_out - left_out.mean()) ** 2)
-        variance += (len(test) / len(X)) ** 2 * spread
-    assert risk.standard_error == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
 def test_groups_are_in_one_part_of_cross_fitting():
