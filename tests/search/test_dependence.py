@@ -19,8 +19,10 @@ from counterpoise._arrays import array_namespace
 from counterpoise._folds import Folds
 from counterpoise.ridge import cross_validation
 from counterpoise.risk import Controlled, Weighted
+from counterpoise.risk.methods import METHODS
 from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.risk.regression import cross_fit_parts
+from counterpoise.risk.sample import Domains
 from counterpoise.risk.sums import sum_by_sample
 
 NUMBERS = (
@@ -549,3 +551,24 @@ def test_a_search_knows_of_groups(data):
     assert search.corrected_risk_.value != alone.corrected_risk_.value
     other = search.risk_by("normalized")
     assert np.all(other.standard_error > alone.risk_by("normalized").standard_error)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("method", ["controlled", "shrunk", "doubly_robust", "auto"])
+def test_torch_agrees(data, grouped, method, rng):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, _, Z = data
+    groups = np.arange(len(X)) % 9 if grouped else None
+    cv = GroupKFold(4) if grouped else RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)
+    splits = list(cv.split(X, groups=groups))
+    folds, rows = Folds.of_splits(splits, groups=groups), np.concatenate([t for _, t in splits])
+    losses = rng.random((3, len(rows)))
+    losses[1] = np.nan  # a candidate that failed
+    weights = rng.exponential(size=len(X))[rows]
+    parts = losses, weights, X[rows], Z, rng.exponential(size=len(Z))
+    found = []
+    for own in (parts, [torch.asarray(part) for part in parts]):
+        xp = array_namespace(own[0])
+        risk, _ = risk_over_folds(xp, *own[:2], folds, METHODS[method], Domains(*own[2:]))
+        found.append([np.asarray(getattr(risk, name)) for name in NUMBERS])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-8, atol=1e-10)

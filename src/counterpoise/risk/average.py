@@ -101,9 +101,9 @@ class Strata:
         """Group the folds by their number of samples."""
         labels = clusters_of(folds)
         places = list(folds)
-        found = None if labels is None else [_unique(labels[fold]) for fold in places]
-        lengths = [len(fold) for fold in places]
-        if found is not None:
+        lengths, found = [len(fold) for fold in places], None
+        if labels is not None:
+            found = [np.unique(labels[fold], return_inverse=True) for fold in places]
             lengths = [len(names) for names, _ in found]
         alike = [np.flatnonzero(np.equal(lengths, b)) for b in dict.fromkeys(lengths)]
         order = np.concatenate(alike)
@@ -141,7 +141,3 @@ class Strata:
                     parts.append(sums.folds(xp, index).by_sample(xp, self.samples[k]))
                 groups.append(Sums.concat(xp, parts, axis=-2))
         return groups
-
-
-def _unique(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.unique(labels, return_inverse=True)
