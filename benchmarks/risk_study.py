@@ -35,9 +35,8 @@ from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
 from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
-from counterpoise.risk.methods import METHODS
-from counterpoise.risk.over_folds import make_domains, risk_over_folds
-from counterpoise.risk.sample import Domains
+from counterpoise._folds import Folds
+from counterpoise.risk import METHODS, Domains, HeldOut, estimate_risk
 from counterpoise.weights._resolve import resolve_weights
 
 ALPHAS = np.logspace(-2, 4, 7)
@@ -167,12 +166,13 @@ def evaluate(cell: Cell, seed: int, number: int) -> dict[str, np.ndarray] | None
     except ValueError:
         return None
     folds = np.array_split(np.arange(len(X)), FOLDS)
-    domains = make_domains(losses, X, Z, estimator)
+    domains = Domains.of_rows(losses, X, Z, estimator)
     if estimator is None and wz is not None:
         domains = Domains(X, Z, wz)
+    held_out = HeldOut(losses, w, Folds(folds), domains, estimator)
     found = {}
     for name in NAMES:
-        risk, _ = risk_over_folds(xp, losses, w, folds, METHODS[name], domains, estimator=estimator)
+        risk, _ = estimate_risk(held_out, METHODS[name])
         low, high = risk.interval()
         found[name] = (risk.value, low, high)
     record = {
@@ -182,9 +182,7 @@ def evaluate(cell: Cell, seed: int, number: int) -> dict[str, np.ndarray] | None
         "high": np.stack([found[name][2] for name in NAMES]),
     }
     if cell.rows <= 200 and number % 2 == 0 and cell.weights == "gaussian":
-        risk, _ = risk_over_folds(
-            xp, losses, w, folds, METHODS["controlled"], domains, estimator=estimator
-        )
+        risk, _ = estimate_risk(held_out, METHODS["controlled"])
         record["bootstrap"] = np.stack(risk.interval(kind="bootstrap", n_resamples=RESAMPLES))
     else:
         record["bootstrap"] = np.full((2, len(truth)), np.nan)
@@ -370,15 +368,9 @@ def coverage_cell(n: int, gamma: float, count: int, seed: int) -> dict[str, obje
         X, y, Z, _ = problem.sample(n, 1000, random_state=rng)
         w, estimator = resolve_weights("gaussian", X, Z)
         losses, _, _ = ridge_losses(X, y[:, None], w, splits, ALPHAS, intercept="free")
-        risk, _ = risk_over_folds(
-            xp,
-            losses,
-            w,
-            folds,
-            METHODS["controlled"],
-            make_domains(losses, X, Z, estimator),
-            estimator=estimator,
-        )
+        domains = Domains.of_rows(losses, X, Z, estimator)
+        held_out = HeldOut(losses, w, Folds(folds), domains, estimator)
+        risk, _ = estimate_risk(held_out, METHODS["controlled"])
         truth = np.zeros(len(ALPHAS))
         for train, test in splits:
             coef, level = ridge_refit(X[train], y[train, None], w[train], ALPHAS, intercept="free")

@@ -14,13 +14,11 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from array_api_compat import numpy as xp
 from sklearn.model_selection import KFold
 
 import counterpoise as cp
 from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
-from counterpoise.risk.over_folds import risk_over_folds
-from counterpoise.risk.sample import Prepared
+from counterpoise.risk.method import Prepared
 from counterpoise.search.selection import corrected_risk
 
 ALPHAS = np.logspace(-3, 4, 50)
@@ -33,7 +31,7 @@ def errors(problem: cp.datasets.Gaussian2D, X: np.ndarray, y: np.ndarray, seed: 
     losses, held_out, folds = ridge_losses(
         X, y[:, None], weights, splits, ALPHAS, intercept="penalized"
     )
-    risk, _ = risk_over_folds(xp, losses, held_out, folds, method)
+    risk, _ = cp.risk.estimate_risk(cp.risk.HeldOut(losses, held_out, folds), method)
     best = int(np.argmin(risk.value))
     corrected = corrected_risk(
         risk[best],

@@ -104,3 +104,11 @@ def test_bad_input_is_named():
         losses.log([1, 2], [[0.5, 0.5], [0.5, 0.5]])
     with pytest.raises(ValueError, match="not among the model's classes"):
         losses.get_loss("log")(["c"], [[0.5, 0.5]], classes=["a", "b"])
+
+
+def test_multiclass_hinge_of_infinite_scores_is_defined():
+    scores = np.array([[-np.inf, 1.0, 2.0], [0.0, -np.inf, -np.inf], [-np.inf, -np.inf, 0.0]])
+    np.testing.assert_array_equal(hinge([0, 0, 0], scores, multiclass=True), [np.inf, 0.0, np.inf])
+    np.testing.assert_array_equal(hinge([1, 1, 1], scores, multiclass=True), [2.0, np.inf, np.inf])
+    equal = np.array([[-np.inf, -np.inf, -np.inf]])
+    np.testing.assert_array_equal(hinge([0], equal, multiclass=True), [1.0])

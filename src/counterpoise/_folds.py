@@ -10,16 +10,17 @@ from typing import Any, overload
 
 import numpy as np
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import _num_samples
 
-__all__ = ["Folds", "Splits", "clusters_of", "is_partition", "resolve_splits", "rows_once"]
+from counterpoise._sklearn import num_samples
+
+__all__ = ["Folds", "Splits", "is_partition", "resolve_splits"]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def resolve_splits(cv: Any, X: Any, y: Any, /, *, classifier: bool, groups: Any = None) -> Splits:
     """Return the (train, test) index arrays that `cv` makes of the rows."""
-    n = _num_samples(X)
+    n = num_samples(X)
     if isinstance(cv, Integral) and not 2 <= int(cv) <= n:
         raise ValueError(
             f"`cv` must be from 2 to the number of rows; got {cv} folds for n_samples={n}. "
@@ -59,8 +60,7 @@ class Folds(Sequence[np.ndarray]):
     """Where each fold's losses are, and which of the losses belong together.
 
     Repeated splits hold a row out several times, and rows of one patient or one day are alike. Such
-    losses are no independent evidence: whatever counts them (errors, resamples, cross-fitting) has
-    to know.
+    losses are not independent: errors, resamples and cross-fitting take them together.
 
     Attributes
     ----------
@@ -91,6 +91,33 @@ class Folds(Sequence[np.ndarray]):
             labels = np.unique(np.asarray(groups)[held_out], return_inverse=True)[1]
         return cls(places, None if len(distinct) == len(rows) else rows, labels)
 
+    @classmethod
+    def whole(cls, n: int, /) -> Folds:
+        """Return one fold of n independent losses."""
+        return cls([np.arange(n)])
+
+    @property
+    def n_losses(self) -> int:
+        """Number N of losses."""
+        return sum(len(fold) for fold in self.places)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of different rows."""
+        return self.n_losses if self.rows is None else int(np.max(self.rows)) + 1
+
+    def once(self) -> Folds:
+        """Return folds in which every row is held out once; themselves if no row repeats.
+
+        Rows are assigned at random: neighbours in sorted data are alike, and folds of neighbours
+        would hide how rows differ.
+        """
+        if self.rows is None:
+            return replace(self, groups=None)
+        count = max(1, round(len(self) * self.n_rows / self.n_losses))
+        order = np.random.default_rng(0).permutation(self.n_rows)
+        return Folds(np.array_split(order, count))
+
     @property
     def clusters(self) -> np.ndarray | None:
         """Which losses belong together, (N,): those of a group, or of a row; None: no two do."""
@@ -109,22 +136,3 @@ class Folds(Sequence[np.ndarray]):
 
     def __len__(self) -> int:
         return len(self.places)
-
-
-def clusters_of(folds: Sequence[np.ndarray], /) -> np.ndarray | None:
-    """Return which losses belong together, where the folds say that some do."""
-    return folds.clusters if isinstance(folds, Folds) else None
-
-
-def rows_once(folds: Sequence[np.ndarray], n: int, /) -> tuple[Sequence[np.ndarray], int]:
-    """Return folds, and the number of rows, of one pass over rows that stand for these n losses.
-
-    Where no row repeats, they are the folds and n.
-    """
-    if not isinstance(folds, Folds) or folds.rows is None:
-        return folds, n
-    distinct = int(np.max(folds.rows)) + 1
-    count = max(1, round(len(folds) * distinct / n))
-    # Neighbours in sorted data are alike: folds of neighbours would hide how rows differ.
-    order = np.random.default_rng(0).permutation(distinct)
-    return np.array_split(order, count), distinct

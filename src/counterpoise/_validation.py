@@ -24,6 +24,7 @@ __all__ = [
     "check_same_width",
     "check_weights",
     "feature_names",
+    "refuse_column",
 ]
 
 
@@ -85,7 +86,8 @@ def check_finite(xp: Namespace, values: Array, name: str, remedy: str, /) -> Non
         )
 
 
-def _refuse_column(shape: tuple[int, ...], name: str) -> None:
+def refuse_column(shape: tuple[int, ...], name: str, /) -> None:
+    """Refuse a column of samples, which would be read as many data sets of one sample."""
     if len(shape) > 1 and shape[-1] == 1 and shape[-2] > 1:
         raise ValueError(
             f"`{name}` has its samples on the last axis, but came with shape {shape}: a column "
@@ -95,24 +97,29 @@ def _refuse_column(shape: tuple[int, ...], name: str) -> None:
 
 def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = None) -> Array:
     """Return weights (..., n) as a floating array: finite, not negative, not all zero."""
-    weights = as_float(weights)
     xp, (weights,) = as_float_arrays(weights)
+    _check_weight_values(xp, weights, name, n)
+    return weights
+
+
+def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None) -> None:
     if weights.ndim == 0 or weights.shape[-1] == 0:
         raise ValueError(
             f"`{name}` must hold one weight per sample; got shape {tuple(weights.shape)}. "
             "Pass an array of target-over-source ratios with the samples on the last axis."
         )
-    _refuse_column(weights.shape, name)
+    refuse_column(weights.shape, name)
     if n is not None and weights.shape[-1] != n:
         raise ValueError(
             f"`{name}` has {weights.shape[-1]} values on its last axis, but there are {n} samples. "
             "Pass one weight per source row, in the same order."
         )
     check_finite(xp, weights, name, "Check the density ratio for an overflow or a division by 0.")
-    negative = int(xp.sum(xp.astype(weights < 0, xp.int64)))
-    if negative:
+    smallest = float(xp.min(weights))
+    if smallest < 0:
+        negative = int(xp.sum(xp.astype(weights < 0, xp.int64)))
         raise ValueError(
-            f"`{name}` must not be negative; {negative} are (smallest {float(xp.min(weights)):g}). "
+            f"`{name}` must not be negative; {negative} are (smallest {smallest:g}). "
             "Weights are density ratios: clip them at 0 or fit them again."
         )
     if bool(xp.any(xp.max(weights, axis=-1) == 0)):
@@ -120,19 +127,18 @@ def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = Non
             f"`{name}` must not all be zero: then no source sample says anything about the target. "
             "Check that source and target overlap."
         )
-    return weights
 
 
 def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, Array, Array]:
     """Return losses (..., n) and weights (n,) or (..., n), in one library and dtype."""
-    xp, (losses, weights) = as_float_arrays(losses, check_weights(weights))
+    xp, (losses, weights) = as_float_arrays(losses, weights)
     if losses.ndim == 0 or losses.shape[-1] == 0:
         raise ValueError(
             f"`losses` must hold one loss per sample; got shape {tuple(losses.shape)}. "
             "Pass an array with the samples on the last axis."
         )
-    _refuse_column(losses.shape, "losses")
-    check_weights(weights, n=losses.shape[-1])
+    refuse_column(losses.shape, "losses")
+    _check_weight_values(xp, weights, "weights", losses.shape[-1])
     batch = weights.shape[:-1]
     if batch and (len(batch) > losses.ndim - 1 or not _broadcasts(losses.shape[:-1], batch)):
         raise ValueError(

@@ -165,7 +165,9 @@ def hinge(y: Any, decision: Any, /, *, multiclass: bool = False) -> Array:
         xp, y, decision = _indexed(y, decision, "decision")
         own = _one_hot(xp, y, decision)
         others = xp.max(xp.where(own > 0, -xp.inf, decision), axis=-1)
-        margin = _true_class(xp, y, decision) - others
+        true = _true_class(xp, y, decision)
+        # Equal values have margin 0, infinite ones too.
+        margin = xp.where(true == others, 0.0, true - xp.where(true == others, 0.0, others))
     return xp.clip(1 - margin, 0, None)
 
 
@@ -370,7 +372,8 @@ def _one_hot(xp: Namespace, y: Array, scores: Array) -> Array:
 
 
 def _true_class(xp: Namespace, y: Array, scores: Array) -> Array:
-    return xp.sum(scores * _one_hot(xp, y, scores), axis=-1)
+    # Not a product with the indicators: 0 times an infinite score is not a number.
+    return xp.sum(xp.where(_one_hot(xp, y, scores) > 0, scores, 0.0), axis=-1)
 
 
 def _class_indices(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

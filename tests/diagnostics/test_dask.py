@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import counterpoise as cp
-from counterpoise._dask import column_quantiles, is_dask, target_risk_dask
+from counterpoise._dask import column_quantiles, is_dask
 from counterpoise.risk import Controlled, Truncated, get_method
-from counterpoise.risk.estimate import estimate_from_moments
-from counterpoise.risk.sums import sums_from_losses
+from counterpoise.risk.dask import target_risk_dask
 from counterpoise.weights import GaussianRatio
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
@@ -21,13 +20,7 @@ def one_thread():
 
 
 def risk_on_dask(losses, weights, method="controlled"):
-    return target_risk_dask(
-        losses,
-        weights,
-        get_method(method),
-        moments=sums_from_losses,
-        estimate=estimate_from_moments,
-    )
+    return target_risk_dask(losses, weights, get_method(method))
 
 
 @pytest.fixture

@@ -8,22 +8,23 @@ from array_api_compat import numpy as np_xp
 from sklearn.linear_model import LinearRegression
 
 import counterpoise as cp
+from counterpoise._folds import Folds
 from counterpoise.risk import (
+    METHODS,
     Auto,
     Controlled,
+    Domains,
     DoublyRobust,
+    HeldOut,
     Normalized,
     Shrunk,
     Source,
     Weighted,
+    estimate_risk,
 )
-from counterpoise.risk.auto import _first_good
-from counterpoise.risk.average import average_value, prepare
-from counterpoise.risk.methods import METHODS
-from counterpoise.risk.over_folds import risk_over_folds
-from counterpoise.risk.pair import Pair
+from counterpoise.risk.auto import TwoMethods, _first_good
 from counterpoise.risk.rehearsal import Rehearsal, _stage, rehearse
-from counterpoise.risk.sample import Domains, Sample
+from counterpoise.risk.strata import average_value
 
 NAMED = [method for name, method in METHODS.items() if name != "auto"]
 
@@ -33,12 +34,8 @@ def normal_problem(rng, *, shift, n=150, m=400, loss=lambda x: (x - 1) ** 2):
     x, z = rng.normal(size=n), rng.normal(shift, 1, size=m)
     weights, there = (np.exp(shift * a - shift**2 / 2) for a in (x, z))
     losses = np.atleast_2d(loss(x))
-    return Sample(
-        losses[None, ...],
-        weights[None, None, :],
-        [np.arange(n)],
-        Domains(x[None, :, None], z[:, None], there),
-    )
+    domains = Domains(x[None, :, None], z[:, None], there)
+    return HeldOut.of_sample(losses[None, ...], weights[None, None, :], domains=domains)
 
 
 def rehearsed(sample, methods, seed=0, n_rehearsals=60):
@@ -50,15 +47,10 @@ def rehearsed(sample, methods, seed=0, n_rehearsals=60):
 
 
 def as_risk(sample, method):
-    domains = sample.domains
-    return risk_over_folds(
-        np_xp,
-        sample.losses[0],
-        sample.weights[0, 0],
-        sample.folds,
-        method,
-        Domains(domains.source[0], domains.target, domains.target_weights),
-    )[0]
+    """One data set of a batch, in the shapes of a user."""
+    domains = replace(sample.domains, source=sample.domains.source[0])
+    own = HeldOut(sample.losses[0], sample.weights[0, 0], sample.folds, domains)
+    return estimate_risk(own, method)[0]
 
 
 # Rehearsals
@@ -105,12 +97,8 @@ def test_rehearsed_errors_are_those_of_the_estimate():
 def test_unit_weights_rehearse_the_bootstrap(rng):
     # Without shift a rehearsal is a bootstrap sample of the target rows.
     x = rng.random(500)
-    sample = Sample(
-        1 + x[None, None, :],
-        np.ones((1, 1, 500)),
-        [np.arange(500)],
-        Domains(x[None, :, None], x[:, None], np.ones(500)),
-    )
+    domains = Domains(x[None, :, None], x[:, None], np.ones(500))
+    sample = HeldOut.of_sample(1 + x[None, None, :], np.ones((1, 1, 500)), domains=domains)
     level, _ = rehearsed(sample, [Weighted()], n_rehearsals=2000)
     want = x.std() / np.sqrt(500) / (1 + x.mean())
     assert level["weighted"] == pytest.approx(want, rel=5 / np.sqrt(4000))
@@ -150,12 +138,8 @@ def test_a_candidate_without_loss_in_the_target_is_estimated_without_error(rng):
     x, z = np.append(rng.random(50), [9.0, 9.1]), rng.random(60)
     weights = np.append(np.full(50, 52 / 50), [0.0, 0.0])
     losses = (x > 5).astype(float)
-    sample = Sample(
-        losses[None, None],
-        weights[None, None],
-        [np.arange(52)],
-        Domains(x[None, :, None], z[:, None], np.ones(60)),
-    )
+    domains = Domains(x[None, :, None], z[:, None], np.ones(60))
+    sample = HeldOut.of_sample(losses[None, None], weights[None, None], domains=domains)
     level, _ = rehearsed(sample, [Weighted(), Normalized()])
     assert level["normalized"] == pytest.approx(0, abs=1e-12)
 
@@ -238,8 +222,10 @@ def test_features_without_target_weights_fall_back_too(rng):
 
 def test_a_fallback_that_needs_features_says_so(rng):
     method = Auto(level=[DoublyRobust()])
-    with pytest.raises(ValueError, match="needs the features of both domains"):
-        cp.target_risk(rng.random(20), np.ones(20), method=method)
+    X = rng.normal(size=(20, 1))
+    for features in ({}, {"X_source": X, "X_target": X}):
+        with pytest.raises(ValueError, match="`level` of Auto has only methods that look at"):
+            cp.target_risk(rng.random(20), np.ones(20), method=method, **features)
 
 
 def test_methods_of_one_name_are_all_reported(rng):
@@ -283,19 +269,19 @@ def losses_of_many(x):
 @pytest.mark.parametrize("method", [Weighted(), Shrunk(), DoublyRobust()], ids=repr)
 def test_a_pair_of_equals_is_that_method(rng, method):
     sample = normal_problem(rng, shift=0.5, loss=losses_of_many)
-    pair = prepare(np_xp, Pair(method, method), sample)
-    alone = prepare(np_xp, method, sample)
+    pair = TwoMethods(method, method).prepare(np_xp, sample)
+    alone = method.prepare(np_xp, sample)
     np.testing.assert_allclose(
         average_value(np_xp, pair, sample.folds), average_value(np_xp, alone, sample.folds)
     )
-    risk, want = as_risk(sample, Pair(method, method)), as_risk(sample, method)
+    risk, want = as_risk(sample, TwoMethods(method, method)), as_risk(sample, method)
     np.testing.assert_allclose(risk.standard_error, want.standard_error)
 
 
 def test_a_pair_has_one_methods_level_and_the_others_differences(rng):
     sample = normal_problem(rng, shift=0.5, loss=losses_of_many)
     pair, level, difference = (
-        as_risk(sample, m) for m in (Pair(Controlled(), Source()), Controlled(), Source())
+        as_risk(sample, m) for m in (TwoMethods(Controlled(), Source()), Controlled(), Source())
     )
     np.testing.assert_allclose(
         pair.value - pair.value[0], difference.value - difference.value[0], rtol=1e-9
@@ -308,7 +294,7 @@ def test_a_pair_has_one_methods_level_and_the_others_differences(rng):
 
 def test_a_pair_of_one_candidate_is_the_first(rng):
     sample = normal_problem(rng, shift=0.5)
-    risk = as_risk(sample, Pair(Normalized(), Source()))
+    risk = as_risk(sample, TwoMethods(Normalized(), Source()))
     assert risk.value == pytest.approx(as_risk(sample, Normalized()).value)
 
 
@@ -320,8 +306,8 @@ def one_huge_weight(rng, *, loss):
     sample = normal_problem(rng, shift=0.5, n=50, loss=loss)
     weights = np.array(sample.weights)
     weights[..., 0] = 400.0
-    folds = np.array_split(np.arange(50), 5)
-    return Sample(sample.losses, weights, folds, sample.domains)
+    folds = Folds(np.array_split(np.arange(50), 5))
+    return replace(sample, weights=weights, folds=folds)
 
 
 def test_a_method_that_gets_a_constant_wrong_is_out(rng):
@@ -329,14 +315,10 @@ def test_a_method_that_gets_a_constant_wrong_is_out(rng):
     risk = as_risk(sample, Auto())
     assert risk.choice.errors["controlled"] < 3 * min(risk.choice.errors.values())
     # With b rows and one weight M, the paper's beta leaves 1 + M / b^2 of a constant 1, nearly.
-    off = as_risk(Sample(np.ones((1, 1, 50)), *vars_of(sample)), Controlled()).value[0] - 1
+    off = as_risk(replace(sample, losses=np.ones((1, 1, 50))), Controlled()).value[0] - 1
     assert off == pytest.approx(400 / 10**2 / 5, rel=0.15)
     assert risk.choice.name == "normalized"
     assert f"controlled is off by {off:.1%} where the loss is constant" in risk.choice.reason
-
-
-def vars_of(sample):
-    return sample.weights, sample.folds, sample.domains
 
 
 def test_differences_that_spoil_the_risks_are_not_taken(rng):
@@ -360,7 +342,7 @@ def test_differences_that_spoil_the_risks_are_not_taken(rng):
 
 def test_risk_errors_are_those_of_the_pair(rng):
     sample = normal_problem(rng, shift=0.5, loss=losses_of_many)
-    methods = [Normalized(), Source(), Pair(Normalized(), Source())]
+    methods = [Normalized(), Source(), TwoMethods(Normalized(), Source())]
     found = rehearse(np_xp, sample, methods, n_rehearsals=10, rng=np.random.default_rng(0))
     np.testing.assert_allclose(found.values[:, 2], pair_by_hand(found), rtol=1e-12)
     alone, paired = found.risk_errors(0)[:2]
@@ -432,6 +414,16 @@ def test_weights_above_the_number_of_rows_are_capped_in_rehearsal(rng):
     _, weights, _ = _stage(np_xp, sample)
     assert weights.max() == 150
     np.testing.assert_array_equal(weights[1:], there[1:])
+
+
+def test_a_subnormal_target_weight_has_a_defined_result(rng):
+    sample = normal_problem(rng, shift=0.5)
+    there = np.array(sample.domains.target_weights)
+    there[0] = 5e-324
+    sample = replace(sample, domains=replace(sample.domains, target_weights=there))
+    _, weights, _ = _stage(np_xp, sample)
+    assert weights.min() == 1 / 150
+    assert np.isfinite(as_risk(sample, Auto()).value).all()
 
 
 def test_large_samples_are_rehearsed_less_often(rng):

@@ -21,7 +21,8 @@ LOSSES, WEIGHTS = np.ones(4), np.ones(4)
         (LOSSES, np.asarray([1, np.nan, 1, 1]), "`weights` must be finite; 1 of its 4"),
         (LOSSES, np.asarray([1, -0.5, 1, 1]), r"`weights` must not be negative; 1 are \(.*-0.5"),
         (LOSSES, np.zeros(4), "`weights` must not all be zero"),
-        (np.ones(0), np.ones(0), "`weights` must hold one weight per sample"),
+        (np.ones(0), np.ones(0), "`losses` must hold one loss per sample"),
+        (LOSSES, np.ones(0), "`weights` must hold one weight per sample"),
         (np.float64(1), WEIGHTS, "`losses` must hold one loss per sample"),
     ],
 )

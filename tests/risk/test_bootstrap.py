@@ -6,11 +6,17 @@ from array_api_compat import numpy as np_xp
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
-from counterpoise.risk import DoublyRobust, Weighted, get_method
+from counterpoise._folds import Folds
+from counterpoise.risk import (
+    METHODS,
+    Domains,
+    DoublyRobust,
+    HeldOut,
+    Weighted,
+    estimate_risk,
+    get_method,
+)
 from counterpoise.risk.bootstrap import Resampler, _fit_again
-from counterpoise.risk.methods import METHODS
-from counterpoise.risk.over_folds import risk_over_folds
-from counterpoise.risk.sample import Domains
 from counterpoise.weights import GaussianRatio, NearestNeighborRatio
 
 
@@ -54,8 +60,8 @@ def test_the_weights_are_estimated_again():
 
 def test_rows_are_drawn_within_folds(rng):
     losses = np.repeat([1.0, 5.0, 9.0], 20)
-    folds = np.split(np.arange(60), 3)
-    risk, _ = risk_over_folds(np_xp, losses, np.ones(60), folds, Weighted())
+    folds = Folds(np.split(np.arange(60), 3))
+    risk, _ = estimate_risk(HeldOut(losses, np.ones(60), folds), Weighted())
     np.testing.assert_array_equal(risk.resample(50, rng), 5.0)
 
 
@@ -133,15 +139,8 @@ def test_a_failed_candidate_does_not_spoil_the_others(data):
     ratio = GaussianRatio().fit(source, target)
     domains = Domains(source, target, ratio.predict(target))
     for name in ("shrunk", "doubly_robust", "auto"):
-        risk, _ = risk_over_folds(
-            np_xp,
-            failed,
-            ratio.weights_,
-            [np.arange(80)],
-            get_method(name),
-            domains,
-            estimator=ratio,
-        )
+        held_out = HeldOut.of_sample(failed, ratio.weights_, domains=domains, estimator=ratio)
+        risk, _ = estimate_risk(held_out, get_method(name))
         low, high = risk.interval(kind="bootstrap", n_resamples=30)
         assert np.all(np.isfinite([low[:3], high[:3]])), name
         assert np.isnan(low[3])
@@ -151,8 +150,8 @@ def test_slices_of_resamples_are_all_there(data, monkeypatch):
     losses, source, target = data
     ratio = GaussianRatio().fit(source, target)
     domains = Domains(source, target, None)
-    folds = [np.arange(80)]
-    resampler = Resampler(losses, ratio.weights_, folds, Weighted(), domains, ratio)
+    held_out = HeldOut.of_sample(losses, ratio.weights_, domains=domains, estimator=ratio)
+    resampler = Resampler(held_out, Weighted())
     whole = resampler(40, np.random.default_rng(0))
     monkeypatch.setattr("counterpoise.risk.bootstrap._LARGE", 2000)
     sliced = resampler(40, np.random.default_rng(0))
@@ -166,12 +165,12 @@ def test_every_library_resamples_like_numpy(xp, data, name):
     losses, source, target = data
     there = np.linspace(0.2, 3, 120)
     weights = np.linspace(0.1, 2, 80)
-    folds = np.split(np.arange(80), 4)
+    folds = Folds(np.split(np.arange(80), 4))
 
     def resampled(xp):
         arrays = [xp.asarray(a) for a in (losses, weights, source, target, there)]
         domains = Domains(*arrays[2:])
-        risk, _ = risk_over_folds(xp, *arrays[:2], folds, get_method(name), domains)
+        risk, _ = estimate_risk(HeldOut(*arrays[:2], folds, domains), get_method(name))
         return risk.resample(20, np.random.default_rng(0))
 
     np.testing.assert_allclose(resampled(xp), resampled(np_xp), rtol=1e-7)

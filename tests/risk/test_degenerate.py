@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from array_api_compat import numpy as xp
 
 import counterpoise as cp
-from counterpoise.risk import Controlled, Normalized, Weighted
-from counterpoise.risk.over_folds import risk_over_folds
+from counterpoise._folds import Folds
+from counterpoise.risk import Controlled, HeldOut, Normalized, Weighted, estimate_risk
 
 methods = pytest.mark.parametrize("method", ["weighted", "controlled", Controlled(center="sample")])
 
@@ -44,7 +43,7 @@ def test_a_single_weight_that_is_not_zero_gives_a_finite_result():
 def test_a_fold_without_weight_has_normalized_risk_zero():
     losses, weights = np.ones(4), np.asarray([0.0, 0.0, 1.0, 2.0])
     folds = [np.asarray([0, 1]), np.asarray([2, 3])]
-    risk, _ = risk_over_folds(xp, losses, weights, folds, Normalized())
+    risk, _ = estimate_risk(HeldOut(losses, weights, Folds(folds)), Normalized())
     assert risk.value == pytest.approx(0.5)
 
 
@@ -52,7 +51,9 @@ def test_a_fold_without_weight_variance_is_plainly_weighted(rng):
     losses = rng.random(10)
     weights = np.append(np.full(5, 0.5), rng.exponential(size=5))
     folds = [np.arange(5), np.arange(5, 10)]
-    risk, by_fold = risk_over_folds(xp, losses, weights, folds, Controlled(center="sample"))
+    risk, by_fold = estimate_risk(
+        HeldOut(losses, weights, Folds(folds)), Controlled(center="sample")
+    )
     assert by_fold.betas[0] == 0
     second = cp.target_risk(losses[5:], weights[5:], method=Controlled(center="sample"))
     want = (0.5 * losses[:5].mean() + second.value) / 2
@@ -67,7 +68,7 @@ def test_unequal_folds_count_by_size(rng):
         np.asarray([3, 4, 7, 8]),
         np.asarray([9, 10]),
     ]
-    risk, by_fold = risk_over_folds(xp, losses, weights, folds, Controlled())
+    risk, by_fold = estimate_risk(HeldOut(losses, weights, Folds(folds)), Controlled())
     parts = [cp.target_risk(losses[:, f], weights[f]) for f in folds]
     share = np.asarray([3, 2, 4, 2]) / 11
     np.testing.assert_allclose(
@@ -84,7 +85,7 @@ def test_unequal_folds_count_by_size(rng):
 def test_leave_one_out_folds_have_the_plain_standard_error(rng):
     losses, weights = rng.random((3, 20)), rng.exponential(size=20)
     folds = [np.asarray([i]) for i in range(20)]
-    risk, _ = risk_over_folds(xp, losses, weights, folds, Weighted())
+    risk, _ = estimate_risk(HeldOut(losses, weights, Folds(folds)), Weighted())
     plain = cp.target_risk(losses, weights, method="weighted")
     np.testing.assert_allclose(risk.value, plain.value)
     np.testing.assert_allclose(risk.standard_error, plain.standard_error)

@@ -98,7 +98,7 @@ def test_a_batch_equals_a_loop(method, rng):
 def test_many_candidates_in_slices_equal_one_pass(method, rng, monkeypatch):
     losses, weights = rng.random((7, 2, 25)), rng.exponential(size=(7, 1, 25))
     whole = cp.target_risk(losses, weights, method=method)
-    monkeypatch.setattr("counterpoise.risk.over_folds._LARGE", 110)
+    monkeypatch.setattr("counterpoise.risk.estimation._LARGE", 110)
     sliced = cp.target_risk(losses, weights, method=method)
     np.testing.assert_array_equal(sliced.value, whole.value)
     np.testing.assert_array_equal(sliced.standard_error, whole.standard_error)

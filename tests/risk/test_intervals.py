@@ -12,9 +12,20 @@ from scipy.stats import t as student
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
-from counterpoise.risk import Controlled, Normalized, Shrunk, Source, Truncated, Weighted
-from counterpoise.risk.over_folds import risk_over_folds, tail_error
-from counterpoise.risk.sample import Domains, Prepared
+from counterpoise._folds import Folds
+from counterpoise.risk import (
+    Controlled,
+    Domains,
+    HeldOut,
+    Normalized,
+    Shrunk,
+    Source,
+    Truncated,
+    Weighted,
+    estimate_risk,
+)
+from counterpoise.risk.estimation import tail_error
+from counterpoise.risk.method import Prepared
 
 
 @pytest.fixture
@@ -85,7 +96,9 @@ def test_the_tail_error_is_the_closed_form(method, variance):
     )
     losses = rng.exponential(size=N)
     risk = cp.target_risk(losses, weights, method=method)
-    error = tail_error(np_xp, Prepared(losses, weights, method), risk, there)
+    error = tail_error(
+        np_xp, Prepared(losses, weights, method), risk, there, n_rows=losses.shape[-1]
+    )
     # E_target[w] has a relative standard error of 0.2 %, E[(loss - c)^2] one of 0.7 %.
     assert N * error**2 == pytest.approx(variance, rel=0.03)
 
@@ -97,7 +110,9 @@ def test_the_tail_error_is_the_spread_that_source_rows_miss():
     losses = rng.exponential(size=(repetitions, n))
     there = np.exp(shift * rng.normal(shift, 1, size=20_000) - shift**2 / 2)
     risk = cp.target_risk(losses, weights, method="normalized")
-    by_target = tail_error(np_xp, Prepared(losses, weights, Normalized()), risk, there)
+    by_target = tail_error(
+        np_xp, Prepared(losses, weights, Normalized()), risk, there, n_rows=losses.shape[-1]
+    )
     spread = np.std(risk.value)
     # Half of the samples think themselves far more certain than they are; the target knows.
     assert np.median(risk.standard_error) < 0.7 * spread
@@ -109,7 +124,8 @@ def test_extreme_weights_count_up_to_a_multiple_of_root_n(rng):
     risk = cp.target_risk(losses, weights, method="normalized")
     prepared = Prepared(losses, weights, Normalized())
     wild, most, less = (
-        tail_error(np_xp, prepared, risk, np.asarray([1.0, w])) for w in (1e9, 20.0, 19.0)
+        tail_error(np_xp, prepared, risk, np.asarray([1.0, w]), n_rows=100)
+        for w in (1e9, 20.0, 19.0)
     )
     assert wild == most
     assert less < most
@@ -119,19 +135,23 @@ def test_the_target_means_error_is_part_of_the_tail_error(rng):
     losses, weights = rng.random(10), rng.exponential(size=10)
     risk = cp.target_risk(losses, weights, method="normalized")
     there = np.asarray([1.0, 3.0])
-    plain = tail_error(np_xp, Prepared(losses, weights, Normalized()), risk, there)
+    plain = tail_error(
+        np_xp, Prepared(losses, weights, Normalized()), risk, there, n_rows=losses.shape[-1]
+    )
     moved = replace(risk, value=risk.value + 7.0)
     prepared = Prepared(losses, weights, Normalized(), direct=7.0, direct_variance=0.25)
-    assert tail_error(np_xp, prepared, moved, there) == pytest.approx(np.hypot(plain, 0.5))
+    assert tail_error(np_xp, prepared, moved, there, n_rows=10) == pytest.approx(
+        np.hypot(plain, 0.5)
+    )
 
 
 def test_the_tail_error_follows_the_weights_that_are_used(rng):
     # Shrunk all the way to the source mean there is no tail left to miss.
     losses, weights = np.append(rng.random(59), 0.5), np.append(np.full(59, 0.9), 7.0)
     domains = Domains(rng.normal(size=(60, 1)), rng.normal(size=(50, 1)), np.full(50, 20.0))
-    folds = [np.arange(60)]
-    risk, _ = risk_over_folds(np_xp, losses, weights, folds, Shrunk(), domains)
-    source, _ = risk_over_folds(np_xp, losses, np.ones(60), folds, Weighted(), domains)
+    held_out = HeldOut.of_sample(losses, weights, domains=domains)
+    risk, _ = estimate_risk(held_out, Shrunk())
+    source, _ = estimate_risk(replace(held_out, weights=np.ones(60)), Weighted())
     share = (risk.value - np.mean(weights * losses)) / (losses.mean() - np.mean(weights * losses))
     assert share > 0.9
     assert risk.tail_error < 3 * source.standard_error
@@ -140,8 +160,8 @@ def test_the_tail_error_follows_the_weights_that_are_used(rng):
 def constant_errors(rng, scale, folds):
     """The error that is reported for a loss of 3, and the one that is made."""
     weights = scale * rng.exponential(size=40)
-    parts = np.array_split(np.arange(40), folds)
-    risk, _ = risk_over_folds(np_xp, np.full(40, 3.0), weights, parts, Controlled())
+    parts = Folds(np.array_split(np.arange(40), folds))
+    risk, _ = estimate_risk(HeldOut(np.full(40, 3.0), weights, parts), Controlled())
     return abs(risk.constant_error), abs(risk.value - 3.0)
 
 

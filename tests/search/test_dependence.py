@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from array_api_compat import numpy as np_xp
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
@@ -18,12 +17,9 @@ import counterpoise as cp
 from counterpoise._arrays import array_namespace
 from counterpoise._folds import Folds
 from counterpoise.ridge import cross_validation
-from counterpoise.risk import Controlled, Weighted
-from counterpoise.risk.methods import METHODS
-from counterpoise.risk.over_folds import risk_over_folds
-from counterpoise.risk.regression import cross_fit_parts
-from counterpoise.risk.sample import Domains
-from counterpoise.risk.sums import sum_by_sample
+from counterpoise.risk import METHODS, Controlled, Domains, HeldOut, Weighted, estimate_risk
+from counterpoise.risk.regression import cross_fit_folds
+from counterpoise.risk.sums import sum_by_label
 
 NUMBERS = (
     "value",
@@ -241,9 +237,9 @@ def test_the_jackknife_leaves_out_what_belongs_together(data, splits_of_data, gr
 def test_fold_risks_come_back_in_the_order_of_the_folds(rng):
     # Lengths whose grouping is not its own inverse.
     ends = np.cumsum([5, 4, 6, 5, 4])
-    folds = np.split(np.arange(24), ends[:-1])
+    folds = Folds(np.split(np.arange(24), ends[:-1]))
     losses, weights = rng.random(24), rng.exponential(size=24)
-    _, by_fold = risk_over_folds(np_xp, losses, weights, folds, Controlled())
+    _, by_fold = estimate_risk(HeldOut(losses, weights, folds), Controlled())
     alone = [cp.target_risk(losses[fold], weights[fold]).value for fold in folds]
     np.testing.assert_allclose(by_fold.values, alone)
 
@@ -254,7 +250,7 @@ def test_resampled_rows_stand_with_their_means_and_features(data):
     risk = cp.cross_val_risk(
         DummyRegressor(), X, y, X_target=Z, cv=splits, weights="gaussian", method="weighted"
     )
-    drawn = risk.resample
+    drawn = risk.resample.held_out.once(array_namespace(X))
     np.testing.assert_allclose(drawn.domains.source, X)
     np.testing.assert_allclose(drawn.weights, cp.weights.GaussianRatio().fit(X, Z).weights_)
     assert len(drawn.folds) == 5
@@ -266,7 +262,7 @@ def test_losses_of_a_row_are_in_one_part_of_cross_fitting():
     splits = list(ShuffleSplit(8, test_size=0.3, random_state=0).split(np.zeros(50)))
     folds = Folds.of_splits(splits)
     held_out = np.concatenate([test for _, test in splits])
-    parts = cross_fit_parts(folds, len(held_out))
+    parts = cross_fit_folds(folds)
     assert sorted(np.concatenate(parts)) == list(range(len(held_out)))
     rows = [set(held_out[part]) for part in parts]
     assert sum(map(len, rows)) == len(set(held_out))
@@ -290,7 +286,7 @@ def test_sums_by_sample_are_sums(samples, library, rng):
     np.add.at(want, (slice(None), slice(None), samples), values)
     if library == "torch":
         values = pytest.importorskip("torch").asarray(values)
-    found = sum_by_sample(array_namespace(values), values, samples)
+    found = sum_by_label(array_namespace(values), values, samples)
     np.testing.assert_allclose(np.asarray(found), want, atol=1e-10)
 
 
@@ -375,11 +371,11 @@ def test_the_error_with_random_effects_is_known(cv, aggregate):
 def test_groups_are_in_one_part_of_cross_fitting():
     groups = np.repeat(np.arange(12), 5)
     together = Folds.of_splits(list(GroupKFold(4).split(groups, groups=groups)), groups=groups)
-    parts = cross_fit_parts(together, 60)
+    parts = cross_fit_folds(together)
     assert all(np.array_equal(a, b) for a, b in zip(parts, together, strict=True))
     torn = list(KFold(4, shuffle=True, random_state=0).split(groups))
     held_out = np.concatenate([test for _, test in torn])
-    parts = cross_fit_parts(Folds.of_splits(torn, groups=groups), 60)
+    parts = cross_fit_folds(Folds.of_splits(torn, groups=groups))
     assert sum(len(np.unique(groups[held_out[part]])) for part in parts) == 12
 
 
@@ -455,7 +451,7 @@ def test_groups_alone_in_several_folds_are_one_sample_each():
     rng = np.random.default_rng(0)
     losses = rng.random(60)
     folds = Folds(np.split(np.arange(60), 6), None, np.repeat(np.arange(3), 20))
-    risk, _ = risk_over_folds(np_xp, losses, np.ones(60), folds, Weighted())
+    risk, _ = estimate_risk(HeldOut(losses, np.ones(60), folds), Weighted())
     means = losses.reshape(3, 20).mean(axis=1)
     assert risk.standard_error == pytest.approx(means.std(ddof=1) / np.sqrt(3))
     assert risk.degrees_of_freedom == 2
@@ -465,7 +461,7 @@ def test_single_samples_and_folds_together():
     # Folds of 1, 1, 1, 6 and 6 samples: three strata, the first by the spread between its folds.
     losses = np.random.default_rng(0).random(15)
     folds = np.split(np.arange(15), [1, 2, 3, 9])
-    risk, _ = risk_over_folds(np_xp, losses, np.ones(15), folds, Weighted())
+    risk, _ = estimate_risk(HeldOut(losses, np.ones(15), Folds(folds)), Weighted())
     parts = losses[:3], losses[3:9], losses[9:]
     want = sum((len(part) / 15) ** 2 * part.var(ddof=1) / len(part) for part in parts)
     assert risk.standard_error == pytest.approx(np.sqrt(want))
@@ -568,7 +564,6 @@ def test_torch_agrees(data, grouped, method, rng):
     parts = losses, weights, X[rows], Z, rng.exponential(size=len(Z))
     found = []
     for own in (parts, [torch.asarray(part) for part in parts]):
-        xp = array_namespace(own[0])
-        risk, _ = risk_over_folds(xp, *own[:2], folds, METHODS[method], Domains(*own[2:]))
+        risk, _ = estimate_risk(HeldOut(*own[:2], folds, Domains(*own[2:])), METHODS[method])
         found.append([np.asarray(getattr(risk, name)) for name in NUMBERS])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-8, atol=1e-10)

@@ -10,13 +10,21 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
 
 import counterpoise as cp
-from counterpoise.risk import Auto, Constant, Controlled, DoublyRobust, Moments, Normalized
-from counterpoise.risk.methods import METHODS
+from counterpoise.risk import (
+    METHODS,
+    Auto,
+    Constant,
+    Controlled,
+    DoublyRobust,
+    MomentControlled,
+    Moments,
+    Normalized,
+)
 from counterpoise.weights import GaussianRatio
 
 NEW = ["moment_controlled", "doubly_robust", "auto", "shrunk", "pareto_smoothed"]
 OBJECTS = [
-    Controlled(controls=[Constant(), Moments(1)], penalty=0.1),
+    MomentControlled(controls=[Constant(), Moments(1)], penalty=0.1),
     DoublyRobust(LinearRegression(), base=Normalized()),
     Auto(n_rehearsals=5),
 ]
@@ -212,7 +220,7 @@ def test_diagnostics_are_those_of_the_choice(data):
     search.fit(X, y, X_target=X_target)
     losses = np.empty(len(X))
     for fold, (train, test) in enumerate(cv.split(X)):
-        own = search.losses_[search.best_index_][search.folds_[fold]]
+        own = search.losses_[search.best_index_][search.held_out_.folds[fold]]
         fitted = Ridge(**search.best_params_).fit(
             X[train], y[train], sample_weight=search.weights_[train]
         )

@@ -7,8 +7,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
 from counterpoise._folds import Folds
-from counterpoise.risk import Controlled, Weighted
-from counterpoise.risk.sample import Prepared
+from counterpoise.risk import Controlled, HeldOut, Weighted
+from counterpoise.risk.method import Prepared
 from counterpoise.search.selection import compare_with, corrected_risk
 
 
@@ -54,10 +54,11 @@ def test_the_paired_error_is_the_spread_of_the_difference():
     X, y, _, _ = problem.sample(400, 1, repetitions=1500, random_state=0)
     losses = np.stack([(X @ [-0.3, -0.3] - 0.5 - y) ** 2, (X @ [-0.1, -0.3] - 0.4 - y) ** 2])
     weights = problem.weights(X)
-    folds = [np.arange(400)]
     differences, errors = [], []
     for r in range(1500):
-        result = compare_with(0, Prepared(losses[:, r], weights[r], Controlled()), folds)
+        held_out = HeldOut.of_sample(losses[:, r], weights[r])
+        prepared = Prepared(held_out.losses, held_out.weights, Controlled())
+        result = compare_with(0, prepared, held_out)
         differences.append(result.difference[1])
         errors.append(result.standard_error[1])
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.12)
@@ -79,7 +80,7 @@ def test_the_correction_undoes_the_optimism_of_pure_noise():
     raw, corrected = [], []
     for _ in range(100):
         losses, weights = rng.exponential(size=(50, 60)), rng.gamma(4, 1 / 4, size=60)
-        folds = np.array_split(np.arange(60), 5)
+        folds = Folds(np.array_split(np.arange(60), 5))
         values = [cp.target_risk(row, weights).value for row in losses]
         best = cp.target_risk(losses[np.argmin(values)], weights)
         raw.append(best.value)
@@ -108,7 +109,7 @@ def test_the_correction_draws_groups(n_groups):
         prepared = Prepared(losses, np.ones(len(groups)), Weighted())
         best = cp.target_risk(losses[np.argmin(losses.mean(axis=1))], np.ones(len(groups)))
         found["raw"].append(best.value)
-        for name, folds in (("groups", Folds(places, None, groups)), ("rows", places)):
+        for name, folds in (("groups", Folds(places, None, groups)), ("rows", Folds(places))):
             again = corrected_risk(best, prepared, folds, n_bootstrap=100, random_state=rng)
             found[name].append(again.value)
     raw, by_group, by_row = (np.mean(values) for values in found.values())

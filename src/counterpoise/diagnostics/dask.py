@@ -22,7 +22,6 @@ from counterpoise._dask import (
     blocks,
     column_quantiles,
     is_dask,
-    target_risk_dask,
     tree_reduce,
 )
 from counterpoise._pareto import tail_size
@@ -31,9 +30,8 @@ from counterpoise.diagnostics.balance import QUANTILES, Reach, beyond_edges, wor
 from counterpoise.diagnostics.measure import METHODS_COMPARED, assemble, conclude
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.sums import ColumnSums, WeightSums
-from counterpoise.risk.estimate import estimate_from_moments
+from counterpoise.risk.dask import target_risk_dask
 from counterpoise.risk.methods import get_method
-from counterpoise.risk.sums import sums_from_losses
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.moments import DomainMoments
 
@@ -74,16 +72,7 @@ def diagnose_dask(
     tell("losses")
     risks = None
     if losses is not None and found.n_effective > 0:
-        risks = [
-            target_risk_dask(
-                losses,
-                w,
-                get_method(name),
-                moments=sums_from_losses,
-                estimate=estimate_from_moments,
-            )
-            for name in METHODS_COMPARED
-        ]
+        risks = [target_risk_dask(losses, w, get_method(name)) for name in METHODS_COMPARED]
     return conclude(replace(found, weights=w, losses=losses, gaps=gaps), risks)
 
 

@@ -1,47 +1,49 @@
-"""What will it cost in the target: risk estimators, control variates and intervals."""
+"""What will it cost in the target: risk methods, control variates and intervals."""
 
-from counterpoise.risk.augmented import PredictedLoss
-from counterpoise.risk.controls import Constant, Control, Function, Moments, WeightPowers
-from counterpoise.risk.estimate import RiskEstimate
-from counterpoise.risk.methods import (
-    Auto,
+from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
+from counterpoise.risk.auto import Auto
+from counterpoise.risk.averages import (
     Controlled,
-    DoublyRobust,
-    Method,
     Normalized,
     ParetoSmoothed,
-    Ratio,
-    Shrunk,
     Source,
     Truncated,
     Weighted,
-    get_method,
 )
-from counterpoise.risk.sample import Choice
+from counterpoise.risk.controls import Constant, Control, Function, Moments
+from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimation import estimate_risk
+from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.method import Adjustment, Average, Choice, Method
+from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
 
 __all__ = [
+    "METHODS",
+    "Adjustment",
     "Auto",
+    "Average",
     "Choice",
     "Constant",
     "Control",
     "Controlled",
+    "Domains",
     "DoublyRobust",
     "Function",
+    "HeldOut",
     "Method",
+    "MomentControlled",
     "Moments",
     "Normalized",
     "ParetoSmoothed",
-    "PredictedLoss",
-    "Ratio",
     "RiskComparison",
     "RiskEstimate",
     "Shrunk",
     "Source",
     "Truncated",
-    "WeightPowers",
     "Weighted",
     "compare_risks",
+    "estimate_risk",
     "get_method",
     "target_risk",
 ]

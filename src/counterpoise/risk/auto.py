@@ -1,4 +1,4 @@
-"""`method="auto"`: rehearse every method where the answer is known, and take what did well."""
+"""`method="auto"`: try every method on samples with a known answer, and take one that did well."""
 
 from __future__ import annotations
 
@@ -9,41 +9,33 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterpoise._arrays import Namespace, to_numpy
+from counterpoise._arrays import Namespace, array_namespace, to_numpy
 from counterpoise._validation import check_number
-from counterpoise.risk.average import Strata, average_value, prepare, used_weights
-from counterpoise.risk.basic import (
-    Controlled,
-    Method,
-    Normalized,
-    Weighted,
-    name_methods,
-    needs_rows,
-)
-from counterpoise.risk.beyond import DoublyRobust, Shrunk, _NeedsRows
-from counterpoise.risk.controls import Constant, Moments, require_domains
-from counterpoise.risk.estimate import estimate_from_moments
-from counterpoise.risk.pair import Pair
-from counterpoise.risk.rehearsal import Rehearsal, rehearse
-from counterpoise.risk.sample import Choice, Domains, Prepared, Sample
+from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
+from counterpoise.risk.averages import Controlled, Normalized, Weighted
+from counterpoise.risk.estimation import average_prepared
+from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.method import Adjustment, Choice, Method, Prepared, name_methods
+from counterpoise.risk.rehearsal import Rehearsal, combine, rehearse
+from counterpoise.risk.strata import average_value
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "TwoMethods"]
 
 # A relative error on a constant loss that does not matter.
 _NEGLIGIBLE = 0.001
 
 
 @dataclass(frozen=True)
-class Auto(_NeedsRows):
-    """Pick methods by their estimated mean squared error: by rehearsal.
+class Auto(Adjustment):
+    """Pick methods by their mean squared error in rehearsals.
 
-    `n_rehearsals` pretended source samples are drawn from the target rows with probability 1 / w,
-    every method estimates from them, and the mean over all target rows is the truth. A search asks
-    two things, how large the risks are and how they differ between candidates, and the best
-    method for one is seldom the best for the other: so two methods are chosen, see the Notes.
+    `n_rehearsals` source-like samples are drawn from the target rows with probability 1 / w, every
+    method estimates from them, and the mean over all target rows is the truth. A search asks two
+    things, how large the risks are and how they differ between candidates, and the best method
+    for one is seldom the best for the other: so two methods are chosen, see the Notes.
 
-    Without features or without the weights of target rows there is nothing to rehearse on: then
-    one method is taken by the jackknife's variance and the error on a constant loss.
+    Without features, or without the weights of target rows, no rehearsal is possible: then one
+    method is taken by the jackknife's variance and the error on a constant loss.
 
     Parameters
     ----------
@@ -68,11 +60,10 @@ class Auto(_NeedsRows):
     The risk of a candidate is the first method's level plus the second method's difference from
     that level. Its standard error is the first method's.
 
-    Rehearsals tell the error over many samples; one thing is known of this sample. A constant loss
-    has a known risk, and what a method makes of it with these very weights shows whether a few
-    huge ones have got the better of it. A method that is off there by more than the least rehearsed
-    error is not taken for the level, unless all are. Rehearsals take rows for independent, those
-    of a group too.
+    Rehearsals estimate the error over many samples. One more thing is known of the sample at hand:
+    the risk of a constant loss. A method whose estimate of it, with the actual weights, is off by
+    more than the least rehearsed error is not taken for the level, unless all are: a few large
+    weights dominate it. Rehearsals treat rows of a group as independent.
 
     The defaults were set on other data sets than those that the guide's study judges them by.
 
@@ -86,7 +77,7 @@ class Auto(_NeedsRows):
         Normalized(),
         Weighted(),
         DoublyRobust(),
-        Controlled(controls=(Constant(), Moments(2))),
+        MomentControlled(),
     )
     difference: Sequence[Method] = (Shrunk(),)
     level_tolerance: float = 3.0
@@ -108,42 +99,42 @@ class Auto(_NeedsRows):
             check_number(getattr(self, name), name, low=1, closed="low")
         check_number(self.n_rehearsals, "n_rehearsals", low=2, closed="low", integer=True)
 
-    def prepare(self, xp: Namespace, sample: Sample, /) -> Prepared:
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Choose, and let the choice prepare."""
-        chosen, choice = self.choose(xp, sample)
-        return replace(prepare(xp, chosen, sample), choice=choice, method=chosen)
+        chosen, choice = self.choose(xp, held_out)
+        return replace(chosen.prepare(xp, held_out), choice=choice, method=chosen)
 
-    def choose(self, xp: Namespace, sample: Sample, /) -> tuple[Method, Choice]:
+    def choose(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Method, Choice]:
         """Return the method (or pair of methods) for this sample, and why."""
-        domains = sample.domains
+        domains = held_out.domains
         if domains is None or domains.target_weights is None:
-            return self._choose_by_jackknife(xp, sample)
+            return self._choose_by_jackknife(xp, held_out)
         methods = list(dict.fromkeys([*self.level, *self.difference]))
         rehearsal = rehearse(
             xp,
-            sample,
+            held_out,
             methods,
             n_rehearsals=self.n_rehearsals,
             rng=np.random.default_rng(self.random_state),
         )
-        level, errors, reason = self._choose_level(xp, sample, rehearsal, methods)
+        level, errors, reason = self._choose_level(xp, held_out, rehearsal, methods)
         choice = Choice(level.name, reason, errors)
-        if sample.losses.shape[1] == 1:
+        if held_out.losses.shape[1] == 1:
             return level, choice
         difference, errors, reason = self._choose_difference(rehearsal, methods, level)
         reason = f"{choice.reason} {reason}"
         choice = replace(
             choice, reason=reason, difference=difference.name, difference_errors=errors
         )
-        return Pair(level, difference), choice
+        return TwoMethods(level, difference), choice
 
     def _choose_level(
-        self, xp: Namespace, sample: Sample, rehearsal: Rehearsal, methods: list[Method]
+        self, xp: Namespace, held_out: HeldOut, rehearsal: Rehearsal, methods: list[Method]
     ) -> tuple[Method, dict[str, float], str]:
         """Return the method for the level, the errors of those asked, and why."""
         asked = list(dict.fromkeys(self.level))
         errors = rehearsal.level_errors()[[methods.index(method) for method in asked]]
-        off = _constant_errors(xp, sample, asked)
+        off = _constant_errors(xp, held_out, asked)
         usable = off <= max(float(np.min(errors)), _NEGLIGIBLE)
         place = _first_good(errors, self.level_tolerance, usable)
         reason = _because("level", asked, errors, place, rehearsal.how)
@@ -171,11 +162,16 @@ class Auto(_NeedsRows):
             reason += f" Those of {asked[0].name} would cost too much: {risks}."
         return asked[place], _named(asked, errors), reason
 
-    def _choose_by_jackknife(self, xp: Namespace, sample: Sample) -> tuple[Method, Choice]:
-        usable = [m for m in self.level if not needs_rows(m)]
+    def _choose_by_jackknife(self, xp: Namespace, held_out: HeldOut) -> tuple[Method, Choice]:
+        usable = [m for m in self.level if not m.needs_rows]
         if not usable:
-            require_domains(sample, f"Auto(level={self.level!r})")
-        errors = _jackknife_errors(xp, sample, usable)
+            raise ValueError(
+                f"`level` of Auto has only methods that look at features ({self.level!r}), and "
+                "there is nothing to compare them by: that takes X_source, X_target and a weight "
+                "estimator that predicts the weights of target rows. Pass these, or add "
+                "Controlled() to `level`."
+            )
+        errors = _jackknife_errors(held_out, usable)
         place = _first_good(errors, self.level_tolerance)
         reason = _because("level", usable, errors, place, "by the jackknife")
         return usable[place], Choice(usable[place].name, reason, _named(usable, errors))
@@ -200,31 +196,26 @@ def _because(what: str, methods: Sequence[Method], errors: np.ndarray, place: in
     return f"{text}, the least."
 
 
-def _constant_errors(xp: Namespace, sample: Sample, methods: Sequence[Method]) -> np.ndarray:
+def _constant_errors(xp: Namespace, held_out: HeldOut, methods: Sequence[Method]) -> np.ndarray:
     """How far off each method is where every loss is 1, with this sample's weights."""
-    domains = sample.domains
+    domains = held_out.domains
     assert domains is not None  # checked by the caller
-    ones = Sample(
-        xp.ones_like(sample.losses[:1, :1, :]),
-        sample.weights[:1, ...],
-        sample.folds,
-        Domains(domains.source[:1, ...], domains.target, domains.target_weights),
+    ones = replace(
+        held_out,
+        losses=xp.ones_like(held_out.losses[:1, :1, :]),
+        weights=held_out.weights[:1, ...],
+        domains=replace(domains, source=domains.source[:1, ...]),
     )
-    values = [average_value(xp, prepare(xp, method, ones), sample.folds) for method in methods]
+    values = [average_value(xp, method.prepare(xp, ones), ones.folds) for method in methods]
     return np.abs(np.array([float(value[0, 0]) for value in values]) - 1)
 
 
-def _jackknife_errors(xp: Namespace, sample: Sample, methods: Sequence[Method]) -> np.ndarray:
+def _jackknife_errors(held_out: HeldOut, methods: Sequence[Method]) -> np.ndarray:
     """Relative root mean squared error by the jackknife and the error on a constant loss."""
-    strata = Strata.of_folds(sample.folds)
-    plain = strata.sums(xp, sample.losses, sample.weights)
     errors = []
     for method in methods:
-        used = used_weights(xp, method, sample.weights, sample.folds)
-        moments = strata.sums(xp, sample.losses, used)
-        found, _ = estimate_from_moments(
-            xp, method, moments, plain, clusters=strata.clusters, repeats=strata.repeats
-        )
+        plain = replace(held_out, domains=None)
+        found, _ = average_prepared(plain, method.prepare(array_namespace(held_out.losses), plain))
         value, error, constant = (
             np.atleast_1d(to_numpy(a))
             for a in (found.value, found.standard_error, found.constant_error)
@@ -232,3 +223,32 @@ def _jackknife_errors(xp: Namespace, sample: Sample, methods: Sequence[Method]) 
         safe = np.where(value > 0, value, 1.0)
         errors.append(math.sqrt(float(np.mean((error**2 + constant**2) / safe**2))))
     return np.asarray(errors)
+
+
+@dataclass(frozen=True)
+class TwoMethods(Adjustment):
+    """One method for the level of the risks, another for the differences between candidates.
+
+    value = level(A) + B - level(B). Errors are those of A, which estimates both parts.
+
+    Parameters
+    ----------
+    level, difference : Method
+    """
+
+    level: Method
+    difference: Method
+
+    name: ClassVar[str] = "two_methods"
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Let the level's method prepare, and add what the other says of the differences."""
+        first = self.level.prepare(xp, held_out)
+        if self.level == self.difference or held_out.losses.shape[1] == 1:
+            return first
+        level, difference = (
+            average_value(xp, prepared, held_out.folds)
+            for prepared in (first, self.difference.prepare(xp, held_out))
+        )
+        both = combine(xp, level, difference, xp.mean(held_out.losses, axis=-1))
+        return replace(first, direct=first.direct + both - level)

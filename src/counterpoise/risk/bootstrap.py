@@ -1,4 +1,4 @@
-"""Resampling: the risk from rows of both domains drawn again, with the weights estimated again."""
+"""Bootstrap: the risk from rows of both domains drawn again, with the weights estimated again."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 from sklearn.base import clone
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device, to_numpy
-from counterpoise._folds import Folds, rows_once
-from counterpoise.risk.average import average_value, prepare, usable_candidates
-from counterpoise.risk.basic import Method
-from counterpoise.risk.sample import Domains, Sample
-from counterpoise.risk.sums import sum_by_sample
+from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.method import Method
+from counterpoise.risk.strata import average_value
 from counterpoise.weights._base import exp_ratio
 from counterpoise.weights.gaussian import (
     GaussianRatio,
@@ -33,19 +31,14 @@ _LARGE = 2**22
 class Resampler:
     """Draws source rows within folds, and target rows, with replacement, and estimates again.
 
+    The models are not trained again. Weights stay with their rows if there is no estimator.
+
     Attributes
     ----------
-    losses : array of shape (..., n)
-        Held-out losses: the models are not trained again.
-    weights : array of shape (n,)
-        Kept with their rows where there is no estimator.
-    folds : sequence of int arrays
+    held_out : HeldOut
+        With weights of shape (N,).
     method : Method
-        The one chosen, where it was "auto".
-    domains : Domains or None
-        With `source` of shape (n, D).
-    estimator : DensityRatio or None
-        Fitted again on every pair of resamples.
+        The one chosen, if it was "auto".
     direct_variance : float or array of shape (...)
         Of the part that comes from the target rows alone, which are not drawn again for it.
     inflation : float or array of shape (...)
@@ -54,64 +47,39 @@ class Resampler:
         Which of the leading entries are wanted.
     """
 
-    losses: Array
-    weights: Array
-    folds: Sequence[np.ndarray]
+    held_out: HeldOut
     method: Method
-    domains: Domains | None = None
-    estimator: Any = None
     direct_variance: Any = 0.0
     inflation: Any = 1.0
     key: tuple[Any, ...] = ()
-
-    @classmethod
-    def of_rows(
-        cls,
-        losses: Array,
-        weights: Array,
-        folds: Sequence[np.ndarray],
-        method: Method,
-        domains: Domains | None,
-        estimator: Any,
-        direct_variance: Any,
-        inflation: Any,
-        /,
-    ) -> Resampler:
-        """Make one that draws rows: those held out several times stand there with their means."""
-        once, _ = rows_once(folds, losses.shape[-1])
-        if isinstance(folds, Folds) and folds.rows is not None:
-            xp = array_namespace(losses)
-            count = as_float(np.bincount(folds.rows), like=losses)
-            losses, weights = (sum_by_sample(xp, a, folds.rows) / count for a in (losses, weights))
-            if domains is not None:
-                first = np.unique(folds.rows, return_index=True)[1]
-                index = xp.asarray(first, device=device(losses))
-                domains = replace(domains, source=xp.take(domains.source, index, axis=0))
-        known = losses, weights, list(once), method, domains, estimator
-        return cls(*known, direct_variance, inflation)
 
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))
 
     def __call__(self, n_resamples: int, rng: np.random.Generator, /) -> np.ndarray:
         """Return the resampled risks, (n_resamples, ...)."""
-        xp = array_namespace(self.losses)
-        lead, n = self.losses.shape[:-1], self.losses.shape[-1]
-        losses = xp.reshape(self.losses, (-1, n))
-        width = losses.shape[0]
-        if self.domains is not None:
-            width = max(width, self.domains.target.shape[0] * self.domains.target.shape[1] // n)
-        step = max(1, _LARGE // (width * n))
-        usable, place, failed = usable_candidates(xp, losses[None, ...])
+        xp = array_namespace(self.held_out.losses)
+        rows = self.held_out.once(xp)
+        lead, n = rows.losses.shape[:-1], rows.losses.shape[-1]
+        losses = xp.reshape(rows.losses, (-1, n))
+        failed = to_numpy(xp.any(xp.isnan(losses), axis=-1))
+        good = np.flatnonzero(~failed)
+        rows = replace(
+            rows, losses=xp.take(losses, xp.asarray(good, device=device(losses)), axis=0)
+        )
+        width = len(good)
+        if rows.domains is not None:
+            width = max(width, rows.domains.target.shape[0] * rows.domains.target.shape[1] // n)
+        step = max(1, _LARGE // (max(width, 1) * n))
         # One generator per fold and one for the target: the numbers do not depend on `step`.
-        generators = rng.spawn(len(self.folds) + 1)
-        parts = []
-        for start in range(0, n_resamples, step):
+        generators = rng.spawn(len(rows.folds) + 1)
+        values = np.full((n_resamples, len(failed)), np.nan)
+        for start in range(0, n_resamples if len(good) else 0, step):
             count = min(step, n_resamples - start)
-            sample = self._draw(xp, usable[0, ...], count, generators)
-            found = average_value(xp, prepare(xp, self.method, sample), self.folds)
-            parts.append(to_numpy(xp.where(failed, xp.nan, xp.take(found, place, axis=-1))))
-        values = np.concatenate(parts).reshape(n_resamples, *lead)
+            drawn = _draw(xp, rows, count, generators)
+            found = average_value(xp, self.method.prepare(xp, drawn), rows.folds)
+            values[start : start + count, good] = to_numpy(found)
+        values = values.reshape(n_resamples, *lead)
         for key in self.key:
             values = values[(slice(None), *(key if isinstance(key, tuple) else (key,)))]
         return values
@@ -130,36 +98,32 @@ class Resampler:
         variance = np.var(self(n_resamples, rng), axis=0, ddof=1) + direct
         return np.sqrt(variance) * inflation
 
-    def _draw(
-        self,
-        xp: Namespace,
-        losses: Array,
-        count: int,
-        generators: Sequence[np.random.Generator],
-    ) -> Sample:
-        n = losses.shape[-1]
-        rows = np.empty((count, n), dtype=np.intp)
-        for fold, rng in zip(self.folds, generators, strict=False):
-            rows[:, fold] = fold[rng.integers(len(fold), size=(count, len(fold)))]
-        index = xp.asarray(rows.ravel(), device=device(losses))
-        drawn = xp.moveaxis(
-            xp.reshape(xp.take(losses, index, axis=-1), (losses.shape[0], count, n)), 0, 1
-        )
-        weights = xp.reshape(xp.take(self.weights, index, axis=0), (count, n))
-        domains = self.domains
-        if domains is not None:
-            source = xp.reshape(xp.take(domains.source, index, axis=0), (count, n, -1))
+
+def _draw(
+    xp: Namespace, rows: HeldOut, count: int, generators: Sequence[np.random.Generator]
+) -> HeldOut:
+    """Return `count` resamples: losses (count, L, n), weights (count, 1, n)."""
+    losses, domains = rows.losses, rows.domains
+    n = losses.shape[-1]
+    places = np.empty((count, n), dtype=np.intp)
+    for fold, rng in zip(rows.folds, generators, strict=False):
+        places[:, fold] = fold[rng.integers(len(fold), size=(count, len(fold)))]
+    index = xp.asarray(places.ravel(), device=device(losses))
+    drawn = xp.moveaxis(
+        xp.reshape(xp.take(losses, index, axis=-1), (losses.shape[0], count, n)), 0, 1
+    )
+    weights = xp.reshape(xp.take(rows.weights, index, axis=0), (count, n))
+    if domains is not None:
+        source = xp.reshape(xp.take(domains.source, index, axis=0), (count, n, -1))
+        if rows.estimator is not None:
             m = domains.target.shape[0]
             other = generators[-1].integers(m, size=(count, m))
-            target = xp.reshape(
-                xp.take(domains.target, xp.asarray(other.ravel(), device=device(losses)), axis=0),
-                (count, m, -1),
-            )
-            if self.estimator is not None:
-                weights = as_float(_fit_again(self.estimator, source, target), like=losses)
-            # Methods with controls take one target sample: its own error is in their variance.
-            domains = Domains(source, domains.target, domains.target_weights)
-        return Sample(drawn, weights[:, None, :], self.folds, domains)
+            other = xp.asarray(other.ravel(), device=device(losses))
+            target = xp.reshape(xp.take(domains.target, other, axis=0), (count, m, -1))
+            weights = as_float(_fit_again(rows.estimator, source, target), like=losses)
+        # Methods with controls take one target sample: its own error is in their variance.
+        domains = Domains(source, domains.target, domains.target_weights)
+    return replace(rows, losses=drawn, weights=weights[:, None, :], domains=domains)
 
 
 def _fit_again(estimator: Any, source: Array, target: Array) -> Array:

@@ -16,18 +16,9 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
 from counterpoise._validation import check_number
-from counterpoise.risk.sample import Domains, Sample
+from counterpoise.risk.held_out import Domains, HeldOut
 
-__all__ = [
-    "Constant",
-    "Control",
-    "Function",
-    "Moments",
-    "WeightPowers",
-    "control_values",
-    "evaluate_monomials",
-    "require_domains",
-]
+__all__ = ["Constant", "Control", "Function", "Moments", "require_domains"]
 
 # Most columns that `Moments` makes of a large sample: beyond, solving costs more than it gains.
 _MOST_COLUMNS = 100
@@ -37,7 +28,7 @@ _MOST_COLUMNS = 100
 class Control(Protocol):
     """What a control variate must offer."""
 
-    def values(self, xp: Namespace, sample: Sample, /) -> tuple[Array, Array]:
+    def values(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Array, Array]:
         """Return phi at the source rows (B, n, k) and at the target rows (m, k).
 
         A mean that is known is given as one row, (1, k).
@@ -48,46 +39,10 @@ class Control(Protocol):
 class Constant:
     """phi = 1: the weights themselves, with known mean 1. The paper's control variate."""
 
-    def values(self, xp: Namespace, sample: Sample, /) -> tuple[Array, Array]:
+    def values(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Array, Array]:
         """Return ones."""
-        ones = xp.ones_like(sample.weights)
+        ones = xp.ones_like(held_out.weights)
         return xp.moveaxis(ones, -2, -1), xp.ones_like(ones[0, :, :1])
-
-
-@dataclass(frozen=True)
-class WeightPowers:
-    """phi = w, w^2, ...: higher powers of the weights.
-
-    E_source[w^p] = E_target[w^(p-1)], which the weights at the target rows estimate: so it takes a
-    weight estimator that can be asked about new rows. Powers of heavy-tailed weights have heavier
-    tails yet; they help where the weights are bounded.
-
-    Parameters
-    ----------
-    degree : int, default=2
-        Highest power of the weights as a control, at least 2 (the first is `Constant`).
-    """
-
-    degree: int = 2
-
-    def __post_init__(self) -> None:
-        check_number(self.degree, "degree", low=2, closed="low", integer=True)
-
-    def values(self, xp: Namespace, sample: Sample, /) -> tuple[Array, Array]:
-        """Return the powers up to degree - 1: the weight itself multiplies them later."""
-        domains = require_domains(sample, "WeightPowers")
-        if domains.target_weights is None:
-            raise ValueError(
-                "`WeightPowers` needs the weights at the target rows, and only those of the source "
-                "rows are known. Pass a weight estimator (or its name) instead of an array of "
-                "weights, or use Moments()."
-            )
-        source, target = sample.weights[:, 0, :, None], domains.target_weights[:, None]
-        powers = range(1, self.degree)
-        return (
-            xp.concat([source**p for p in powers], axis=-1),
-            xp.concat([target**p for p in powers], axis=-1),
-        )
 
 
 @dataclass(frozen=True)
@@ -95,8 +50,9 @@ class Moments:
     """phi = the monomials of the features up to a degree: x, x^2, x z, ...
 
     Their means come from the target rows. Features are centred and scaled by the target's mean and
-    standard deviation. Where there would be more monomials than `most`, the features are replaced
-    by their principal components in the target, and monomials of the leading ones come first.
+    standard deviation. Directions along which the source has no spread are left out. If there
+    would be more monomials than `most`, the features are replaced by their principal components in
+    the target, and monomials of the leading ones come first.
 
     Parameters
     ----------
@@ -113,35 +69,57 @@ class Moments:
         if self.most is not None:
             check_number(self.most, "most", low=1, closed="low", integer=True)
 
-    def values(self, xp: Namespace, sample: Sample, /) -> tuple[Array, Array]:
+    def values(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Array, Array]:
         """Return the monomials."""
-        domains = require_domains(sample, "Moments")
-        location, rotation, monomials = self.basis(xp, domains.target, sample.n_rows)
+        domains = require_domains(held_out, "Moments")
+        location, rotation, monomials = self.basis(xp, domains, held_out.n_rows)
         return tuple(
-            evaluate_monomials(xp, (X - location) @ rotation, monomials)
+            _evaluate(xp, (X - location) @ rotation, monomials)
             for X in (domains.source, domains.target)
         )
 
     def basis(
-        self, xp: Namespace, target: Array, n: int, /
+        self, xp: Namespace, domains: Domains, n: int, /
     ) -> tuple[Array, Array, list[tuple[int, ...]]]:
-        """Return centre (D,), rotation (D, D') and monomials, as found from the target rows."""
-        D = target.shape[-1]
-        most = self.most or min(max(5, n // 5), _MOST_COLUMNS)
+        """Return centre (D,), rotation (D, D') and monomials of the D' rotated features."""
+        target = domains.target
         location = xp.mean(target, axis=0)
-        centred = target - location
-        spread = xp.sqrt(xp.mean(centred**2, axis=0))
+        spread = xp.sqrt(xp.mean((target - location) ** 2, axis=0))
         scale = xp.where(spread > 0, 1 / xp.where(spread > 0, spread, 1.0), 0.0)
-        rotation = xp.eye(D, dtype=target.dtype, device=device(target)) * scale
+        rotation = xp.eye(target.shape[-1], dtype=target.dtype, device=device(target)) * scale
+        rotation = rotation @ _source_directions(xp, (domains.source - location) @ rotation)
+        D = rotation.shape[-1]
+        most = self.most or min(max(5, n // 5), _MOST_COLUMNS)
         # How many monomials of degree 1 to `degree` there are in D features.
         if math.comb(D + self.degree, self.degree) - 1 > most:
-            scaled = centred * scale
+            scaled = (target - location) @ rotation
             covariance = xp.linalg.matrix_transpose(scaled) @ scaled / target.shape[0]
             variances, directions = xp.linalg.eigh(covariance)
             usable = variances > 1e-10 * variances[-1]
             units = xp.where(usable, 1 / xp.sqrt(xp.where(usable, variances, 1.0)), 0.0)
             rotation = rotation @ xp.flip(directions * units, axis=-1)
         return location, rotation, list(_monomials(D, self.degree, most))
+
+
+def _source_directions(xp: Namespace, source: Array) -> Array:
+    """Directions (D, D') along which the source rows (B, n, D) have spread.
+
+    Along any other direction (a feature that is constant in the source, or equal to another one
+    there) the source cannot show how the loss changes, and a product with such a feature would
+    smuggle it in. The identity if all directions have spread.
+    """
+    D = source.shape[-1]
+    rows = xp.reshape(source, (-1, D))
+    centred = rows - xp.mean(rows, axis=0)
+    covariance = xp.linalg.matrix_transpose(centred) @ centred / rows.shape[0]
+    variances, directions = xp.linalg.eigh(covariance)
+    eps = float(xp.finfo(source.dtype).eps)
+    live = np.flatnonzero(to_numpy(variances > 16 * D * eps * variances[-1]))
+    if len(live) == D:
+        return xp.eye(D, dtype=source.dtype, device=device(source))
+    if len(live) == 0:
+        return xp.zeros_like(directions[:, :1])
+    return xp.take(directions, xp.asarray(live, device=device(source)), axis=-1)
 
 
 def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -156,7 +134,7 @@ def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
                 yield (*rest, last)
 
 
-def evaluate_monomials(xp: Namespace, X: Array, monomials: list[tuple[int, ...]], /) -> Array:
+def _evaluate(xp: Namespace, X: Array, monomials: list[tuple[int, ...]]) -> Array:
     """Return the products of columns of X (..., n, D) that `monomials` names, (..., n, k)."""
     columns = []
     for factors in monomials:
@@ -191,14 +169,14 @@ class Function:
                 f"`function` must be callable on rows of features; got {self.function!r}."
             )
 
-    def values(self, xp: Namespace, sample: Sample, /) -> tuple[Array, Array]:
+    def values(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Array, Array]:
         """Return the function's values."""
-        domains = require_domains(sample, f"Function({self.name!r})")
-        source = xp.stack([self._call(xp, rows, sample) for rows in _batches(domains.source)])
+        domains = require_domains(held_out, f"Function({self.name!r})")
+        source = xp.stack([self._call(xp, rows, held_out) for rows in _batches(domains.source)])
         if self.mean is None:
-            return source, self._call(xp, domains.target, sample)
+            return source, self._call(xp, domains.target, held_out)
         known = np.atleast_2d(np.asarray(self.mean, dtype=np.float64))
-        known = xp.astype(as_float(known, like=sample.losses), sample.losses.dtype)
+        known = xp.astype(as_float(known, like=held_out.losses), held_out.losses.dtype)
         if known.shape != (1, source.shape[-1]):
             raise ValueError(
                 f"`mean` of the control {self.name!r} must have {source.shape[-1]} values, one "
@@ -206,7 +184,7 @@ class Function:
             )
         return source, known
 
-    def _call(self, xp: Namespace, rows: Array, sample: Sample) -> Array:
+    def _call(self, xp: Namespace, rows: Array, held_out: HeldOut) -> Array:
         found = np.asarray(self.function(to_numpy(rows)), dtype=np.float64)
         found = found[:, None] if found.ndim == 1 else found
         if found.ndim != 2 or found.shape[0] != rows.shape[0]:
@@ -220,7 +198,7 @@ class Function:
                 f"{int(np.sum(~np.isfinite(found).all(axis=1)))} of {rows.shape[0]} rows. "
                 "Impute or clip inside the function."
             )
-        return xp.astype(as_float(found, like=sample.losses), sample.losses.dtype)
+        return xp.astype(as_float(found, like=held_out.losses), held_out.losses.dtype)
 
 
 def _batches(X: Array) -> Iterator[Array]:
@@ -228,39 +206,12 @@ def _batches(X: Array) -> Iterator[Array]:
         yield X[i, ...]
 
 
-def require_domains(sample: Sample, who: str, /) -> Domains:
+def require_domains(held_out: HeldOut, who: str, /) -> Domains:
     """Return the features of both domains, or say who needs them."""
-    if sample.domains is None:
+    if held_out.domains is None:
         raise ValueError(
             f"`{who}` needs the features of both domains, to see the target mean of its control "
             "variates. Pass X_source and X_target to target_risk, or X_target to "
             "cross_val_risk or to the search's fit."
         )
-    return sample.domains
-
-
-def control_values(
-    xp: Namespace, sample: Sample, controls: tuple[Control, ...], /
-) -> tuple[Array, Array, np.ndarray]:
-    """Return all controls side by side: at the source rows (B, n, k), at the target rows (m, k).
-
-    Where a control differs between candidates, both have leading axes (B, L). The third array
-    (k,) tells which columns are constant.
-    """
-    parts = [control.values(xp, sample) for control in controls]
-    widths = [source.shape[-1] for source, _ in parts]
-    constant = np.repeat([isinstance(control, Constant) for control in controls], widths)
-    B, L, n = sample.losses.shape
-    lead: tuple[int, ...] = ()
-    if any(source.ndim == 4 for source, _ in parts):
-        lead = (B, L)
-        parts = [
-            (source if source.ndim == 4 else source[:, None, ...], target)
-            for source, target in parts
-        ]
-    rows = max(target.shape[-2] for _, target in parts)
-    source = xp.concat(
-        [xp.broadcast_to(s, (*(lead or (B,)), n, s.shape[-1])) for s, _ in parts], axis=-1
-    )
-    target = xp.concat([xp.broadcast_to(t, (*lead, rows, t.shape[-1])) for _, t in parts], axis=-1)
-    return source, target, constant
+    return held_out.domains

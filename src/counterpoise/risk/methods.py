@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
 from counterpoise.risk.auto import Auto
-from counterpoise.risk.basic import (
+from counterpoise.risk.averages import (
     Controlled,
-    Method,
     Normalized,
+    ParetoSmoothed,
     Source,
     Truncated,
     Weighted,
-    check_features,
-    name_methods,
-    needs_rows,
 )
-from counterpoise.risk.beyond import DoublyRobust, ParetoSmoothed, Ratio, Shrunk
-from counterpoise.risk.controls import Constant, Moments
+from counterpoise.risk.method import Method
 
-__all__ = [
-    "METHODS",
-    "Auto",
-    "Controlled",
-    "DoublyRobust",
-    "Method",
-    "Normalized",
-    "ParetoSmoothed",
-    "Ratio",
-    "Shrunk",
-    "Source",
-    "Truncated",
-    "Weighted",
-    "check_features",
-    "get_method",
-    "name_methods",
-    "needs_rows",
-]
+__all__ = ["METHODS", "check_features", "get_method"]
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -46,7 +28,7 @@ METHODS: dict[str, Method] = {
         ParetoSmoothed(),
         Shrunk(),
         Controlled(),
-        Controlled(controls=(Constant(), Moments(2))),
+        MomentControlled(),
         DoublyRobust(),
         Auto(),
     )
@@ -64,3 +46,12 @@ def get_method(method: str | Method, /) -> Method:
         f"`method` must be one of {names}, or an object such as "
         f'counterpoise.risk.Controlled(center="sample"); got {method!r}.'
     )
+
+
+def check_features(method: Method, X_target: Any, /) -> None:
+    """Refuse a method that needs target rows if there are none, before any work."""
+    if X_target is None and method.needs_features:
+        raise ValueError(
+            f"`X_target` is missing: method {method.name!r} compares the features of source and "
+            "target. Pass X_target, or method='controlled'."
+        )

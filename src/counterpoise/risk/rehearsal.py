@@ -1,8 +1,8 @@
-"""Rehearsals: methods estimate where the answer is known, because the target plays the source.
+"""Rehearsals: every method estimates a risk that is known, on samples drawn from the target rows.
 
 Target rows drawn with probability 1 / w are distributed like the source, their weights w are known,
 and so is the mean over all of them: a shift of the same shape and the same heavy tail, with a known
-answer. Losses there are borrowed from the nearest source row.
+answer. The loss of a target row is that of the nearest source row.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import numpy as np
 from array_api_compat import numpy as np_xp
 
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
-from counterpoise._folds import rows_once
-from counterpoise.risk.average import average_value, prepare
-from counterpoise.risk.basic import Method
-from counterpoise.risk.pair import combine
-from counterpoise.risk.sample import Domains, Sample
+from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.method import Method
+from counterpoise.risk.strata import average_value
 from counterpoise.weights._neighbors import Neighbors
 
-__all__ = ["Rehearsal", "rehearse"]
+__all__ = ["Rehearsal", "combine", "rehearse"]
 
 # Rehearsals hold about this many losses at a time.
 _LARGE = 2**22
@@ -88,7 +86,7 @@ def _root_mean_square(errors: np.ndarray) -> np.ndarray:
 
 def rehearse(
     xp: Namespace,
-    sample: Sample,
+    held_out: HeldOut,
     methods: Sequence[Method],
     /,
     *,
@@ -100,8 +98,8 @@ def rehearse(
     Of many candidates, 20 are taken, spread evenly. Only the first data set of a batch is looked
     at.
     """
-    losses, weights, domains = _stage(xp, sample)
-    folds, n = rows_once(sample.folds, sample.losses.shape[-1])
+    losses, weights, domains = _stage(xp, held_out)
+    folds, n = held_out.folds.once(), held_out.n_rows
     L, m = losses.shape
     chance = np.where(weights > 0, 1 / np.where(weights > 0, weights, 1.0), 0.0)
     chance /= chance.sum()
@@ -116,7 +114,7 @@ def rehearse(
         rows = rng.choice(m, size=(count, n), p=chance)
         index = xp.asarray(rows.ravel(), device=device(losses))
         drawn = xp.moveaxis(xp.reshape(xp.take(losses, index, axis=-1), (L, count, n)), 0, 1)
-        pretended = Sample(
+        pretended = HeldOut(
             drawn,
             xp.reshape(xp.take(known, index, axis=0), (count, 1, n)),
             folds,
@@ -126,7 +124,7 @@ def rehearse(
                 known,
             ),
         )
-        found = [average_value(xp, prepare(xp, one, pretended), folds) for one in methods]
+        found = [average_value(xp, one.prepare(xp, pretended), folds) for one in methods]
         values.append(np.stack([to_numpy(value) for value in found], axis=1))
         mean_loss.append(to_numpy(xp.mean(drawn, axis=-1)))
     return Rehearsal(
@@ -134,12 +132,12 @@ def rehearse(
     )
 
 
-def _stage(xp: Namespace, sample: Sample) -> tuple[Array, np.ndarray, Domains]:
+def _stage(xp: Namespace, held_out: HeldOut) -> tuple[Array, np.ndarray, Domains]:
     """Losses (L, m) at the target rows, weights (m,) there, and the features."""
-    domains = sample.domains
+    domains = held_out.domains
     assert domains is not None  # both checked by the caller
     assert domains.target_weights is not None
-    losses = sample.losses[0, ...]
+    losses = held_out.losses[0, ...]
     L = losses.shape[0]
     if L > _MOST_CANDIDATES:
         spread = np.linspace(0, L - 1, _MOST_CANDIDATES).round().astype(int)
@@ -150,5 +148,18 @@ def _stage(xp: Namespace, sample: Sample) -> tuple[Array, np.ndarray, Domains]:
     nearest = Neighbors(source / scale).nearest(target / scale)
     losses = xp.take(losses, xp.asarray(nearest, device=device(losses)), axis=-1)
     weights = to_numpy(domains.target_weights).astype(np.float64)
-    # A weight above n stands for rows that a source sample of this size does not have.
-    return losses, np.minimum(weights, sample.n_rows), domains
+    # A source sample of n rows has no rows of a weight above n, and can have no row that is more
+    # than n times as frequent as in the target. Weights of 0 stay: such rows are never drawn.
+    n = held_out.n_rows
+    return losses, np.where(weights > 0, np.clip(weights, 1 / n, n), 0.0), domains
+
+
+def combine(xp: Namespace, level: Array, difference: Array, mean_loss: Array, /) -> Array:
+    """Return risks (..., L) with the level of the first and the differences of the second.
+
+    The level is the mean over the better half of the candidates by their unweighted loss.
+    """
+    rank = xp.argsort(xp.argsort(mean_loss, axis=-1), axis=-1)
+    size = (mean_loss.shape[-1] + 1) // 2
+    share = xp.astype(rank < size, mean_loss.dtype) / size
+    return difference + xp.sum((level - difference) * share, axis=-1, keepdims=True)

@@ -1,36 +1,41 @@
-"""Sums over samples from which every risk estimate of the paper follows.
+"""Sums over rows from which every average follows.
 
-Each sample (or block of samples) contributes a handful of numbers; an estimate is a function of
-their sums. So the value, its leave-one-out versions and hence its standard error come from one
-formula, and the sums add up across folds, chunks and machines.
+Each row (or block of rows) contributes a few numbers; an estimate is a function of their sums. The
+value, its leave-one-out versions and hence its standard error come from one formula, and the sums
+add up across folds, chunks and machines.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import cast
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
-__all__ = ["Sums", "sum_by_sample", "sums_from_losses"]
+__all__ = ["Sums", "sum_by_label", "sums_from_losses"]
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over samples, of broadcastable shapes.
+    """Sums over rows, of broadcastable shapes.
 
-    The last axis may run over samples or blocks of samples, and the one before it over folds of
-    equal length.
+    The last axis may run over rows or blocks of rows, and the one before it over folds of equal
+    length.
 
     Attributes
     ----------
     count : array
-        Number of samples.
+        Number of rows.
+    weight : array
+        Sum of w.
+    weight_squared : array
+        Sum of w^2.
     excess : array
-        Sum of w - 1.
+        Sum of w - 1. Weights close to 1 would lose digits if it were computed from `weight`.
     excess_squared : array
         Sum of (w - 1)^2.
     weighted_loss : array
@@ -40,53 +45,79 @@ class Sums:
     """
 
     count: Array
+    weight: Array
+    weight_squared: Array
     excess: Array
     excess_squared: Array
     weighted_loss: Array
     loss_excess: Array
 
+    def arrays(self) -> list[Array]:
+        """Return the arrays in the order of the fields."""
+        return [getattr(self, name) for name in _FIELDS]
+
+    def apply(self, function: Callable[[Array], Array], /) -> Sums:
+        """Return the sums with a function applied to each array."""
+        return Sums(*map(function, self.arrays()))
+
     def sum(self, xp: Namespace, /) -> Sums:
         """Add up the last axis."""
-        return Sums(*(xp.sum(getattr(self, f.name), axis=-1) for f in fields(self)))
+        return self.apply(lambda values: xp.sum(values, axis=-1))
 
     def leave_one_out(self) -> Sums:
-        """Add up the last axis without the entry at each position."""
-        return Sums(*(exclusive_sum(getattr(self, f.name)) for f in fields(self)))
+        """Add up the last axis without the entry at each position, each sum when first used."""
+        return cast(Sums, _LeaveOneOut(self))
 
     def folds(self, xp: Namespace, index: Array, /) -> Sums:
         """Pick entries of the last axis by an index (n_folds, size), as the last two axes."""
         flat = xp.reshape(index, (-1,))
+        return self.apply(
+            lambda values: xp.reshape(
+                xp.take(values, flat, axis=-1), (*values.shape[:-1], *index.shape)
+            )
+        )
 
-        def pick(values: Array) -> Array:
-            shape = (*values.shape[:-1], *index.shape)
-            return xp.reshape(xp.take(values, flat, axis=-1), shape)
-
-        return Sums(*(pick(getattr(self, f.name)) for f in fields(self)))
-
-    def by_sample(self, xp: Namespace, samples: np.ndarray, /) -> Sums:
-        """Add up entries of the last axis that are of the same sample, numbered from 0."""
-        return Sums(*(sum_by_sample(xp, getattr(self, f.name), samples) for f in fields(self)))
+    def by_label(self, xp: Namespace, labels: np.ndarray, /) -> Sums:
+        """Add up entries of the last axis that have the same label, numbered from 0."""
+        return self.apply(lambda values: sum_by_label(xp, values, labels))
 
     @classmethod
     def concat(cls, xp: Namespace, parts: Sequence[Sums], /, *, axis: int = -1) -> Sums:
         """Join along the last axis, or another."""
-        return cls(
-            *(xp.concat([getattr(m, f.name) for m in parts], axis=axis) for f in fields(cls))
-        )
+        if len(parts) == 1:
+            return parts[0]
+        same = zip(*(part.arrays() for part in parts), strict=True)
+        return cls(*(xp.concat(list(arrays), axis=axis) for arrays in same))
 
     @property
     def n_effective(self) -> Array:
         """Kish's effective sample size, (sum w)^2 / sum w^2."""
-        total = self.count + self.excess
-        return total**2 / (self.excess_squared + 2 * self.excess + self.count)
+        return self.weight * (self.weight / self.weight_squared)
+
+
+class _LeaveOneOut:
+    """Sums without each entry. Most averages use a few of them: each is computed on first use."""
+
+    def __init__(self, sums: Sums) -> None:
+        self._sums = sums
+
+    def __getattr__(self, name: str) -> Array:
+        value = exclusive_sum(getattr(self._sums, name))
+        setattr(self, name, value)
+        return value
+
+
+_FIELDS = tuple(field.name for field in fields(Sums))
 
 
 def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
-    """Return what each sample contributes, for losses (..., n) and weights (n,) or (..., n)."""
+    """Return what each row contributes, for losses (..., n) and weights (n,) or (..., n)."""
     excess = weights - 1
     weighted_loss = weights * losses
     return Sums(
         count=xp.ones_like(weights),
+        weight=weights,
+        weight_squared=weights**2,
         excess=excess,
         excess_squared=excess**2,
         weighted_loss=weighted_loss,
@@ -94,20 +125,21 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
     )
 
 
-def sum_by_sample(xp: Namespace, values: Array, samples: np.ndarray, /) -> Array:
-    """Return the sums (..., n) of entries (..., N) that are of the same sample, 0 to n - 1.
+def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, /) -> Array:
+    """Return the sums (..., n) of entries (..., N) with the same label, 0 to n - 1.
 
-    A few of them at a time, so that the room for a large sample is not made for all others.
+    Large labels are split over several lines of a table of bounded width and summed in rounds, so
+    that one large label does not make the table wide for all others.
     """
     while True:
-        order = np.argsort(samples, kind="stable")
-        count = np.bincount(samples)
+        order = np.argsort(labels, kind="stable")
+        count = np.bincount(labels)
         width = min(int(np.max(count)), 2 * math.ceil(np.mean(count)))
         lines = np.maximum(-(-count // width), 1)
-        place = np.arange(len(samples)) - np.repeat(np.cumsum(count) - count, count)
-        line = (np.cumsum(lines) - lines)[samples[order]] + place // width
+        place = np.arange(len(labels)) - np.repeat(np.cumsum(count) - count, count)
+        line = (np.cumsum(lines) - lines)[labels[order]] + place // width
         # Lines are filled up with a last entry of 0.
-        table = np.full((int(np.sum(lines)), width), len(samples))
+        table = np.full((int(np.sum(lines)), width), len(labels))
         table[line, place % width] = order
         padded = xp.concat([values, xp.zeros_like(values[..., :1])], axis=-1)
         index = xp.asarray(table.ravel(), device=device(values))
@@ -115,4 +147,4 @@ def sum_by_sample(xp: Namespace, values: Array, samples: np.ndarray, /) -> Array
         values = xp.sum(xp.reshape(xp.take(padded, index, axis=-1), shape), axis=-1)
         if len(lines) == len(table):
             return values
-        samples = np.repeat(np.arange(len(lines)), lines)
+        labels = np.repeat(np.arange(len(lines)), lines)

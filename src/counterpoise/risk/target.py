@@ -6,17 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from counterpoise._arrays import Array, Namespace
-from counterpoise._dask import is_dask, target_risk_dask
+from counterpoise._dask import is_dask
 from counterpoise._html import comparison_html
 from counterpoise._validation import check_domains, check_losses_and_weights
-from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
-from counterpoise.risk.methods import METHODS, Method, get_method, name_methods
-from counterpoise.risk.over_folds import make_domains, risk_over_folds
-from counterpoise.risk.sample import Domains
-from counterpoise.risk.sums import sums_from_losses
+from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimation import estimate_risk
+from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.method import Method, name_methods
+from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights._resolve import resolve_weights
 
 __all__ = ["RiskComparison", "compare_risks", "target_risk"]
@@ -88,25 +85,21 @@ def target_risk(
     >>> bool(low < 1 < high)
     True
     """
+    found = get_method(method)
     if is_dask(losses, weights):
-        return target_risk_dask(
-            losses,
-            weights,
-            get_method(method),
-            moments=sums_from_losses,
-            estimate=estimate_from_moments,
-        )
-    xp, losses, weights, domains, estimator = _check_inputs(losses, weights, X_source, X_target)
-    folds = [np.arange(losses.shape[-1])]
-    return risk_over_folds(
-        xp, losses, weights, folds, get_method(method), domains, estimator=estimator
-    )[0]
+        if X_source is not None or X_target is not None:
+            raise ValueError(
+                "`X_source` and `X_target` must be None for Dask losses and weights: methods from "
+                "sums do not use them. Leave them out, or bring everything into memory."
+            )
+        from counterpoise.risk.dask import target_risk_dask
+
+        return target_risk_dask(losses, weights, found)
+    return estimate_risk(_check_inputs(losses, weights, X_source, X_target), found)[0]
 
 
-def _check_inputs(
-    losses: Any, weights: Any, X_source: Any, X_target: Any
-) -> tuple[Namespace, Array, Array, Domains | None, Any]:
-    """Return losses, weights, the features of both domains and the weights' estimator."""
+def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> HeldOut:
+    """Return losses and weights as one fold, with the features of both domains."""
     if (X_source is None) != (X_target is None):
         given, missing = ("X_target", "X_source") if X_source is None else ("X_source", "X_target")
         raise ValueError(
@@ -123,17 +116,17 @@ def _check_inputs(
                 "Pass both, or the weights as an array."
             )
         weights, estimator = resolve_weights(weights, X_source, X_target)
-    xp, losses, weights = check_losses_and_weights(losses, weights)
+    _, losses, weights = check_losses_and_weights(losses, weights)
     if X_source is None:
-        return xp, losses, weights, None, None
+        return HeldOut.of_sample(losses, weights)
     n = losses.shape[-1]
     if X_source.shape[0] != n:
         raise ValueError(
             f"`X_source` has {X_source.shape[0]} rows, `losses` has {n} samples. Pass the rows "
             "that the losses belong to, in the same order."
         )
-    domains = make_domains(losses, X_source, X_target, estimator)
-    return xp, losses, weights, domains, estimator
+    domains = Domains.of_rows(losses, X_source, X_target, estimator)
+    return HeldOut.of_sample(losses, weights, domains=domains, estimator=estimator)
 
 
 @dataclass(frozen=True)
@@ -219,18 +212,11 @@ def compare_risks(
     controlled            0.9509      0.0905  0.7731 to 1.129          411.6
     auto                  0.9509      0.0905  0.7731 to 1.129          411.6
     """
-    xp, losses, weights, domains, estimator = _check_inputs(losses, weights, X_source, X_target)
+    held_out = _check_inputs(losses, weights, X_source, X_target)
     if methods is None:
-        chosen = [
-            method
-            for method in METHODS.values()
-            if domains is not None or not getattr(method, "needs_features", False)
-        ]
+        known = held_out.domains is not None
+        chosen = [method for method in METHODS.values() if known or not method.needs_features]
     else:
         chosen = [get_method(method) for method in methods]
-    folds = [np.arange(losses.shape[-1])]
-    estimates = [
-        risk_over_folds(xp, losses, weights, folds, method, domains, estimator=estimator)[0]
-        for method in chosen
-    ]
+    estimates = [estimate_risk(held_out, method)[0] for method in chosen]
     return RiskComparison(dict(zip(name_methods(chosen), estimates, strict=True)))

@@ -6,19 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from array_api_compat import numpy as xp
-from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
-from counterpoise._folds import Folds, resolve_splits
 from counterpoise._validation import check_choice
-from counterpoise.risk import Method, RiskComparison, RiskEstimate, get_method
-from counterpoise.risk.methods import check_features, name_methods
-from counterpoise.risk.over_folds import risk_over_folds
+from counterpoise.risk import Method, RiskComparison, RiskEstimate, estimate_risk, get_method
+from counterpoise.risk.method import name_methods
+from counterpoise.risk.methods import check_features
+from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
-from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
 from counterpoise.search.scoring import resolve_loss
-from counterpoise.search.weighting import resolve_fold_weights
 
 __all__ = ["check_labelled", "cross_val_risk", "resolve_fit_weighted"]
 
@@ -97,39 +93,19 @@ def cross_val_risk(
     methods = [get_method(one) for one in asked]
     for one in methods:
         check_features(one, X_target)
-    check_choice(aggregate, "aggregate", ("fold", "pooled"))
     weighted = resolve_fit_weighted(fit_weighted, estimator)
-    chosen_loss = resolve_loss(loss, estimator)
-    splits = resolve_splits(cv, X, y, classifier=is_classifier(estimator), groups=groups)
-    fold_weights = resolve_fold_weights(weights, X, X_target, splits, fit=weights_fit)
-    held_out = out_of_fold_losses(
-        estimator,
-        [{}],
-        X,
-        y,
-        splits,
-        fold_weights,
-        chosen_loss,
-        fit_weighted=weighted and not fold_weights.unit,
+    how = CrossValidation(
+        resolve_loss(loss, estimator),
+        weights=weights,
+        cv=cv,
+        weights_fit=weights_fit,
+        aggregate=aggregate,
         n_jobs=n_jobs,
         progress=progress,
     )
-    losses = held_out.losses[0]
-    folds = Folds.of_splits(splits, groups=groups)
-    if aggregate == "pooled":
-        folds = folds.pooled()
-    estimates = [
-        risk_over_folds(
-            xp,
-            losses,
-            fold_weights.held_out,
-            folds,
-            one,
-            fold_weights.domains,
-            estimator=fold_weights.estimator,
-        )[0]
-        for one in methods
-    ]
+    candidate = Candidate(estimator, fit_weighted=weighted)
+    held_out = evaluate([candidate], X, y, X_target, how, groups=groups).held_out
+    estimates = [estimate_risk(held_out, one)[0][0] for one in methods]
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
+
+from counterpoise._sklearn import num_samples, safe_indexing
 
 __all__ = ["from_domains"]
 
@@ -35,7 +35,7 @@ def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
     ([[1.0], [2.0]], [0, 1], [[3.0]])
     """
     domain = np.asarray(sample_domain)
-    n = _num_samples(X)
+    n = num_samples(X)
     if domain.shape != (n,) or domain.dtype.kind not in "iu" or np.any(domain == 0):
         raise ValueError(
             f"`sample_domain` must hold one integer per row, positive for source and negative for "
@@ -48,4 +48,4 @@ def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
             f"`sample_domain` must name both domains; got {len(source)} source rows and "
             f"{len(target)} target rows. Mark source rows with 1 and target rows with -2."
         )
-    return _safe_indexing(X, source), _safe_indexing(y, source), _safe_indexing(X, target)
+    return safe_indexing(X, source), safe_indexing(y, source), safe_indexing(X, target)

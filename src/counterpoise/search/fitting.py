@@ -12,10 +12,10 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._arrays import to_numpy
+from counterpoise._sklearn import safe_split
 from counterpoise.losses import Loss
 
 __all__ = ["FoldResult", "fit_estimator", "fit_fold", "losses_of", "weight_parameter"]
@@ -28,20 +28,24 @@ class FoldResult:
     Attributes
     ----------
     losses : array of shape (n_test,)
-        NaN where the fit failed.
+        NaN if the fit failed.
     train_risk : float
-        Mean loss on the training rows; NaN where not asked for.
+        Mean loss on the training rows; NaN if not asked for.
     fit_time, score_time : float
         Seconds.
     error : str or None
         The traceback of a failed fit.
+    predictions, target_predictions : float32 arrays or None
+        For the held-out rows and for the target rows, if asked for.
     """
 
     losses: np.ndarray
     train_risk: float
     fit_time: float
     score_time: float
-    error: str | None
+    error: str | None = None
+    predictions: np.ndarray | None = None
+    target_predictions: np.ndarray | None = None
 
 
 def weight_parameter(estimator: Any, /) -> str | None:
@@ -90,38 +94,54 @@ def fit_fold(
     fit_params: Mapping[str, Any],
     /,
     *,
-    return_train_score: bool,
-    catch: bool,
+    X_target: Any = None,
+    keep_predictions: bool = False,
+    return_train_score: bool = False,
+    catch: bool = False,
 ) -> FoldResult:
     """Fit a clone with `params` on the training rows and judge it on the held-out rows."""
     start = time.perf_counter()
     try:
         model = clone(estimator).set_params(**clone(dict(params), safe=False))
-        X_train, y_train = _safe_split(model, X, y, train)
-        X_test, y_test = _safe_split(model, X, y, test, train)
+        X_train, y_train = safe_split(model, X, y, train)
+        X_test, y_test = safe_split(model, X, y, test, train)
         own = {
             name: value[train] if _per_row(value, y) else value
             for name, value in fit_params.items()
         }
         fit_estimator(model, X_train, y_train, weights, own)
         fitted = time.perf_counter()
-        losses = losses_of(model, X_test, y_test, loss)
+        response = respond(model, X_test, loss)
+        losses = losses_from_response(model, response, y_test, loss)
         scored = time.perf_counter()
-        train_risk = np.nan
+        train_risk, kept, for_target = np.nan, None, None
         if return_train_score:
             train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
+        if keep_predictions:
+            kept = _as_numbers(model, response)
+            if X_target is not None:
+                for_target = _as_numbers(model, respond(model, X_target, loss))
     except Exception:
         if not catch:
             raise
         seconds = time.perf_counter() - start
         nothing = np.full(len(test), np.nan)
         return FoldResult(nothing, np.nan, seconds, 0.0, traceback.format_exc())
-    return FoldResult(losses, train_risk, fitted - start, scored - fitted, None)
+    return FoldResult(losses, train_risk, fitted - start, scored - fitted, None, kept, for_target)
+
+
+def respond(model: Any, X: Any, loss: Loss, /) -> Any:
+    """Return what the loss judges: predictions, probabilities or decision values."""
+    return getattr(model, loss.response)(X)
 
 
 def losses_of(model: Any, X: Any, y: Any, loss: Loss, /) -> np.ndarray:
     """Return the loss of a fitted model on each row."""
-    response = getattr(model, loss.response)(X)
+    return losses_from_response(model, respond(model, X, loss), y, loss)
+
+
+def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np.ndarray:
+    """Return the loss of each row, refusing what is not one finite number per row."""
     classes = getattr(model, "classes_", None) if loss.indexed else None
     losses = np.asarray(to_numpy(loss(y, response, classes=classes)), dtype=np.float64)
     if losses.shape != (len(y),):
@@ -136,6 +156,15 @@ def losses_of(model: Any, X: Any, y: Any, loss: Loss, /) -> np.ndarray:
             "or bound the loss."
         )
     return losses
+
+
+def _as_numbers(model: Any, response: Any) -> np.ndarray:
+    """Return predictions as float32; predicted classes as their place in `classes_`."""
+    response = to_numpy(response)
+    classes = getattr(model, "classes_", None)
+    if response.ndim == 1 and classes is not None and response.dtype == np.asarray(classes).dtype:
+        response = np.searchsorted(classes, response)
+    return np.asarray(response, dtype=np.float32)
 
 
 def _per_row(value: Any, y: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from counterpoise.search.out_of_fold import Progress
+from counterpoise.search.evaluate import Progress
 
 __all__ = ["text_progress"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import _num_samples
 
 from counterpoise._arrays import to_numpy
+from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_weights
 from counterpoise.risk import Method, get_method, target_risk
 from counterpoise.search.fitting import losses_of
@@ -34,7 +34,7 @@ class RiskScorer:
 
     def _weights(self, X: Any, sample_weight: Any) -> Any:
         if sample_weight is not None:
-            return check_weights(sample_weight, name="sample_weight", n=_num_samples(X))
+            return check_weights(sample_weight, name="sample_weight", n=num_samples(X))
         if self.weights is None:
             raise ValueError(
                 "`weights` of the scorer is None and no sample_weight came: there is nothing to "

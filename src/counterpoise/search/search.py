@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from array_api_compat import numpy as xp
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_method_params, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._folds import Folds, resolve_splits
 from counterpoise._html import search_html
+from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.losses import Loss
-from counterpoise.risk import Method, RiskEstimate, Source, get_method
+from counterpoise.risk import Method, RiskEstimate, Source, estimate_risk, get_method
+from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.methods import check_features
-from counterpoise.risk.over_folds import estimate_prepared, prepare_rows, risk_over_folds
 from counterpoise.search.cross_val import check_labelled, resolve_fit_weighted
+from counterpoise.search.evaluate import (
+    Candidate,
+    CrossValidation,
+    Evaluation,
+    Progress,
+    evaluate,
+)
 from counterpoise.search.fitting import fit_estimator, losses_of
-from counterpoise.search.out_of_fold import Progress, out_of_fold_losses
 from counterpoise.search.progress import text_progress
-from counterpoise.search.results import Evaluation, results_table
+from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, compare_with, corrected_risk
-from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
 
 __all__ = ["ShiftGridSearchCV", "ShiftRandomizedSearchCV"]
 
@@ -68,67 +72,44 @@ class _ShiftSearch(BaseSearchCV):
         -------
         self
         """
-        method, loss, weighted = self._check_parameters()
+        method, how, weighted = self._check_parameters()
         check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
-        fit_params = _check_method_params(X, params=fit_params)
+        fit_params = check_method_params(X, params=fit_params)
         if weighted and self.weights is not None and "sample_weight" in fit_params:
             raise ValueError(
                 "`sample_weight` was passed to fit, but the importance weights are passed on "
                 "under that name. Pass weights=sample_weight * ratio as one array, or "
                 "fit_weighted=False."
             )
-        candidates = self._candidates()
-        splits = resolve_splits(
-            5 if self.cv is None else self.cv,
-            X,
-            y,
-            classifier=is_classifier(self.estimator),
-            groups=groups,
-        )
-        weights = resolve_fold_weights(self.weights, X, X_target, splits, fit=self.weights_fit)
-        weighted = weighted and not weights.unit
-        progress = self.progress
-        if progress is None and self.verbose:
-            progress = text_progress(time.monotonic())
-        held_out = out_of_fold_losses(
-            self.estimator,
-            candidates,
-            X,
-            y,
-            splits,
-            weights,
-            loss,
-            fit_weighted=weighted,
-            fit_params=fit_params,
-            error_score=self.error_score,
-            return_train_score=self.return_train_score,
-            n_jobs=self.n_jobs,
-            pre_dispatch=self.pre_dispatch,
-            progress=progress,
-        )
-        folds = Folds.of_splits(splits, groups=groups)
-        if self.aggregate == "pooled":
-            folds = folds.pooled()
-        self._store(method, candidates, held_out, weights, folds)
+        candidates = [Candidate(self.estimator, params, weighted) for params in self._candidates()]
+        found = evaluate(candidates, X, y, X_target, how, groups=groups, fit_params=fit_params)
+        self._judge(method, candidates, found)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
-        self._order = np.concatenate([test for _, test in splits])
-        self.n_splits_ = len(splits)
-        self.weights_, self.weights_estimator_ = weights.full, weights.estimator
-        self.loss_ = loss
-        self.scorer_ = partial(_negative_mean_loss, loss=loss)
+        self._order = found.held_out_rows
+        self.n_splits_ = len(found.splits)
+        self.weights_, self.weights_estimator_ = found.weights, found.held_out.estimator
+        self.loss_ = how.loss
+        self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            self._refit(X, y, weights.full if weighted else None, fit_params)
+            unit = bool(np.all(found.weights == 1))
+            self._refit(X, y, found.weights if weighted and not unit else None, fit_params)
         return self
 
     @property
-    def diagnostics_(self) -> Diagnostics:
-        """What speaks for and against the weights, by :func:`counterpoise.diagnose`.
+    def losses_(self) -> np.ndarray:
+        """Held-out losses (n_candidates, n_held_out), one split after the other."""
+        check_is_fitted(self, "held_out_")
+        return self.held_out_.losses
 
-        With the losses of the choice. Made when first asked for.
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """The diagnosis of the weights by :func:`counterpoise.diagnose`, made when first used.
+
+        It includes the losses of the choice.
         """
-        check_is_fitted(self, "losses_")
+        check_is_fitted(self, "held_out_")
         if self._diagnostics is None:
             X, X_target = self.__dict__.get("_rows") or (None, None)
             if X_target is None:
@@ -147,7 +128,10 @@ class _ShiftSearch(BaseSearchCV):
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
         state = super().__getstate__().items()
-        return {k: v for k, v in state if k not in ("_rows", "_domains")}
+        state = {name: value for name, value in state if name != "_rows"}
+        if "held_out_" in state:
+            state["held_out_"] = replace(state["held_out_"], domains=None)
+        return state
 
     def risk_by(self, method: str | Method, /) -> RiskEstimate:
         """Return every candidate's target risk by another method, from the same held-out losses.
@@ -162,62 +146,50 @@ class _ShiftSearch(BaseSearchCV):
             With one entry per candidate. After unpickling, the features are gone: methods that
             need them are then refused, and intervals know nothing of the target rows' weights.
         """
-        check_is_fitted(self, "losses_")
-        found, _ = risk_over_folds(
-            xp,
-            self.losses_,
-            self.held_out_weights_,
-            self._folds,
-            get_method(method),
-            self.__dict__.get("_domains"),
-            estimator=self.weights_estimator_,
-        )
-        return found
+        check_is_fitted(self, "held_out_")
+        return estimate_risk(self.held_out_, get_method(method))[0]
 
-    def _check_parameters(self) -> tuple[Method, Loss, bool]:
+    def _check_parameters(self) -> tuple[Method, CrossValidation, bool]:
         """Refuse bad parameters before any work."""
         method = get_method(self.method)
-        check_choice(self.aggregate, "aggregate", ("fold", "pooled"))
         check_choice(self.selection, "selection", ("min", "one_se"))
-        check_choice(self.weights_fit, "weights_fit", ("once", "fold"))
         check_number(self.n_bootstrap, "n_bootstrap", low=0, closed="low", integer=True)
         if self.selection == "one_se" and not callable(self.order):
             raise ValueError(
                 "`order` must say which candidate is simpler when selection='one_se'; got "
                 f"{self.order!r}. Pass a key such as order=lambda params: params['max_depth']."
             )
-        if isinstance(self.error_score, str) and self.error_score != "raise":
-            raise ValueError(
-                f"`error_score` must be 'raise' or a number; got {self.error_score!r}."
-            )
-        weighted = resolve_fit_weighted(self.fit_weighted, self.estimator)
-        return method, resolve_loss(self.loss, self.estimator), weighted
-
-    def _store(
-        self,
-        method: Method,
-        candidates: Sequence[Mapping[str, Any]],
-        held_out: Any,
-        weights: FoldWeights,
-        folds: Folds,
-    ) -> None:
-        """Set what was learned about the candidates."""
-        data = held_out.losses, weights.held_out
-        losses, domains = held_out.losses, weights.domains
-        prepared = prepare_rows(xp, *data, folds, method, domains)
-        risk, by_fold = estimate_prepared(
-            xp, prepared, *data, folds, method, domains, estimator=weights.estimator
+        progress = self.progress
+        if progress is None and self.verbose:
+            progress = text_progress(time.monotonic())
+        how = CrossValidation(
+            resolve_loss(self.loss, self.estimator),
+            weights=self.weights,
+            cv=5 if self.cv is None else self.cv,
+            weights_fit=self.weights_fit,
+            aggregate=self.aggregate,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+            n_jobs=self.n_jobs,
+            pre_dispatch=self.pre_dispatch,
+            progress=progress,
         )
-        source, _ = risk_over_folds(xp, *data, folds, Source())
-        best = choose(risk, candidates, selection=self.selection, order=self.order)
-        comparison = compare_with(best, prepared, folds)
-        evaluation = Evaluation(candidates, held_out, risk, by_fold, source, comparison)
-        self.cv_results_ = results_table(evaluation, error_score=self.error_score)
-        self.risk_ = risk
-        self.losses_, self.held_out_weights_ = losses, weights.held_out
-        self.folds_, self._folds, self._domains = list(folds), folds, domains
+        return method, how, resolve_fit_weighted(self.fit_weighted, self.estimator)
+
+    def _judge(self, method: Method, candidates: Sequence[Candidate], found: Evaluation) -> None:
+        """Set what was learned about the candidates."""
+        held_out = found.held_out
+        prepared = prepare_rows(held_out, method)
+        risk, by_fold = estimate_prepared(held_out, method, prepared)
+        source, _ = estimate_risk(held_out, Source())
+        params = [candidate.params for candidate in candidates]
+        best = choose(risk, params, selection=self.selection, order=self.order)
+        comparison = compare_with(best, prepared, held_out)
+        judged = Judged(candidates, found, risk, by_fold, source, comparison)
+        self.cv_results_ = results_table(judged, error_score=self.error_score)
+        self.held_out_, self.risk_ = held_out, risk
         self.best_index_ = best
-        self.best_params_ = dict(candidates[best])
+        self.best_params_ = dict(params[best])
         self.best_risk_ = risk[best]
         self.best_score_ = -self.best_risk_.value
         self.indistinguishable_ = comparison.indistinguishable
@@ -227,7 +199,7 @@ class _ShiftSearch(BaseSearchCV):
             self.corrected_risk_ = corrected_risk(
                 self.best_risk_,
                 prepared,
-                folds,
+                held_out.folds,
                 n_bootstrap=self.n_bootstrap,
                 random_state=np.random.default_rng(seed),
             )
@@ -330,10 +302,8 @@ class ShiftGridSearchCV(_ShiftSearch):
         `difference_standard_error`. `mean_test_score` counts folds by their size.
     losses_ : array of shape (n_candidates, n_held_out)
         Held-out losses, one split after the other.
-    held_out_weights_ : array of shape (n_held_out,)
-        Their weights.
-    folds_ : list of int arrays
-        Which of the held-out losses each fold has.
+    held_out_ : counterpoise.risk.HeldOut
+        These losses with their weights, folds, features and weight estimator.
     weights_ : array of shape (n_source,)
         The weights.
     weights_estimator_ : DensityRatio or None

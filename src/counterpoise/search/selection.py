@@ -10,12 +10,12 @@ import numpy as np
 from array_api_compat import numpy as xp
 from scipy.special import stdtrit
 
-from counterpoise._folds import clusters_of
-from counterpoise.risk import Method, RiskEstimate
-from counterpoise.risk.average import used_weights
-from counterpoise.risk.over_folds import average_risk
-from counterpoise.risk.sample import Prepared
-from counterpoise.risk.sums import Sums
+from counterpoise._folds import Folds
+from counterpoise.risk import Average, HeldOut, RiskEstimate
+from counterpoise.risk.estimation import average_prepared
+from counterpoise.risk.method import Prepared
+from counterpoise.risk.strata import used_weights
+from counterpoise.risk.sums import sums_from_losses
 
 __all__ = ["Comparison", "choose", "compare_with", "corrected_risk"]
 
@@ -57,7 +57,7 @@ class Comparison:
     difference : array of shape (n_candidates,)
         Risk less that of the reference.
     standard_error : array of shape (n_candidates,)
-        Of that difference: losses on the same rows are alike, so it is often far below those of
+        Of that difference. Losses on the same rows are alike, so it is often far below those of
         the risks themselves.
     indistinguishable : int array
         Candidates whose 95% interval for the difference contains 0, the reference included.
@@ -68,7 +68,7 @@ class Comparison:
     indistinguishable: np.ndarray
 
 
-def compare_with(reference: int, prepared: Prepared, folds: Sequence[np.ndarray], /) -> Comparison:
+def compare_with(reference: int, prepared: Prepared, held_out: HeldOut, /) -> Comparison:
     """Compare every candidate with the reference by the risk of their loss differences.
 
     Every average is linear in the losses, so the risk of the differences is the difference of the
@@ -84,11 +84,12 @@ def compare_with(reference: int, prepared: Prepared, folds: Sequence[np.ndarray]
         direct=direct,
         direct_variance=0.0,
     )
-    risk, _ = average_risk(xp, gaps, folds)
+    plain = replace(held_out, losses=gaps.losses, weights=gaps.weights, domains=None)
+    risk, _ = average_prepared(plain, gaps)
     half = stdtrit(risk.degrees_of_freedom, 0.975) * risk.standard_error
     # A given beta makes even the difference of a candidate from itself a constant, not 0.
     difference = risk.value - risk.value[reference]
-    # Without an error nothing can be told apart; without a risk there is nothing to tell.
+    # Without an error nothing differs significantly; a candidate without a risk is not compared.
     same = ~(np.abs(difference) > half) & ~np.isnan(difference)
     same[reference] = True
     return Comparison(difference, risk.standard_error, np.flatnonzero(same))
@@ -97,7 +98,7 @@ def compare_with(reference: int, prepared: Prepared, folds: Sequence[np.ndarray]
 def corrected_risk(
     chosen: RiskEstimate,
     prepared: Prepared,
-    folds: Sequence[np.ndarray],
+    folds: Folds,
     /,
     *,
     n_bootstrap: int,
@@ -111,16 +112,16 @@ def corrected_risk(
     doi:10.1007/s10994-018-5714-4). Never below the raw risk. Nothing is fitted again: all
     resamples are two matrix products per fold, O(candidates x rows x n_bootstrap).
     """
-    method, losses, direct = prepared.base, prepared.losses, prepared.direct
+    average, losses, direct = prepared.average, prepared.losses, prepared.direct
     usable = np.flatnonzero(~np.isnan(losses).any(axis=1))
-    used = used_weights(xp, method, prepared.weights, folds)
+    used = used_weights(xp, average, prepared.weights, folds)
     drawn = _drawn(folds, n_bootstrap, random_state)
     left = [(count == 0).astype(float) for count in drawn]
     losses = losses[usable]
     if not isinstance(direct, float):
         direct = direct[usable, None]
-    inside = _resampled_risk(losses, used, folds, method, drawn) + direct
-    outside = _resampled_risk(losses, used, folds, method, left) + direct
+    inside = _resampled_risk(losses, used, folds, average, drawn) + direct
+    outside = _resampled_risk(losses, used, folds, average, left) + direct
     best = np.argmin(inside, axis=0)
     # Where there are few groups, a resample may have drawn them all.
     some = np.flatnonzero(sum(count.sum(axis=0) for count in left))
@@ -130,11 +131,9 @@ def corrected_risk(
     return replace(chosen, value=corrected, resample=None)
 
 
-def _drawn(
-    folds: Sequence[np.ndarray], n_bootstrap: int, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """How often each loss of each fold is drawn: within folds, or all that belong together."""
-    clusters = clusters_of(folds)
+def _drawn(folds: Folds, n_bootstrap: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """How often each loss of each fold is drawn: within folds, or by whole rows and groups."""
+    clusters = folds.clusters
     if clusters is not None:
         counts = _counts(int(np.max(clusters)) + 1, n_bootstrap, rng)
         return [counts[clusters[fold]] for fold in folds]
@@ -149,24 +148,18 @@ def _counts(n: int, n_bootstrap: int, rng: np.random.Generator) -> np.ndarray:
 def _resampled_risk(
     losses: np.ndarray,
     weights: np.ndarray,
-    folds: Sequence[np.ndarray],
-    method: Method,
+    folds: Folds,
+    average: Average,
     counts: Sequence[np.ndarray],
 ) -> np.ndarray:
     """Risk (n_candidates, n_bootstrap) when each row counts as often as it was drawn."""
     value: Any = 0.0
-    total = sum(count.sum(axis=0) for count in counts)
+    total = np.maximum(sum(count.sum(axis=0) for count in counts), 1)
     for fold, count in zip(folds, counts, strict=True):
-        excess = weights[fold] - 1
-        weighted = losses[:, fold] * weights[fold]
-        size = count.sum(axis=0)
-        moments = Sums(
-            count=np.maximum(size, 1),
-            excess=excess @ count,
-            excess_squared=excess**2 @ count,
-            weighted_loss=weighted @ count,
-            loss_excess=(weighted * excess) @ count,
-        )
-        # A fold of which nothing was drawn has size 0 and says nothing.
-        value = value + size / np.maximum(total, 1) * method.estimate(xp, moments)[0]
+        rows = sums_from_losses(xp, losses[:, fold], weights[fold])
+        drawn = rows.apply(lambda values, count=count: values @ count)
+        size = drawn.count
+        # A fold of which nothing was drawn has size 0 and adds nothing.
+        drawn = replace(drawn, count=np.maximum(size, 1))
+        value = value + size / total * average.estimate(xp, drawn)[0]
     return value

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._folds import Splits
+from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_choice
-from counterpoise.risk.over_folds import make_domains
-from counterpoise.risk.sample import Domains
+from counterpoise.risk import Domains
 from counterpoise.weights._base import DensityRatio
 from counterpoise.weights._encoding import DomainEncoder
 from counterpoise.weights._resolve import resolve_weights
@@ -50,10 +49,7 @@ class FoldWeights:
 
     @property
     def unit(self) -> bool:
-        """Whether all weights are 1.
-
-        Then none are passed to fit: a forest draws its bootstrap differently when given any.
-        """
+        """Whether all weights are 1."""
         return bool(np.all(self.full == 1))
 
 
@@ -75,7 +71,7 @@ def resolve_fold_weights(
     """
     check_choice(fit, "weights_fit", ("once", "fold"))
     given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
-    encoded = target = np.empty((_num_samples(X), 0))
+    encoded = target = np.empty((num_samples(X), 0))
     if X_target is not None:
         encoder = DomainEncoder().fit(X, X_target)
         encoded, target = encoder.transform(X), encoder.transform(X_target)
@@ -84,7 +80,7 @@ def resolve_fold_weights(
     if X_target is not None:
         rows = np.concatenate([test for _, test in splits])
         source = np.asarray(encoded[rows], dtype=np.float64)
-        domains = make_domains(source, source, target, estimator)
+        domains = Domains.of_rows(source, source, target, estimator)
     if fit == "once" or given:
         training = [full[train] for train, _ in splits]
         held_out = np.concatenate([full[test] for _, test in splits])

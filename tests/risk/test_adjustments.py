@@ -1,4 +1,4 @@
-"""Methods that look at rows: outcome models, smoothed and shrunken weights, ratios."""
+"""Methods that look at rows: several controls, outcome models, smoothed and shrunken weights."""
 
 import numpy as np
 import pytest
@@ -13,37 +13,33 @@ from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
+from counterpoise._folds import Folds
 from counterpoise._pareto import smooth_tail
 from counterpoise.risk import (
+    METHODS,
     Auto,
     Constant,
-    Controlled,
+    Domains,
     DoublyRobust,
     Function,
+    HeldOut,
+    MomentControlled,
     Moments,
     Normalized,
-    PredictedLoss,
-    Ratio,
     Shrunk,
     Weighted,
+    estimate_risk,
 )
-from counterpoise.risk.average import average_value, prepare
-from counterpoise.risk.methods import METHODS
-from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.risk.regression import PENALTIES
-from counterpoise.risk.sample import Domains, Sample
+from counterpoise.risk.strata import average_value
 
 MORE = [
-    Controlled(controls=[Constant()]),
-    Controlled(controls=[Moments(1)], penalty="lasso"),
-    Controlled(controls=[Moments(1)], penalty=0.1, cross_fit=False),
-    Controlled(controls=[Constant(), PredictedLoss()]),
-    Controlled(controls=[PredictedLoss(LinearRegression())]),
+    MomentControlled(controls=[Constant()]),
+    MomentControlled(controls=[Moments(1)]),
+    MomentControlled(controls=[Moments(1)], penalty=0.1, cross_fit=False),
     DoublyRobust(base=Normalized()),
     DoublyRobust(DummyRegressor(), base=Weighted()),
     DoublyRobust(Moments(1), cross_fit=False),
-    Ratio(),
-    Ratio(Function(lambda x: np.ones(len(x)))),
 ]
 every_method = pytest.mark.parametrize("method", [*METHODS.values(), *MORE], ids=repr)
 
@@ -57,21 +53,19 @@ def data(rng):
 
 @pytest.fixture
 def folds(rng):
-    return np.array_split(rng.permutation(60), 4)
+    return Folds(np.array_split(rng.permutation(60), 4))
 
 
 def over_folds(data, folds, method, target_weights=None):
     losses, weights, source, target = data
     domains = Domains(source, target, target_weights)
-    return risk_over_folds(np_xp, losses, weights, folds, method, domains)[0]
+    return estimate_risk(HeldOut(losses, weights, folds, domains), method)[0]
 
 
 # What holds for every method
 
 
-@pytest.mark.parametrize(
-    "method", [m for m in (*METHODS.values(), *MORE) if "PredictedLoss" not in repr(m)], ids=repr
-)
+@every_method
 @pytest.mark.parametrize("known", [True, False])
 def test_unit_weights_and_constant_controls_give_the_mean_loss(data, folds, method, known):
     losses = data[0]
@@ -102,8 +96,8 @@ def test_a_batch_of_data_sets_equals_a_loop(rng, folds, method):
     source, target = rng.normal(size=(3, 60, 2)), rng.normal(size=(50, 2))
 
     def values(pick):
-        sample = Sample(losses[pick], weights[pick], folds, Domains(source[pick], target))
-        return average_value(np_xp, prepare(np_xp, method, sample), folds)
+        sample = HeldOut(losses[pick], weights[pick], folds, Domains(source[pick], target))
+        return average_value(np_xp, method.prepare(np_xp, sample), folds)
 
     batch = values(slice(None))
     assert batch.shape == (3, 2)
@@ -128,7 +122,8 @@ def test_every_library_gives_numpys_numbers(xp, data, folds, method):
     there = np.linspace(0.2, 2, 90)
     want = over_folds(data, folds, method, there)
     losses, weights, source, target, there = (xp.asarray(a) for a in (*data, there))
-    got, _ = risk_over_folds(xp, losses, weights, folds, method, Domains(source, target, there))
+    held_out = HeldOut(losses, weights, folds, Domains(source, target, there))
+    got, _ = estimate_risk(held_out, method)
     for name in ("value", "standard_error", "tail_error", "constant_error"):
         np.testing.assert_allclose(
             to_numpy(getattr(got, name)), getattr(want, name), rtol=1e-6, atol=1e-9
@@ -172,13 +167,13 @@ def test_adding_controls_never_raises_the_residual_variance(seed, n):
     rng = np.random.default_rng(seed)
     source, target = rng.normal(size=(1, n, 2)), rng.normal(size=(20, 2))
     weights, losses = rng.exponential(size=(1, 1, n)), rng.random((1, 1, n))
-    sample = Sample(losses, weights, [np.arange(n)], Domains(source, target))
+    sample = HeldOut.of_sample(losses, weights, domains=Domains(source, target))
     functions = [np.sin, np.cos, np.abs]
     variances = [np.var(weights * losses)]
     for count in range(1, 4):
         controls = [Function(lambda x, f=f: f(x[:, 0])) for f in functions[:count]]
-        method = Controlled(controls=controls, penalty=1e-10, cross_fit=False)
-        variances.append(np.var(weights * prepare(np_xp, method, sample).losses))
+        method = MomentControlled(controls=controls, penalty=1e-10, cross_fit=False)
+        variances.append(np.var(weights * method.prepare(np_xp, sample).losses))
     assert np.all(np.diff(variances) <= 1e-7 * variances[0])
 
 
@@ -270,11 +265,11 @@ def test_doubly_robust_is_right_if_either_part_is(right_weights, right_model, un
     truth = (shift + 1) ** 2 + 1
     grid = norm.ppf((np.arange(1000) + 0.5) / 1000)
     target = (shift + grid / grid.std())[:, None]  # first two moments are exact
-    sample = Sample(
-        losses[:, None], weights[:, None], [np.arange(n)], Domains(x[..., None], target)
+    sample = HeldOut.of_sample(
+        losses[:, None], weights[:, None], domains=Domains(x[..., None], target)
     )
     method = DoublyRobust(Moments(2 if right_model else 1), base=Weighted())
-    values = average_value(np_xp, prepare(np_xp, method, sample), sample.folds)
+    values = average_value(np_xp, method.prepare(np_xp, sample), sample.folds)
     t = (values.mean() - truth) / (values.std() / np.sqrt(repetitions))
     assert (abs(t) < 4) == unbiased
 
@@ -286,7 +281,6 @@ def test_doubly_robust_is_right_if_either_part_is(right_weights, right_model, un
         (lambda: DoublyRobust(LinearRegression), "`outcome_model` must be"),
         (lambda: DoublyRobust(base=Shrunk()), "`base` must be a method that averages from sums"),
         (lambda: DoublyRobust(base="weighted"), "`base` must be a method"),
-        (lambda: Shrunk().estimate(np_xp, None), "Shrunk needs the rows"),
     ],
 )
 def test_bad_options_are_named(make, message):
@@ -299,60 +293,6 @@ def test_an_outcome_model_needs_target_rows(data):
     for model in (Moments(2), LinearRegression()):
         with pytest.raises(ValueError, match="needs the features of both domains"):
             cp.target_risk(losses, weights, method=DoublyRobust(model))
-
-
-# Ratio
-
-
-def test_a_ratio_to_the_constant_is_self_normalisation(data, folds):
-    ratio = over_folds(data, folds, Ratio())
-    normalized = over_folds(data, folds, Normalized())
-    np.testing.assert_allclose(ratio.value, normalized.value, rtol=1e-12)
-    np.testing.assert_allclose(ratio.standard_error, normalized.standard_error, rtol=1e-10)
-    np.testing.assert_allclose(ratio.n_effective, normalized.n_effective)
-
-
-def test_a_ratio_is_its_formula(data):
-    losses, weights, source, target = data
-
-    def phi(x):
-        return 1 + x[:, 0] ** 2
-
-    risk = cp.target_risk(
-        losses, weights, method=Ratio(Function(phi)), X_source=source, X_target=target
-    )
-    want = losses @ weights / (weights @ phi(source)) * phi(target).mean()
-    np.testing.assert_allclose(risk.value, want)
-    exact = cp.target_risk(
-        3 * phi(source), weights, method=Ratio(Function(phi)), X_source=source, X_target=target
-    )
-    assert exact.value == pytest.approx(3 * phi(target).mean())
-
-
-def test_the_error_of_a_ratio_counts_the_target_mean(data):
-    _, weights, source, target = data
-
-    def phi(x):
-        return 1 + x[:, 0] ** 2
-
-    # The loss is proportional to phi, so that nothing but the target mean is uncertain.
-    risk = cp.target_risk(
-        3 * phi(source), weights, method=Ratio(Function(phi)), X_source=source, X_target=target
-    )
-    assert risk.standard_error == pytest.approx(3 * phi(target).std() / np.sqrt(90), rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("control", "message"),
-    [
-        (Moments(1), "`control` of Ratio must have one value per row; got 2"),
-        (Function(lambda x: x[:, 0]), "`control` of Ratio must be positive at every row"),
-    ],
-)
-def test_a_ratio_needs_one_positive_control(data, control, message):
-    losses, weights, source, target = data
-    with pytest.raises(ValueError, match=message):
-        cp.target_risk(losses, weights, method=Ratio(control), X_source=source, X_target=target)
 
 
 # Shrunken and smoothed weights

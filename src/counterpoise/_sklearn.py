@@ -1,0 +1,21 @@
+"""Every private name of scikit-learn that is used, in one place.
+
+scikit-learn may move them in any release; the tests run against the oldest and the newest version
+that is supported.
+"""
+
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _num_features as num_features
+from sklearn.utils.validation import _num_samples as num_samples
+
+__all__ = [
+    "BaseSearchCV",
+    "check_method_params",
+    "num_features",
+    "num_samples",
+    "safe_indexing",
+    "safe_split",
+]

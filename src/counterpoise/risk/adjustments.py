@@ -1,0 +1,261 @@
+"""Adjustments: risk methods that look at rows before they are averaged.
+
+For any function f of the features, the target risk is E_target[f] + E_source[w (loss - f)].
+Several control variates are such an f, linear in the controls and fitted to the *weighted* losses;
+an outcome model is one fitted to the losses. Both are cross-fitted: the f that meets a row was
+fitted without that row's loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
+from counterpoise._validation import check_number
+from counterpoise.risk.averages import Controlled, Weighted
+from counterpoise.risk.controls import Constant, Control, Moments, require_domains
+from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.method import Adjustment, Average, Prepared
+from counterpoise.risk.regression import cross_fit_folds, fit_coefficients, has_spread
+
+__all__ = ["DoublyRobust", "MomentControlled", "Shrunk"]
+
+
+@dataclass(frozen=True)
+class MomentControlled(Adjustment):
+    """Weighted mean loss with several control variates.
+
+    R = (1/n) sum [w loss - slope' (w phi - mean phi)], with the mean of phi over the target. The
+    slope comes from a penalised regression of the weighted losses on w phi, which minimises the
+    variance. The paper's own control variate, the weights, is applied last, fold by fold: with
+    heavy tails it is more stable than a coefficient from the other folds.
+
+    Parameters
+    ----------
+    controls : sequence of Control, default=(Constant(), Moments(2))
+        Functions phi of the features. Leave out `Constant()` to leave out the paper's control.
+    penalty : float, optional
+        Strength of the ridge penalty, relative to columns of unit variance. Default: chosen by
+        cross-validation without the rows it will be used on.
+    cross_fit : bool, default=True
+        Each row's correction uses coefficients from the other folds only, so that estimating them
+        adds no bias. Otherwise they come from all rows.
+
+    Notes
+    -----
+    A control that is constant over the source rows gets coefficient 0: the source says nothing
+    about how the loss depends on it.
+
+    References
+    ----------
+    Owen, Zhou (2000), doi:10.1080/01621459.2000.10473909.
+    """
+
+    controls: Sequence[Control] = (Constant(), Moments(2))
+    penalty: float | None = None
+    cross_fit: bool = True
+
+    name: ClassVar[str] = "moment_controlled"
+
+    def __post_init__(self) -> None:
+        controls = tuple(self.controls) if isinstance(self.controls, list | tuple) else ()
+        usable = [isinstance(c, Control) and not isinstance(c, type) for c in controls]
+        if not controls or not all(usable):
+            raise ValueError(
+                "`controls` must be a list of at least one control variate such as [Constant(), "
+                f"Moments(2)]; got {self.controls!r}. Use Controlled() for the paper's."
+            )
+        if self.penalty is not None:
+            remedy = "Pass a strength such as 0.01, or None to have it chosen."
+            check_number(self.penalty, "penalty", low=0, closed="low", remedy=remedy)
+        # A tuple is hashable and safe from later changes to the caller's list.
+        object.__setattr__(self, "controls", controls)
+
+    @property
+    def needs_features(self) -> bool:  # type: ignore[override]
+        """Controls other than the weights are functions of the features."""
+        return any(not isinstance(control, Constant) for control in self.controls)
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Subtract the controls and add their mean over the target."""
+        source, target, constant = _side_by_side(xp, held_out, self.controls)
+        losses, weights = held_out.losses, held_out.weights
+        # How the loss depends on a control without spread cannot be seen: its slope is 0.
+        varies = has_spread(xp, source)
+        kept = varies | xp.asarray(constant, device=device(source))
+        design = xp.where(kept[:, None, :], source * weights[:, 0, :, None], 0.0)
+        folds = cross_fit_folds(held_out.folds)
+        coefficients = fit_coefficients(
+            xp, design, weights * losses, folds, penalty=self.penalty, cross_fit=self.cross_fit
+        )
+        # The constant of the regression is the estimate itself, not a part of the control.
+        slopes = coefficients[..., 1:, :] * xp.astype(varies, source.dtype)[:, :, None]
+        zeros = xp.zeros_like(slopes[..., :1, :])
+        predicted, direct, variance = _linear(
+            xp, source, target, xp.concat([zeros, slopes], axis=-2), folds
+        )
+        average: Average = Controlled() if np.any(constant) else Weighted()
+        return Prepared(losses - predicted, weights, average, direct, variance)
+
+
+@dataclass(frozen=True)
+class DoublyRobust(Adjustment):
+    """Outcome model of the loss over the target, plus the weighted mean of what it misses.
+
+    R = mean over the target of f(x) + base(loss - f(x)). Right if either the weights or the
+    outcome model f is right; and the better the model, the smaller the residuals that large
+    weights multiply. The model is cross-fitted over the folds.
+
+    Parameters
+    ----------
+    outcome_model : Moments or scikit-learn regressor, default=Moments(2)
+        Predicts the loss from the features. `Moments` stands for ridge regression on monomials of
+        the features, its penalty chosen by cross-validation, for all candidates at once. A
+        scikit-learn regressor is fitted anew for every candidate and fold.
+    base : Average, default=Controlled()
+        Averages the weighted residuals. `Normalized()` is the self-normalised version,
+        `Weighted()` the textbook one; the paper's control variate is the most stable of the three.
+    cross_fit : bool, default=True
+
+    References
+    ----------
+    Robins, Rotnitzky, Zhao (1994), doi:10.1080/01621459.1994.10476818. Chernozhukov et al. (2018),
+    doi:10.1111/ectj.12097 (cross-fitting).
+    """
+
+    outcome_model: Any = field(default_factory=Moments)
+    base: Average = field(default_factory=Controlled)
+    cross_fit: bool = True
+
+    name: ClassVar[str] = "doubly_robust"
+    needs_features: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        usable = isinstance(self.outcome_model, Moments) or (
+            hasattr(self.outcome_model, "fit") and hasattr(self.outcome_model, "predict")
+        )
+        if not usable or isinstance(self.outcome_model, type):
+            raise ValueError(
+                "`outcome_model` must be Moments(degree) or a scikit-learn regressor; got "
+                f"{self.outcome_model!r}."
+            )
+        if not isinstance(self.base, Average):
+            raise ValueError(
+                "`base` must be a method that averages from sums, such as Controlled() or "
+                f"Normalized(); got {self.base!r}."
+            )
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Subtract the model's predictions and add their mean over the target."""
+        losses, folds = held_out.losses, cross_fit_folds(held_out.folds)
+        if isinstance(self.outcome_model, Moments):
+            source, target = self.outcome_model.values(xp, held_out)
+            coefficients = fit_coefficients(xp, source, losses, folds, cross_fit=self.cross_fit)
+            predicted, direct, variance = _linear(xp, source, target, coefficients, folds)
+        else:
+            predicted, at_target = self._predict_losses(xp, held_out, folds)
+            direct = xp.mean(at_target, axis=-1)
+            variance = xp.var(at_target, axis=-1) / at_target.shape[-1]
+        return Prepared(losses - predicted, held_out.weights, self.base, direct, variance)
+
+    def _predict_losses(
+        self, xp: Namespace, held_out: HeldOut, folds: Sequence[np.ndarray]
+    ) -> tuple[Array, Array]:
+        """Losses predicted by a scikit-learn regressor, (B, L, n) and (B, L, m), fold by fold."""
+        domains = require_domains(held_out, f"DoublyRobust(outcome_model={self.outcome_model!r})")
+        target = to_numpy(domains.target)
+        losses, n = to_numpy(held_out.losses), held_out.losses.shape[-1]
+        at_source = np.empty(losses.shape)
+        at_target = np.zeros((*losses.shape[:2], target.shape[0]))
+        for b in range(losses.shape[0]):
+            rows = to_numpy(domains.source[b, ...])
+            for fold in folds:
+                training = np.setdiff1d(np.arange(n), fold) if self.cross_fit else np.arange(n)
+                for candidate in range(losses.shape[1]):
+                    model = clone(self.outcome_model)
+                    model.fit(rows[training], losses[b, candidate, training])
+                    at_source[b, candidate, fold] = model.predict(rows[fold])
+                    at_target[b, candidate] += len(fold) / n * model.predict(target)
+        found = (as_float(a, like=held_out.losses) for a in (at_source, at_target))
+        return tuple(xp.astype(a, held_out.losses.dtype) for a in found)
+
+
+@dataclass(frozen=True)
+class Shrunk(Adjustment):
+    """Between the unweighted and the weighted mean loss, where the estimated error is least.
+
+    R = (1/n) sum [(1 - a) w + a] loss. The source mean (a = 1) is biased with a small variance, the
+    weighted one (a = 0) the reverse. The squared error of the mixture is quadratic in a; its bias
+    is estimated by the distance between the two, less what noise explains. One a serves all
+    candidates, so that they are compared on the same terms.
+    """
+
+    name: ClassVar[str] = "shrunk"
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Mix the weights with ones."""
+        weights, losses = held_out.weights, held_out.losses
+        n, rows = losses.shape[-1], held_out.n_rows
+        scale = xp.mean(losses, axis=-1, keepdims=True)
+        losses = losses / xp.where(scale > 0, scale, xp.ones_like(scale))
+        weighted, gap = weights * losses, (1 - weights) * losses
+        mean_gap = xp.mean(gap, axis=-1, keepdims=True)
+        centred = gap - mean_gap
+        variance = xp.sum(centred**2, axis=-1) / (n * max(rows - 1, 1))
+        covariance = xp.sum(weighted * centred, axis=-1) / (n * max(rows - 1, 1))
+        bias = xp.clip(mean_gap[..., 0] ** 2 - variance, 0, None)
+        error = xp.sum(variance + bias, axis=-1)
+        gain = -xp.sum(covariance, axis=-1)
+        share = xp.clip(gain / xp.where(error > 0, error, xp.ones_like(error)), 0, 1)
+        mixed = (1 - share[:, None, None]) * weights + share[:, None, None]
+        squared = None
+        if held_out.domains is not None and held_out.domains.target_weights is not None:
+            # E_source[((1 - a) w + a)^2], with E_source[w^2] = E_target[w] and E_source[w] = 1.
+            a = share[0]
+            squared = (1 - a) ** 2 * held_out.domains.target_weights + 2 * a * (1 - a) + a**2
+        return Prepared(held_out.losses, mixed, Weighted(), target_weights=squared)
+
+
+def _side_by_side(
+    xp: Namespace, held_out: HeldOut, controls: Sequence[Control]
+) -> tuple[Array, Array, np.ndarray]:
+    """All controls at the source rows (B, n, k) and the target rows (m, k).
+
+    The third array (k,) marks the columns of `Constant`.
+    """
+    values = [control.values(xp, held_out) for control in controls]
+    widths = [source.shape[-1] for source, _ in values]
+    constant = np.repeat([isinstance(control, Constant) for control in controls], widths)
+    rows = max(target.shape[-2] for _, target in values)
+    source = xp.concat([source for source, _ in values], axis=-1)
+    target = xp.concat([xp.broadcast_to(t, (rows, t.shape[-1])) for _, t in values], axis=-1)
+    return source, target, constant
+
+
+def _linear(
+    xp: Namespace, source: Array, target: Array, coefficients: Array, folds: Sequence[np.ndarray]
+) -> tuple[Array, Array, Array]:
+    """Predictions (B, L, n) at the source, their target mean (B, L) and that mean's variance.
+
+    For a basis (B, n, k) and (m, k), and coefficients (K, B, 1 + k, L) by fold, constant first.
+    """
+    n, m = source.shape[-2], target.shape[-2]
+    pieces = []
+    for own, fold in enumerate(folds):
+        rows = xp.take(source, xp.asarray(fold, device=device(source)), axis=-2)
+        fitted = rows @ coefficients[own, :, 1:, :] + coefficients[own, :, :1, :]
+        pieces.append(xp.linalg.matrix_transpose(fitted))
+    order = xp.asarray(np.argsort(np.concatenate(list(folds))), device=device(source))
+    predicted = xp.take(xp.concat(pieces, axis=-1), order, axis=-1)
+    average = sum(len(fold) / n * coefficients[i, ...] for i, fold in enumerate(folds))
+    mean = xp.mean(target, axis=-2)
+    slopes = average[:, 1:, :]
+    direct = xp.sum(slopes * mean[:, None], axis=-2) + average[:, 0, :]
+    centred = target - mean
+    covariance = xp.linalg.matrix_transpose(centred) @ centred / m**2
+    return predicted, direct, xp.sum(slopes * (covariance @ slopes), axis=-2)

@@ -1,0 +1,216 @@
+"""Averages: risk methods that are functions of sums over rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from counterpoise._arrays import Array, Namespace
+from counterpoise._pareto import smooth_tail
+from counterpoise._validation import check_choice, check_number
+from counterpoise.risk.method import Average
+from counterpoise.risk.sums import Sums
+
+__all__ = ["Controlled", "Normalized", "ParetoSmoothed", "Source", "Truncated", "Weighted"]
+
+
+@dataclass(frozen=True)
+class Weighted(Average):
+    """Importance-weighted mean loss, (1/n) sum w loss.
+
+    Unbiased for the target risk with true weights; its variance grows with that of the weights
+    and can be infinite.
+
+    References
+    ----------
+    Sugiyama, Krauledat, Müller (2007), importance-weighted cross-validation.
+    """
+
+    name: ClassVar[str] = "weighted"
+
+    def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
+        """Return the mean weighted loss; beta is 0."""
+        value = sums.weighted_loss / sums.count
+        return value, xp.zeros_like(value)
+
+    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
+        """Return 0."""
+        return 0 * value
+
+
+@dataclass(frozen=True)
+class Source(Weighted):
+    """Unweighted mean loss: the risk in the source, blind to the shift."""
+
+    name: ClassVar[str] = "source"
+
+    def effective_weights(self, xp: Namespace, weights: Array, /) -> Array:
+        """Return ones."""
+        return xp.ones_like(weights)
+
+    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
+        """Return None: equal weights have no tail."""
+        return None
+
+
+@dataclass(frozen=True)
+class Truncated(Weighted):
+    """Importance-weighted mean loss with the weights capped.
+
+    Bounded variance at the price of a downward bias: what lies above the cap is lost.
+
+    Parameters
+    ----------
+    cap : float or "sqrt", default="sqrt"
+        Largest weight. "sqrt" is the square root of the number of samples.
+    quantile : float in (0, 1], optional
+        Cap at this quantile of the weights instead.
+
+    References
+    ----------
+    Ionides (2008), doi:10.1198/106186008X320456.
+    """
+
+    cap: float | str = "sqrt"
+    quantile: float | None = None
+
+    name: ClassVar[str] = "truncated"
+
+    def __post_init__(self) -> None:
+        if self.quantile is not None:
+            check_number(self.quantile, "quantile", low=0, high=1, closed="high")
+        if isinstance(self.cap, str):
+            check_choice(self.cap, "cap", ("sqrt",))
+        else:
+            check_number(self.cap, "cap", low=0, remedy='Pass a largest weight, or "sqrt".')
+
+    def rank(self, n: int, /) -> int:
+        """Return which of n sorted weights, counted from 1, is the cap at `quantile`."""
+        assert self.quantile is not None
+        # 0.07 * 100 is 7.000000000000001 in floating point: rounding makes it rank 7, not 8.
+        return min(max(math.ceil(round(self.quantile * n, 9)), 1), n)
+
+    def effective_weights(self, xp: Namespace, weights: Array, /) -> Array:
+        """Return the weights, none above the cap."""
+        n = weights.shape[-1]
+        if self.quantile is not None:
+            cap = xp.sort(weights, axis=-1)[..., self.rank(n) - 1, None]
+        else:
+            level = math.sqrt(n) if isinstance(self.cap, str) else float(self.cap)
+            cap = xp.full_like(weights[..., :1], level)
+        return xp.minimum(weights, cap)
+
+    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
+        """Return None: the tail is cut off."""
+        return None
+
+
+@dataclass(frozen=True)
+class Normalized(Weighted):
+    """Self-normalised weighted mean loss, sum w loss / sum w.
+
+    Returns a constant loss exactly and does not depend on the scale of the weights; biased by
+    O(1/n). Where all weights are zero (a fold far from the target) it is 0.
+    """
+
+    name: ClassVar[str] = "normalized"
+
+    def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
+        """Return the ratio of sums; beta is 0."""
+        total = sums.weight
+        value = sums.weighted_loss / xp.where(total > 0, total, xp.ones_like(total))
+        return value, xp.zeros_like(value)
+
+    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
+        """Return the estimate itself."""
+        return value
+
+
+@dataclass(frozen=True)
+class ParetoSmoothed(Normalized):
+    """Self-normalised mean loss with the largest weights Pareto-smoothed.
+
+    The largest min(0.2 n, 3 sqrt(n)) weights are replaced by the expected order statistics of the
+    generalised Pareto distribution fitted to them, none above the largest: an erratic tail
+    becomes a regular one, at a small bias.
+
+    References
+    ----------
+    Vehtari, Simpson, Gelman, Yao, Gabry, arXiv:1507.02646.
+    """
+
+    name: ClassVar[str] = "pareto_smoothed"
+
+    def effective_weights(self, xp: Namespace, weights: Array, /) -> Array:
+        """Return the smoothed weights."""
+        return smooth_tail(xp, weights)
+
+
+@dataclass(frozen=True)
+class Controlled(Average):
+    """Weighted mean loss with the weights as control variate: the paper's estimator.
+
+    R = (1/n) sum [w loss - beta (w - 1)]. The expected weight is known to be 1, so the correction
+    has expectation 0 for any fixed beta, and the beta that minimises the variance is
+    cov(w loss, w) / var(w). Estimated from the same rows it costs a bias of O(1/n).
+
+    With the sample-centred beta, the estimate is the height at w = 1 of the least-squares line of
+    the weighted losses on the weights. If the weights have no spread, beta is 0 and the estimate is
+    the plain weighted one.
+
+    Parameters
+    ----------
+    center : {"known", "sample"}, default="known"
+        beta = sum (w loss - mean) (w - 1) / D with D = sum (w - 1)^2 around the *known* mean 1
+        (the paper's), or D = sum (w - mean(w))^2 around the *sample* mean (the regression line,
+        which returns a constant loss exactly). The known mean shrinks beta when the mean weight
+        is far from 1.
+    beta : float, optional
+        A given coefficient, instead of the estimate: no bias, and no adaptation.
+
+    References
+    ----------
+    Kouw, Krijthe, Loog (2019), arXiv:1710.06514.
+    """
+
+    center: str = "known"
+    beta: float | None = None
+
+    name: ClassVar[str] = "controlled"
+
+    def __post_init__(self) -> None:
+        check_choice(self.center, "center", ("known", "sample"))
+        if self.beta is not None and not math.isfinite(check_number(self.beta, "beta")):
+            raise ValueError(f"`beta` must be finite; got {self.beta!r}. Pass None to estimate it.")
+
+    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
+        """Return beta: the estimate averages w (loss - beta) + beta."""
+        return beta
+
+    def unit_risk(self, xp: Namespace, sums: Sums, /) -> Array | None:
+        """Return the estimate for a loss of 1: the beta around the known mean is not exact."""
+        if self.center != "known" or self.beta is not None:
+            return None
+        unit = replace(
+            sums, weighted_loss=sums.weight, loss_excess=sums.excess_squared + sums.excess
+        )
+        return self.estimate(xp, unit)[0]
+
+    def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
+        """Return the controlled mean and its beta."""
+        mean_loss = sums.weighted_loss / sums.count
+        mean_excess = sums.excess / sums.count
+        if self.beta is not None:
+            beta = xp.full_like(mean_loss, self.beta)
+        else:
+            covariance = sums.loss_excess - mean_loss * sums.excess
+            spread = sums.excess_squared
+            if self.center == "sample":
+                spread = spread - mean_excess * sums.excess
+            # Below this, the spread is rounding error of equal weights.
+            tiny = 16 * xp.finfo(spread.dtype).eps * sums.excess_squared
+            flat = ~(spread > tiny)
+            beta = covariance / xp.where(flat, xp.ones_like(spread), spread)
+            beta = xp.where(flat, xp.zeros_like(beta), beta)
+        return mean_loss - beta * mean_excess, beta

@@ -1,0 +1,298 @@
+"""From held-out losses to a risk: prepare the rows, average fold by fold, add the errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise.risk.bootstrap import Resampler
+from counterpoise.risk.errors import tail_variance, variance_over_folds
+from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar
+from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.method import Average, Method, Prepared
+from counterpoise.risk.strata import Strata, used_weights
+from counterpoise.risk.sums import Sums
+
+__all__ = [
+    "average_prepared",
+    "estimate_from_sums",
+    "estimate_prepared",
+    "estimate_risk",
+    "prepare_rows",
+    "tail_error",
+]
+
+# Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
+_LARGE = 2**22
+# Fields of HeldOut and Prepared that have the leading axes of the losses, and how many axes fewer.
+_LEADING = {"losses": 0, "weights": 0, "direct": 1, "direct_variance": 1}
+
+
+def estimate_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, FoldRisks]:
+    """Estimate the target risk from held-out losses (..., N), fold by fold, averaged by fold size.
+
+    Inputs are trusted.
+    """
+    return estimate_prepared(held_out, method, prepare_rows(held_out, method))
+
+
+def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
+    """Let the method look at the rows; the shapes stay as they are.
+
+    Candidates that failed (NaN losses) are hidden from it: they must not spoil what the others
+    decide together.
+    """
+    losses, weights = held_out.losses, held_out.weights
+    xp = array_namespace(losses)
+    if not method.needs_rows:
+        return method.prepare(xp, held_out)
+    if weights.ndim != 1:
+        raise ValueError(
+            f"`weights` must have shape (n,) for method {method.name!r}; got {weights.shape}. "
+            "Call it once for each set of weights."
+        )
+    lead, n = losses.shape[:-1], losses.shape[-1]
+    batched = held_out.batched(xp)
+    failed = to_numpy(xp.any(xp.isnan(batched.losses[0, ...]), axis=-1))
+    good = np.flatnonzero(~failed) if not failed.all() else np.arange(len(failed))
+    place = np.zeros(len(failed), dtype=np.int64)
+    place[good] = np.arange(len(good))
+    if len(good) < len(failed):
+        index = xp.asarray(good, device=device(losses))
+        batched = replace(batched, losses=xp.take(batched.losses, index, axis=1))
+    found = method.prepare(xp, batched)
+    where = xp.asarray(place, device=device(losses))
+
+    def shaped(values: Any) -> Any:
+        if isinstance(values, float):
+            return values
+        return xp.reshape(xp.take(values, where, axis=-1), lead)
+
+    left = xp.take(found.losses[0, ...], where, axis=0)
+    if failed.any():
+        left = xp.where(xp.asarray(failed[:, None], device=device(losses)), xp.nan, left)
+    return replace(
+        found,
+        losses=xp.reshape(left, (*lead, n)),
+        weights=xp.reshape(found.weights, (n,)),
+        direct=shaped(found.direct),
+        direct_variance=shaped(found.direct_variance),
+    )
+
+
+def estimate_prepared(
+    held_out: HeldOut, method: Method, prepared: Prepared, /
+) -> tuple[RiskEstimate, FoldRisks]:
+    """Average what `prepare_rows` returned, and keep what the bootstrap needs."""
+    estimate, by_fold = average_prepared(held_out, prepared)
+    inflation: Any = 1.0
+    if held_out.folds.groups is not None:
+        # Tail error and bootstrap treat rows as independent: scale both by the jackknife's
+        # grouped-to-ungrouped ratio.
+        ungrouped = replace(held_out, folds=replace(held_out.folds, groups=None), domains=None)
+        alone, _ = average_prepared(ungrouped, prepared)
+        inflation = _inflation(estimate.standard_error, alone.standard_error)
+        estimate = replace(estimate, tail_error=as_scalar(estimate.tail_error * inflation))
+    resample = None
+    if held_out.weights.ndim == 1:
+        chosen = method if prepared.method is None else prepared.method
+        resample = Resampler(held_out, chosen, prepared.direct_variance, inflation)
+    return replace(estimate, method=method.name, choice=prepared.choice, resample=resample), by_fold
+
+
+def _inflation(grouped: Any, alone: Any) -> Any:
+    """How many times larger errors are because rows of a group are alike, at least 1."""
+    xp = array_namespace(np.asarray(alone) if isinstance(alone, float) else alone)
+    grouped, alone = xp.asarray(grouped), xp.asarray(alone)
+    ratio = grouped / xp.where(alone > 0, alone, xp.ones_like(alone))
+    return xp.where(ratio > 1, ratio, xp.ones_like(ratio))
+
+
+def average_prepared(held_out: HeldOut, prepared: Prepared, /) -> tuple[RiskEstimate, FoldRisks]:
+    """Average prepared losses over the folds of `held_out`, with errors.
+
+    The losses and weights of `held_out` are the reference of the variance reduction.
+    """
+    losses, weights, average = prepared.losses, prepared.weights, prepared.average
+    xp = array_namespace(losses)
+    if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
+        return _in_slices(xp, held_out, prepared)
+    folds, domains = held_out.folds, held_out.domains
+    used = used_weights(xp, average, weights, folds)
+    strata = Strata.of_folds(folds)
+    sums = strata.sums(xp, losses, used)
+    same = used is weights and held_out.losses is losses and held_out.weights is weights
+    estimate, by_fold = estimate_from_sums(
+        xp,
+        average,
+        sums,
+        sums if same else strata.sums(xp, held_out.losses, held_out.weights),
+        direct=prepared.direct,
+        direct_variance=prepared.direct_variance,
+        clusters=strata.clusters,
+        repeats=strata.repeats,
+    )
+    if domains is not None and domains.target_weights is not None:
+        own = prepared.target_weights
+        own = domains.target_weights if own is None else own
+        error = tail_error(xp, prepared, estimate, own, n_rows=folds.n_rows)
+        estimate = replace(estimate, tail_error=as_scalar(error))
+    if len(strata.sizes) > 1:
+        index = xp.asarray(strata.order, device=device(losses))
+        by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
+    return estimate, by_fold
+
+
+def tail_error(
+    xp: Namespace,
+    prepared: Prepared,
+    estimate: RiskEstimate,
+    target_weights: Array,
+    /,
+    *,
+    n_rows: int,
+) -> Array:
+    """Return the standard error (...) that the weights at the target rows imply."""
+    losses = prepared.losses
+    value, beta = (
+        xp.asarray(number, dtype=losses.dtype, device=device(losses))
+        for number in (estimate.value, estimate.beta)
+    )
+    value = value - prepared.direct
+    offset = prepared.average.tail_offset(value, beta)
+    if offset is None:
+        return xp.zeros_like(value)
+    variance = tail_variance(
+        xp, losses, prepared.weights, target_weights, value, offset, n_rows=n_rows
+    )
+    return xp.sqrt(variance + prepared.direct_variance)
+
+
+def estimate_from_sums(
+    xp: Namespace,
+    average: Average,
+    folds: Sequence[Sums],
+    plain: Sequence[Sums],
+    /,
+    *,
+    direct: Any = 0.0,
+    direct_variance: Any = 0.0,
+    clusters: np.ndarray | None = None,
+    repeats: float = 1.0,
+) -> tuple[RiskEstimate, FoldRisks]:
+    """Estimate the risk in each fold and average over folds by size.
+
+    Parameters
+    ----------
+    xp : namespace
+    average : Average
+    folds : sequence of Sums
+        Sums (..., n_folds, b) of b units (rows, groups or blocks of rows) for the weights that
+        the average uses: one for each group of folds of equal length b.
+    plain : sequence of Sums
+        The same for the unchanged losses and weights: the reference of `variance_reduction`.
+    direct, direct_variance : float or array of shape (...)
+        Added to every fold's risk, and its variance.
+    clusters : int array, optional
+        For every unit, in the order of `folds`, which row or group it is of, if some are in
+        several folds.
+    repeats : float, default=1.0
+        In how many folds a row is, on average.
+
+    Returns
+    -------
+    estimate : RiskEstimate
+    folds : FoldRisks
+        In the order of the groups.
+    """
+    totals = Sums.concat(xp, [group.sum(xp) for group in folds])
+    share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
+    values, betas = average.estimate(xp, totals)
+    value = xp.sum(values * share, axis=-1)
+    left_out = [group.leave_one_out() for group in folds]
+    variance = variance_over_folds(
+        xp, folds, left_out, share, lambda sums: average.estimate(xp, sums)[0], clusters
+    )
+    variance = variance + direct_variance
+    if plain is not folds:
+        left_out = [group.leave_one_out() for group in plain]
+    reference = variance_over_folds(
+        xp, plain, left_out, share, lambda sums: sums.weighted_loss / sums.count, clusters
+    )
+    # Against a reference without spread (a constant weighted loss) nothing can be reduced.
+    ratio = variance / xp.where(reference > 0, reference, xp.ones_like(reference))
+    n_effective = totals.sum(xp).n_effective / repeats + xp.zeros_like(value)
+    most = _most_degrees_of_freedom(folds, clusters, repeats)
+    unit = average.unit_risk(xp, totals)
+    constant_error = xp.zeros_like(value)
+    if unit is not None:
+        one = xp.sum(unit * share, axis=-1)
+        off = 1 - 1 / xp.where(one > 0, one, xp.ones_like(one))
+        constant_error = off * xp.abs(value)
+    estimate = RiskEstimate(
+        value=as_scalar(value + direct),
+        standard_error=as_scalar(xp.sqrt(variance)),
+        beta=as_scalar(xp.sum(betas * share, axis=-1)),
+        n_effective=as_scalar(n_effective),
+        degrees_of_freedom=as_scalar(xp.clip(n_effective - 1, 1, most)),
+        variance_reduction=as_scalar(xp.where(reference > 0, 1 - ratio, xp.zeros_like(ratio))),
+        method=average.name,
+        tail_error=as_scalar(xp.zeros_like(value)),
+        constant_error=as_scalar(constant_error),
+    )
+    if not isinstance(direct, float):
+        direct = direct[..., None]
+    return estimate, FoldRisks(values + direct, betas)
+
+
+def _most_degrees_of_freedom(
+    folds: Sequence[Sums], clusters: np.ndarray | None, repeats: float
+) -> int:
+    """Count the jackknife replicates, less the strata that share them out; at least 1."""
+    shapes = [group.count.shape[-2:] for group in folds]
+    replicates = sum(count * length for count, length in shapes)
+    if clusters is not None:
+        replicates = len(np.unique(clusters))
+    # Folds of a single unit are one stratum together.
+    strata = round(sum(count for count, length in shapes if length > 1) / repeats)
+    strata += any(length == 1 for _, length in shapes)
+    return max(1, replicates - max(1, strata))
+
+
+def _in_slices(
+    xp: Namespace, held_out: HeldOut, prepared: Prepared
+) -> tuple[RiskEstimate, FoldRisks]:
+    """Do the same for slices of the first axis, one after the other."""
+    losses = prepared.losses
+    step = max(1, _LARGE * losses.shape[0] // math.prod(losses.shape))
+
+    def cut(record: Any, start: int) -> Any:
+        """Slice every array of the record that has the first axis of the losses."""
+        piece = slice(start, start + step)
+        own = {
+            name: values[piece, ...]
+            for name, ndim in _LEADING.items()
+            if getattr(values := getattr(record, name, None), "ndim", -1) == losses.ndim - ndim
+            and values.shape[0] == losses.shape[0]
+        }
+        return replace(record, **own)
+
+    starts = range(0, losses.shape[0], step)
+    found = [average_prepared(cut(held_out, start), cut(prepared, start)) for start in starts]
+    return _join(xp, [part for part, _ in found]), _join(xp, [part for _, part in found])
+
+
+def _join(xp: Namespace, parts: Sequence[Any]) -> Any:
+    """One record from the records of slices of the first axis."""
+    first = parts[0]
+    joined = {
+        field.name: xp.concat([getattr(part, field.name) for part in parts], axis=0)
+        for field in fields(first)
+        if getattr(getattr(first, field.name), "ndim", 0) > 0
+    }
+    return replace(first, **joined)

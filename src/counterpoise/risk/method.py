@@ -1,0 +1,151 @@
+"""What a risk method is: an average that needs sums, or an adjustment that looks at rows first.
+
+HeldOut -> method.prepare -> Prepared -> Sums -> average.estimate -> RiskEstimate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from counterpoise._arrays import Array, Namespace
+from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.sums import Sums
+
+__all__ = ["Adjustment", "Average", "Choice", "Method", "Prepared", "name_methods"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which method `method="auto"` took, and why.
+
+    Attributes
+    ----------
+    name : str
+        The method chosen for the level of the risks.
+    reason : str
+        In plain words.
+    errors : mapping of str to float
+        Estimated root mean squared error of the level by each method, relative to the level.
+    difference : str or None
+        The method chosen for the differences between candidates.
+    difference_errors : mapping of str to float
+        The same for the differences.
+    """
+
+    name: str
+    reason: str
+    errors: Mapping[str, float] = field(default_factory=dict)
+    difference: str | None = None
+    difference_errors: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The average that remains to be taken: direct + average(losses, weights).
+
+    Attributes
+    ----------
+    losses : array of shape (..., n)
+        What remains of the losses, for instance after subtracting an outcome model.
+    weights : array of shape (n,) or (..., n)
+    average : Average
+        Averages them, from sums.
+    direct : array of shape (...) or float
+        The part that is known already, for instance the mean prediction over the target.
+    direct_variance : array of shape (...) or float
+        Its variance, from the finite target sample.
+    target_weights : array of shape (m,) or None
+        Set if the tail error must use other weights than `Domains.target_weights`: the mean of
+        these over the target is the mean square of `weights` over the source.
+    choice : Choice or None
+        Set by `Auto`.
+    method : Method or None
+        Set by `Auto`: the method it chose.
+    """
+
+    losses: Array
+    weights: Array
+    average: Average
+    direct: Any = 0.0
+    direct_variance: Any = 0.0
+    target_weights: Array | None = None
+    choice: Choice | None = None
+    method: Method | None = None
+
+
+@runtime_checkable
+class Method(Protocol):
+    """What every risk method offers. Derive from `Average` or `Adjustment` to make one."""
+
+    @property
+    def name(self) -> str:
+        """The word that selects the method."""
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the method looks at rows before they are added up."""
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether the method needs the features of both domains."""
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Return what is left to average."""
+
+
+class Average:
+    """A method that is a function of sums over rows, and works on streams and batches.
+
+    A subclass sets `name` and implements `estimate`; it may override the other methods.
+    """
+
+    name: ClassVar[str]
+    needs_rows: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Return the losses and weights unchanged."""
+        return Prepared(held_out.losses, held_out.weights, self)
+
+    def effective_weights(self, xp: Namespace, weights: Array, /) -> Array:
+        """Return the weights that the method uses, from all weights of a sample (..., n)."""
+        return weights
+
+    def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
+        """Return the estimated risk and beta."""
+        raise NotImplementedError
+
+    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
+        """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
+        return None
+
+    def unit_risk(self, xp: Namespace, sums: Sums, /) -> Array | None:
+        """Return the estimate for a loss of 1 everywhere, or None if it is 1 up to noise."""
+        return None
+
+
+class Adjustment:
+    """A method that looks at rows first, and leaves the averaging to an `Average`.
+
+    A subclass sets `name` and implements `prepare`. It gets losses of shape (B, L, n) of L
+    candidates in B data sets, weights (B, 1, n) and `domains.source` (B, n, D).
+    """
+
+    name: ClassVar[str]
+    needs_rows: ClassVar[bool] = True
+    needs_features: ClassVar[bool] = False
+
+    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
+        """Return what is left to average."""
+        raise NotImplementedError
+
+
+def name_methods(methods: Sequence[Method], /) -> list[str]:
+    """Return one name per method: "controlled", "controlled (2)" and so on."""
+    names: list[str] = []
+    for i, method in enumerate(methods):
+        taken = sum(other.name == method.name for other in methods[:i])
+        names.append(f"{method.name} ({taken + 1})" if taken else method.name)
+    return names

@@ -1,0 +1,119 @@
+"""From rows to sums, fold by fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterpoise._arrays import Array, Namespace, device
+from counterpoise._folds import Folds
+from counterpoise.risk.method import Average, Prepared
+from counterpoise.risk.sums import Sums, sums_from_losses
+
+__all__ = ["Strata", "average_value", "used_weights"]
+
+
+def used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds, /) -> Array:
+    """Return the weights (..., N) that the average uses; a row held out several times counts once.
+
+    Weights that were fitted in each fold are several weights of a row; then every one counts.
+    """
+    if folds.rows is None:
+        return average.effective_weights(xp, weights)
+    first = np.unique(folds.rows, return_index=True)[1]
+    once = xp.take(weights, xp.asarray(first, device=device(weights)), axis=-1)
+    index = xp.asarray(folds.rows, device=device(weights))
+    if not bool(xp.all(xp.take(once, index, axis=-1) == weights)):
+        return average.effective_weights(xp, weights)
+    used = average.effective_weights(xp, once)
+    return weights if used is once else xp.take(used, index, axis=-1)
+
+
+def average_value(xp: Namespace, prepared: Prepared, folds: Folds, /) -> Array:
+    """Return the estimates (...) alone, without their errors."""
+    average = prepared.average
+    used = used_weights(xp, average, prepared.weights, folds)
+    by_size = Strata.of_folds(folds).sums(xp, prepared.losses, used)
+    totals = Sums.concat(xp, [group.sum(xp) for group in by_size])
+    share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
+    return xp.sum(average.estimate(xp, totals)[0] * share, axis=-1) + prepared.direct
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Folds with the same number of units together, so that their sums are arrays.
+
+    A unit is a loss, or all losses of a fold that are of one row or group.
+
+    Attributes
+    ----------
+    places : list of int arrays
+        Where the losses of each fold are, folds of one size next to each other.
+    units : list of int arrays or None
+        Which unit of its fold each loss is part of; None: each is one.
+    sizes : list of int
+        How many folds there are of each size.
+    order : int array
+        Brings the folds back into their original order.
+    clusters : int array or None
+        For every unit, in the order of `places`, which row or group it is of. None if no row or
+        group is in several folds.
+    repeats : float
+        How often a row is held out, on average.
+    """
+
+    places: list[np.ndarray]
+    units: list[np.ndarray] | None
+    sizes: list[int]
+    order: np.ndarray
+    clusters: np.ndarray | None
+    repeats: float
+
+    @classmethod
+    def of_folds(cls, folds: Folds, /) -> Strata:
+        """Group the folds by their number of units."""
+        labels = folds.clusters
+        places = list(folds)
+        lengths, found = [len(fold) for fold in places], None
+        if labels is not None:
+            found = [np.unique(labels[fold], return_inverse=True) for fold in places]
+            lengths = [len(names) for names, _ in found]
+        alike = [np.flatnonzero(np.equal(lengths, b)) for b in dict.fromkeys(lengths)]
+        order = np.concatenate(alike)
+        units, clusters = None, None
+        if found is not None:
+            found = [found[k] for k in order]
+            units = [inverse for _, inverse in found]
+            clusters = np.concatenate([names for names, _ in found])
+            if len(np.unique(clusters)) == len(clusters):
+                clusters = None
+        return cls(
+            places=[places[k] for k in order],
+            units=units,
+            sizes=[len(group) for group in alike],
+            order=np.argsort(order),
+            clusters=clusters,
+            repeats=folds.n_losses / folds.n_rows,
+        )
+
+    def sums(self, xp: Namespace, losses: Array, weights: Array, /) -> list[Sums]:
+        """Return what each unit contributes, (..., n_folds, n_units) for each size of fold."""
+        sums = sums_from_losses(xp, losses, weights)
+        if self.units is None and len(self.places) == 1:
+            # A single fold is the whole sample in its own order.
+            return [sums.apply(lambda values: values[..., None, :])]
+        groups, start = [], 0
+        for size in self.sizes:
+            own = range(start, start + size)
+            start += size
+            if self.units is None:
+                index = np.stack([self.places[k] for k in own])
+                groups.append(sums.folds(xp, xp.asarray(index, device=device(losses))))
+            else:
+                parts = []
+                for k in own:
+                    index = xp.asarray(self.places[k][None, :], device=device(losses))
+                    parts.append(sums.folds(xp, index).by_label(xp, self.units[k]))
+                groups.append(Sums.concat(xp, parts, axis=-2))
+        return groups

@@ -1,0 +1,298 @@
+"""Cross-validate candidates: the one expensive pass, which ends in held-out losses."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib.parallel import get_active_backend
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import Ridge
+from sklearn.utils.parallel import Parallel, delayed
+
+from counterpoise._folds import Folds, Splits, resolve_splits
+from counterpoise._sklearn import num_samples, safe_indexing
+from counterpoise._validation import check_choice
+from counterpoise.losses import Loss
+from counterpoise.ridge.cross_validation import ridge_losses
+from counterpoise.risk import HeldOut
+from counterpoise.search.fitting import FoldResult, fit_fold
+from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
+
+__all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate"]
+
+# Called with (fits done, fits in all).
+Progress = Callable[[int, int], None]
+# Target rows that fold models predict, where predictions are kept.
+_TARGET_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One model to be judged.
+
+    Attributes
+    ----------
+    estimator : scikit-learn estimator
+        A prototype, cloned before use.
+    params : mapping
+        Parameters to set on it.
+    fit_weighted : bool
+        Whether it is trained with the importance weights.
+    """
+
+    estimator: Any
+    params: Mapping[str, Any] = field(default_factory=dict)
+    fit_weighted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """How candidates are cross-validated: everything but the data and the candidates.
+
+    The attributes are parameters of :class:`~counterpoise.ShiftGridSearchCV`, checked, and
+
+    Attributes
+    ----------
+    loss : Loss
+    keep_predictions : bool
+        Keep the held-out predictions, and those for at most 2000 random target rows.
+    """
+
+    loss: Loss
+    weights: Any = "nearest"
+    cv: Any = 5
+    weights_fit: str = "once"
+    aggregate: str = "fold"
+    error_score: Any = "raise"
+    return_train_score: bool = False
+    keep_predictions: bool = False
+    n_jobs: int | None = None
+    pre_dispatch: Any = "2*n_jobs"
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.aggregate, "aggregate", ("fold", "pooled"))
+        check_choice(self.weights_fit, "weights_fit", ("once", "fold"))
+        if isinstance(self.error_score, str) and self.error_score != "raise":
+            raise ValueError(
+                f"`error_score` must be 'raise' or a number; got {self.error_score!r}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What cross-validation found.
+
+    Attributes
+    ----------
+    held_out : HeldOut
+        Losses (n_candidates, N) of the splits' held-out rows, one split after the other.
+    splits : sequence of (train, test) index arrays
+    weights : array of shape (n,)
+        Of all source rows.
+    fit_time, score_time, train_risk : arrays of shape (n_candidates, n_folds)
+        Seconds, and mean loss on training rows (NaN if not asked for).
+    """
+
+    held_out: HeldOut
+    splits: Splits
+    weights: np.ndarray
+    fit_time: np.ndarray
+    score_time: np.ndarray
+    train_risk: np.ndarray
+
+    @property
+    def held_out_rows(self) -> np.ndarray:
+        """The source row of each held-out loss, (N,)."""
+        return np.concatenate([test for _, test in self.splits])
+
+
+def evaluate(
+    candidates: Sequence[Candidate],
+    X: Any,
+    y: np.ndarray,
+    X_target: Any,
+    how: CrossValidation,
+    /,
+    *,
+    groups: np.ndarray | None = None,
+    fit_params: Mapping[str, Any] | None = None,
+) -> Evaluation:
+    """Fit every candidate on every fold and return its held-out losses with their weights.
+
+    A failing fit gives NaN and a warning, unless `error_score` is "raise". Ridge regression over
+    its penalty alone is solved for all penalties at once if that gives the same numbers.
+    """
+    classifier = is_classifier(candidates[0].estimator)
+    splits = resolve_splits(how.cv, X, y, classifier=classifier, groups=groups)
+    weights = resolve_fold_weights(how.weights, X, X_target, splits, fit=how.weights_fit)
+    if weights.unit:
+        # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
+        candidates = [replace(candidate, fit_weighted=False) for candidate in candidates]
+    folds = Folds.of_splits(splits, groups=groups)
+    held_out = HeldOut(
+        np.full((len(candidates), folds.n_losses), np.nan),
+        weights.held_out,
+        folds.pooled() if how.aggregate == "pooled" else folds,
+        weights.domains,
+        weights.estimator,
+    )
+    shape = len(candidates), len(splits)
+    if not fit_params and _is_ridge_path(candidates, X, y, weights, how):
+        losses = _ridge_path_losses(candidates, X, y, splits, weights)
+        if how.progress is not None:
+            how.progress(shape[0] * shape[1], shape[0] * shape[1])
+        zero = np.zeros(shape)
+        found = replace(held_out, losses=losses)
+        return Evaluation(found, splits, weights.full, zero, zero, np.full(shape, np.nan))
+    rows = _target_rows(X_target) if how.keep_predictions and X_target is not None else None
+    results = _run(
+        (
+            delayed(fit_fold)(
+                candidate.estimator,
+                candidate.params,
+                X,
+                y,
+                train,
+                test,
+                weights.training[k] if candidate.fit_weighted else None,
+                how.loss,
+                fit_params or {},
+                X_target=rows,
+                keep_predictions=how.keep_predictions,
+                return_train_score=how.return_train_score,
+                catch=not isinstance(how.error_score, str),
+            )
+            for candidate in candidates
+            for k, (train, test) in enumerate(splits)
+        ),
+        how,
+    )
+    return _collect(results, held_out, splits, weights.full, folds, how)
+
+
+def _collect(
+    results: Any,
+    held_out: HeldOut,
+    splits: Splits,
+    weights: np.ndarray,
+    folds: Folds,
+    how: CrossValidation,
+) -> Evaluation:
+    """Put the results of all fits, in their order, into one record."""
+    shape = held_out.losses.shape[0], len(splits)
+    total = shape[0] * shape[1]
+    times = np.empty((3, *shape))
+    errors: list[str] = []
+    predictions = target_predictions = None
+    for i, result in enumerate(results):
+        candidate, k = divmod(i, shape[1])
+        held_out.losses[candidate, folds[k]] = result.losses
+        times[:, candidate, k] = result.fit_time, result.score_time, result.train_risk
+        if result.error is not None:
+            errors.append(result.error)
+        if result.predictions is not None:
+            if predictions is None:
+                predictions = _empty(shape[0], folds.n_losses, result.predictions)
+            predictions[candidate, folds[k]] = result.predictions
+        if result.target_predictions is not None:
+            if target_predictions is None:
+                rows = len(result.target_predictions)
+                target_predictions = 0 * _empty(shape[0], rows, result.target_predictions, fill=0)
+            target_predictions[candidate] += result.target_predictions / shape[1]
+        if how.progress is not None:
+            how.progress(i + 1, total)
+    if errors:
+        _report_failures(errors, total)
+    found = replace(held_out, predictions=predictions, target_predictions=target_predictions)
+    return Evaluation(found, splits, weights, *times)
+
+
+def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    return np.full((candidates, rows, *like.shape[1:]), fill, dtype=np.float32)
+
+
+def _target_rows(X_target: Any) -> Any:
+    """Return at most 2000 random rows."""
+    m = num_samples(X_target)
+    if m <= _TARGET_ROWS:
+        return X_target
+    rows = np.random.default_rng(0).choice(m, _TARGET_ROWS, replace=False)
+    return safe_indexing(X_target, np.sort(rows))
+
+
+def _run(tasks: Any, how: CrossValidation) -> Sequence[FoldResult]:
+    """Return the results in order, lazily if a progress callback is set and the backend can."""
+    backend, _ = get_active_backend()
+    lazy = how.progress is not None and backend.supports_return_generator
+    return Parallel(
+        n_jobs=how.n_jobs,
+        pre_dispatch=how.pre_dispatch,
+        return_as="generator" if lazy else "list",
+    )(tasks)
+
+
+def _report_failures(errors: Sequence[str], fits: int) -> None:
+    if len(errors) == fits:
+        raise ValueError(
+            f"All {fits} fits failed, so there is nothing to choose from. Check the estimator and "
+            f"its parameters, or pass error_score='raise'. The first error was:\n{errors[0]}"
+        )
+    warnings.warn(
+        f"{len(errors)} of {fits} fits failed; their candidates are given `error_score` and "
+        f"ranked last. The first error was:\n{errors[0]}",
+        FitFailedWarning,
+        stacklevel=2,
+    )
+
+
+def _is_ridge_path(
+    candidates: Sequence[Candidate], X: Any, y: Any, weights: FoldWeights, how: CrossValidation
+) -> bool:
+    """Plain ridge regression on a plain matrix, searched over positive penalties alone."""
+    first = candidates[0]
+    return (
+        type(first.estimator) is Ridge
+        and how.loss.name == "squared"
+        and not how.return_train_score
+        and not how.keep_predictions
+        and (weights.shared or not first.fit_weighted)
+        and not first.estimator.positive
+        and all(c.estimator is first.estimator for c in candidates)
+        and all(c.fit_weighted == first.fit_weighted for c in candidates)
+        and all(set(c.params) == {"alpha"} for c in candidates)
+        and all(np.ndim(c.params["alpha"]) == 0 and c.params["alpha"] > 0 for c in candidates)
+        and _is_plain(X, ndim=2)
+        and _is_plain(y, ndim=1)
+    )
+
+
+def _is_plain(values: Any, *, ndim: int) -> bool:
+    """Finite float64 numbers: whatever scikit-learn would convert or refuse is left to it."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.ndim == ndim
+        and values.dtype == np.float64
+        and values.size > 0
+        and bool(np.isfinite(np.sum(values)))
+    )
+
+
+def _ridge_path_losses(
+    candidates: Sequence[Candidate],
+    X: np.ndarray,
+    y: np.ndarray,
+    splits: Splits,
+    weights: FoldWeights,
+) -> np.ndarray:
+    first = candidates[0]
+    alphas = np.asarray([float(candidate.params["alpha"]) for candidate in candidates])
+    training = weights.full if first.fit_weighted else np.ones(len(X))
+    intercept = "free" if first.estimator.fit_intercept else "none"
+    losses, _, _ = ridge_losses(X, y[:, None], training, splits, alphas, intercept=intercept)
+    return losses
