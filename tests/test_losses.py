@@ -108,7 +108,11 @@ def test_bad_input_is_named():
 
 def test_multiclass_hinge_of_infinite_scores_is_defined():
     scores = np.array([[-np.inf, 1.0, 2.0], [0.0, -np.inf, -np.inf], [-np.inf, -np.inf, 0.0]])
-    np.testing.assert_array_equal(hinge([0, 0, 0], scores, multiclass=True), [np.inf, 0.0, np.inf])
-    np.testing.assert_array_equal(hinge([1, 1, 1], scores, multiclass=True), [2.0, np.inf, np.inf])
+    np.testing.assert_array_equal(
+        losses.hinge([0, 0, 0], scores, multiclass=True), [np.inf, 0.0, np.inf]
+    )
+    np.testing.assert_array_equal(
+        losses.hinge([1, 1, 1], scores, multiclass=True), [2.0, np.inf, np.inf]
+    )
     equal = np.array([[-np.inf, -np.inf, -np.inf]])
-    np.testing.assert_array_equal(hinge([0], equal, multiclass=True), [1.0])
+    np.testing.assert_array_equal(losses.hinge([0], equal, multiclass=True), [1.0])
