@@ -21,6 +21,7 @@ from counterpoise.losses import Loss
 from counterpoise.ridge.cross_validation import ridge_losses
 from counterpoise.risk import HeldOut
 from counterpoise.search.fitting import FoldResult, fit_fold
+from counterpoise.search.responses import Responses
 from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
 
 __all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate"]
@@ -92,6 +93,8 @@ class Evaluation:
     ----------
     held_out : HeldOut
         Losses (n_candidates, N) of the splits' held-out rows, one split after the other.
+    responses : Responses
+        How its predictions are stored.
     splits : sequence of (train, test) index arrays
     weights : array of shape (n,)
         Of all source rows.
@@ -100,6 +103,7 @@ class Evaluation:
     """
 
     held_out: HeldOut
+    responses: Responses
     splits: Splits
     weights: np.ndarray
     fit_time: np.ndarray
@@ -142,6 +146,7 @@ def evaluate(
         weights.domains,
         weights.estimator,
     )
+    responses = Responses.of_task(how.loss, y, classifier=classifier)
     shape = len(candidates), len(splits)
     if not fit_params and _is_ridge_path(candidates, X, y, weights, how):
         losses = _ridge_path_losses(candidates, X, y, splits, weights)
@@ -149,8 +154,10 @@ def evaluate(
             how.progress(shape[0] * shape[1], shape[0] * shape[1])
         zero = np.zeros(shape)
         found = replace(held_out, losses=losses)
-        return Evaluation(found, splits, weights.full, zero, zero, np.full(shape, np.nan))
-    rows = _target_rows(X_target) if how.keep_predictions and X_target is not None else None
+        nothing = np.full(shape, np.nan)
+        return Evaluation(found, responses, splits, weights.full, zero, zero, nothing)
+    keep = how.keep_predictions
+    rows = _target_rows(X_target) if keep and X_target is not None else None
     results = _run(
         (
             delayed(fit_fold)(
@@ -163,8 +170,8 @@ def evaluate(
                 weights.training[k] if candidate.fit_weighted else None,
                 how.loss,
                 fit_params or {},
+                responses=responses if keep else None,
                 X_target=rows,
-                keep_predictions=how.keep_predictions,
                 return_train_score=how.return_train_score,
                 catch=not isinstance(how.error_score, str),
             )
@@ -173,12 +180,13 @@ def evaluate(
         ),
         how,
     )
-    return _collect(results, held_out, splits, weights.full, folds, how)
+    return _collect(results, held_out, responses, splits, weights.full, folds, how)
 
 
 def _collect(
     results: Any,
     held_out: HeldOut,
+    responses: Responses,
     splits: Splits,
     weights: np.ndarray,
     folds: Folds,
@@ -203,14 +211,14 @@ def _collect(
         if result.target_predictions is not None:
             if target_predictions is None:
                 rows = len(result.target_predictions)
-                target_predictions = 0 * _empty(shape[0], rows, result.target_predictions, fill=0)
+                target_predictions = _empty(shape[0], rows, result.target_predictions, fill=0)
             target_predictions[candidate] += result.target_predictions / shape[1]
         if how.progress is not None:
             how.progress(i + 1, total)
     if errors:
         _report_failures(errors, total)
     found = replace(held_out, predictions=predictions, target_predictions=target_predictions)
-    return Evaluation(found, splits, weights, *times)
+    return Evaluation(found, responses, splits, weights, *times)
 
 
 def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:

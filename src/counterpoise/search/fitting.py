@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import safe_split
 from counterpoise.losses import Loss
+from counterpoise.search.responses import Responses
 
 __all__ = ["FoldResult", "fit_estimator", "fit_fold", "losses_of", "weight_parameter"]
 
@@ -36,7 +37,7 @@ class FoldResult:
     error : str or None
         The traceback of a failed fit.
     predictions, target_predictions : float32 arrays or None
-        For the held-out rows and for the target rows, if asked for.
+        For the held-out rows and for the target rows, stored by `Responses`, if asked for.
     """
 
     losses: np.ndarray
@@ -94,8 +95,8 @@ def fit_fold(
     fit_params: Mapping[str, Any],
     /,
     *,
+    responses: Responses | None = None,
     X_target: Any = None,
-    keep_predictions: bool = False,
     return_train_score: bool = False,
     catch: bool = False,
 ) -> FoldResult:
@@ -117,10 +118,10 @@ def fit_fold(
         train_risk, kept, for_target = np.nan, None, None
         if return_train_score:
             train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
-        if keep_predictions:
-            kept = _as_numbers(model, response)
+        if responses is not None:
+            kept = responses.store(model, response)
             if X_target is not None:
-                for_target = _as_numbers(model, respond(model, X_target, loss))
+                for_target = responses.store(model, respond(model, X_target, loss))
     except Exception:
         if not catch:
             raise
@@ -156,15 +157,6 @@ def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np
             "or bound the loss."
         )
     return losses
-
-
-def _as_numbers(model: Any, response: Any) -> np.ndarray:
-    """Return predictions as float32; predicted classes as their place in `classes_`."""
-    response = to_numpy(response)
-    classes = getattr(model, "classes_", None)
-    if response.ndim == 1 and classes is not None and response.dtype == np.asarray(classes).dtype:
-        response = np.searchsorted(classes, response)
-    return np.asarray(response, dtype=np.float32)
 
 
 def _per_row(value: Any, y: Any) -> bool:

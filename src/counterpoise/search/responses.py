@@ -1,0 +1,90 @@
+"""What candidates predict, in a form that can be stored, averaged and judged by a loss.
+
+Regression: the predicted values. Classification: one column per class, holding probabilities,
+decision values, or (for losses of predicted labels) 1 for the predicted class and 0 for the others,
+so that an average over models is the share of their votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterpoise._arrays import to_numpy
+from counterpoise.losses import Loss
+
+__all__ = ["Responses"]
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """How the predictions that a loss judges are stored.
+
+    Attributes
+    ----------
+    loss : Loss
+    classes : array of shape (C,) or None
+        All labels, sorted; None for regression.
+    """
+
+    loss: Loss
+    classes: np.ndarray | None = None
+
+    @classmethod
+    def of_task(cls, loss: Loss, y: np.ndarray, /, *, classifier: bool) -> Responses:
+        """Return the form for labels `y` of the source rows."""
+        return cls(loss, np.unique(y) if classifier else None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one row's stored prediction: () or (C,)."""
+        if self.classes is None or self._is_margin:
+            return ()
+        return (len(self.classes),)
+
+    @property
+    def _is_margin(self) -> bool:
+        """Whether two classes have a single decision value."""
+        two = self.classes is not None and len(self.classes) == 2
+        return self.loss.response == "decision_function" and two
+
+    def store(self, model: Any, response: Any, /) -> np.ndarray:
+        """Return a model's response as float32, with columns in the order of `classes`."""
+        response = to_numpy(response)
+        if self.classes is None:
+            return np.asarray(response, dtype=np.float32).reshape(len(response))
+        if self._is_margin:
+            return np.asarray(response, dtype=np.float32)
+        stored = np.zeros((len(response), len(self.classes)), dtype=np.float32)
+        if self.loss.response == "predict":
+            places = np.searchsorted(self.classes, response)
+            stored[np.arange(len(response)), places] = 1.0
+        else:
+            if self.loss.response == "decision_function":
+                stored -= np.inf  # a class that the model has not seen
+            stored[:, np.searchsorted(self.classes, model.classes_)] = response
+        return stored
+
+    def losses(self, y: np.ndarray, stored: np.ndarray, /) -> np.ndarray:
+        """Return the loss (n,) of stored predictions (n, ...) for labels `y` (n,)."""
+        stored = np.asarray(stored, dtype=np.float64)
+        if self.classes is not None and self.loss.response == "predict":
+            stored = self.classes[np.argmax(stored, axis=-1)]
+        found = self.loss(y, stored, classes=self.classes if self.loss.indexed else None)
+        return np.asarray(to_numpy(found), dtype=np.float64)
+
+    def losses_by_label(self, stored: np.ndarray, /) -> np.ndarray:
+        """Return the loss (n, C) that stored predictions (n, ...) would have for each label."""
+        assert self.classes is not None
+        n = len(stored)
+        return np.stack([self.losses(np.full(n, c), stored) for c in self.classes], axis=-1)
+
+    def label_shares(self, stored: np.ndarray, /) -> np.ndarray:
+        """Return how probable each label is by stored predictions (n, ...): shape (n, C)."""
+        assert self.classes is not None
+        if self.loss.response != "decision_function":
+            return np.asarray(stored, dtype=np.float64)
+        place = np.asarray(stored > 0, dtype=int) if stored.ndim == 1 else np.argmax(stored, axis=-1)
+        return np.eye(len(self.classes))[place]
