@@ -1,11 +1,14 @@
 """Candidates x folds -> out-of-fold losses -> risk -> choice."""
 
+from counterpoise.search.blend import BlendClassifier, BlendRegressor
 from counterpoise.search.cross_val import cross_val_risk
 from counterpoise.search.domains import from_domains
 from counterpoise.search.scorer import make_risk_scorer
 from counterpoise.search.search import ShiftGridSearchCV, ShiftRandomizedSearchCV
 
 __all__ = [
+    "BlendClassifier",
+    "BlendRegressor",
     "ShiftGridSearchCV",
     "ShiftRandomizedSearchCV",
     "cross_val_risk",

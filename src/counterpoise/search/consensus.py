@@ -62,7 +62,8 @@ def plausibility(
         count = min(_RESAMPLES, n_bootstrap - start)
         drawn = rng.multinomial(units, even, size=count).T.astype(float)
         means = (losses @ drawn) / (sizes @ drawn)
-        least = means <= means.min(axis=0) * (1 + 1e-12)
+        best = means.min(axis=0)
+        least = means - best <= 1e-12 * np.abs(best)
         share[usable] += (least / least.sum(axis=0)).sum(axis=1)
     return share / n_bootstrap
 

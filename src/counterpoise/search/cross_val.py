@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
 from counterpoise._validation import check_choice
@@ -16,7 +17,7 @@ from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, e
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.scoring import resolve_loss
 
-__all__ = ["check_labelled", "cross_val_risk", "resolve_fit_weighted"]
+__all__ = ["check_families", "check_labelled", "cross_val_risk", "require_weights"]
 
 
 def cross_val_risk(
@@ -153,15 +154,41 @@ def _is_missing(label: Any) -> bool:
 
 
 def resolve_fit_weighted(fit_weighted: bool | str, estimator: Any, /) -> bool:
-    """Tell whether to train with weights; refuse where that was asked for and cannot be."""
-    takes = weight_parameter(estimator) is not None
+    """Tell whether to train with weights; refuse if that was asked for and cannot be."""
     if isinstance(fit_weighted, str):
         check_choice(fit_weighted, "fit_weighted", ("auto",))
-        return takes
-    if fit_weighted and not takes:
+        return weight_parameter(estimator) is not None
+    if fit_weighted:
+        require_weights(estimator)
+    return bool(fit_weighted)
+
+
+def require_weights(estimator: Any, /) -> None:
+    """Refuse an estimator that cannot be trained with weights."""
+    if weight_parameter(estimator) is None:
         raise ValueError(
             f"`fit_weighted` is True, but {type(estimator).__name__} takes no sample_weight in "
             "fit. Pass fit_weighted=False to weight the validation losses only, or an estimator "
             "that takes weights."
         )
-    return bool(fit_weighted)
+
+
+def check_families(estimator: list[Any], param_grid: Any, /) -> list[tuple[str, Any, Any]]:
+    """Return the (name, estimator, grid) of several model families."""
+    if param_grid is not None:
+        raise ValueError(
+            "`param_grid` must be None when `estimator` is a list of (name, estimator, grid): each "
+            f"family has its own grid; got {param_grid!r}."
+        )
+    usable = estimator and all(isinstance(own, tuple) and len(own) == 3 for own in estimator)
+    if not usable or len({name for name, _, _ in estimator}) < len(estimator):
+        raise ValueError(
+            "`estimator` must be an estimator, or a list of (name, estimator, grid) with distinct "
+            f"names; got {estimator!r}."
+        )
+    kinds = {is_classifier(model) for _, model, _ in estimator}
+    if len(kinds) > 1:
+        raise ValueError(
+            "`estimator` must not mix classifiers and regressors in one list of families."
+        )
+    return estimator

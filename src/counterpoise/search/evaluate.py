@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import Parallel, delayed
@@ -44,11 +44,18 @@ class Candidate:
         Parameters to set on it.
     fit_weighted : bool
         Whether it is trained with the importance weights.
+    model : str
+        Name of its model family, if several are searched.
     """
 
     estimator: Any
     params: Mapping[str, Any] = field(default_factory=dict)
     fit_weighted: bool = False
+    model: str = ""
+
+    def make(self) -> Any:
+        """Return a clone of the estimator with the parameters set, not fitted."""
+        return clone(self.estimator).set_params(**clone(dict(self.params), safe=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +98,8 @@ class Evaluation:
 
     Attributes
     ----------
+    candidates : sequence of Candidate
+        Without those to be trained with weights if all weights are 1.
     held_out : HeldOut
         Losses (n_candidates, N) of the splits' held-out rows, one split after the other.
     responses : Responses
@@ -102,6 +111,7 @@ class Evaluation:
         Seconds, and mean loss on training rows (NaN if not asked for).
     """
 
+    candidates: Sequence[Candidate]
     held_out: HeldOut
     responses: Responses
     splits: Splits
@@ -137,7 +147,8 @@ def evaluate(
     weights = resolve_fold_weights(how.weights, X, X_target, splits, fit=how.weights_fit)
     if weights.unit:
         # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
-        candidates = [replace(candidate, fit_weighted=False) for candidate in candidates]
+        plain = [candidate for candidate in candidates if not candidate.fit_weighted]
+        candidates = plain or [replace(candidate, fit_weighted=False) for candidate in candidates]
     folds = Folds.of_splits(splits, groups=groups)
     held_out = HeldOut(
         np.full((len(candidates), folds.n_losses), np.nan),
@@ -155,14 +166,13 @@ def evaluate(
         zero = np.zeros(shape)
         found = replace(held_out, losses=losses)
         nothing = np.full(shape, np.nan)
-        return Evaluation(found, responses, splits, weights.full, zero, zero, nothing)
+        return Evaluation(candidates, found, responses, splits, weights.full, zero, zero, nothing)
     keep = how.keep_predictions
     rows = _target_rows(X_target) if keep and X_target is not None else None
     results = _run(
         (
             delayed(fit_fold)(
-                candidate.estimator,
-                candidate.params,
+                candidate.make,
                 X,
                 y,
                 train,
@@ -180,20 +190,15 @@ def evaluate(
         ),
         how,
     )
-    return _collect(results, held_out, responses, splits, weights.full, folds, how)
+    found, times = _collect(results, held_out, folds, how)
+    return Evaluation(candidates, found, responses, splits, weights.full, *times)
 
 
 def _collect(
-    results: Any,
-    held_out: HeldOut,
-    responses: Responses,
-    splits: Splits,
-    weights: np.ndarray,
-    folds: Folds,
-    how: CrossValidation,
-) -> Evaluation:
-    """Put the results of all fits, in their order, into one record."""
-    shape = held_out.losses.shape[0], len(splits)
+    results: Any, held_out: HeldOut, folds: Folds, how: CrossValidation
+) -> tuple[HeldOut, np.ndarray]:
+    """Fill in the results of all fits, in their order; also return times and training risks."""
+    shape = held_out.losses.shape[0], len(folds)
     total = shape[0] * shape[1]
     times = np.empty((3, *shape))
     errors: list[str] = []
@@ -218,7 +223,7 @@ def _collect(
     if errors:
         _report_failures(errors, total)
     found = replace(held_out, predictions=predictions, target_predictions=target_predictions)
-    return Evaluation(found, responses, splits, weights, *times)
+    return found, times
 
 
 def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:

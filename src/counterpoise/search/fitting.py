@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -84,8 +83,7 @@ def fit_estimator(
 
 
 def fit_fold(
-    estimator: Any,
-    params: Mapping[str, Any],
+    make: Callable[[], Any],
     X: Any,
     y: Any,
     train: np.ndarray,
@@ -100,10 +98,10 @@ def fit_fold(
     return_train_score: bool = False,
     catch: bool = False,
 ) -> FoldResult:
-    """Fit a clone with `params` on the training rows and judge it on the held-out rows."""
+    """Make a model, fit it on the training rows and judge it on the held-out rows."""
     start = time.perf_counter()
     try:
-        model = clone(estimator).set_params(**clone(dict(params), safe=False))
+        model = make()
         X_train, y_train = safe_split(model, X, y, train)
         X_test, y_test = safe_split(model, X, y, test, train)
         own = {

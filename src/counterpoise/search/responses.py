@@ -86,5 +86,7 @@ class Responses:
         assert self.classes is not None
         if self.loss.response != "decision_function":
             return np.asarray(stored, dtype=np.float64)
-        place = np.asarray(stored > 0, dtype=int) if stored.ndim == 1 else np.argmax(stored, axis=-1)
+        place = (
+            np.asarray(stored > 0, dtype=int) if stored.ndim == 1 else np.argmax(stored, axis=-1)
+        )
         return np.eye(len(self.classes))[place]

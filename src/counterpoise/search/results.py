@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from counterpoise.risk import RiskEstimate
 from counterpoise.risk.estimate import FoldRisks
-from counterpoise.search.evaluate import Candidate, Evaluation
+from counterpoise.search.evaluate import Evaluation
 from counterpoise.search.selection import Comparison
 
 __all__ = ["Judged", "results_table"]
@@ -21,7 +21,6 @@ __all__ = ["Judged", "results_table"]
 class Judged:
     """Everything learned about the candidates."""
 
-    candidates: Sequence[Candidate]
     evaluation: Evaluation
     risk: RiskEstimate
     by_fold: FoldRisks
@@ -32,13 +31,17 @@ class Judged:
 def results_table(judged: Judged, /, *, error_score: Any) -> dict[str, Any]:
     """Lay out the results as scikit-learn's `cv_results_`, with score = -risk."""
     evaluation, risk = judged.evaluation, judged.risk
-    params = [candidate.params for candidate in judged.candidates]
+    candidates = judged.evaluation.candidates
+    params = [candidate.params for candidate in candidates]
     table: dict[str, Any] = {}
     for name, times in (("fit_time", evaluation.fit_time), ("score_time", evaluation.score_time)):
         table[f"mean_{name}"] = times.mean(axis=1)
         table[f"std_{name}"] = times.std(axis=1)
     table.update(_parameters(params))
     table["params"] = [dict(own) for own in params]
+    table["fit_weighted"] = np.array([candidate.fit_weighted for candidate in candidates])
+    if any(candidate.model for candidate in candidates):
+        table["model"] = np.array([candidate.model for candidate in candidates], dtype=object)
     failed = np.isnan(risk.value)
     instead = np.nan if isinstance(error_score, str) else float(error_score)
 

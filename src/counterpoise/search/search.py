@@ -14,6 +14,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from counterpoise._folds import Folds
 from counterpoise._html import search_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
@@ -22,7 +23,9 @@ from counterpoise.losses import Loss
 from counterpoise.risk import Method, RiskEstimate, Source, estimate_risk, get_method
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.methods import check_features
-from counterpoise.search.cross_val import check_labelled, resolve_fit_weighted
+from counterpoise.search.blend import Blend
+from counterpoise.search.consensus import consensus
+from counterpoise.search.cross_val import check_families, check_labelled, require_weights
 from counterpoise.search.evaluate import (
     Candidate,
     CrossValidation,
@@ -30,13 +33,17 @@ from counterpoise.search.evaluate import (
     Progress,
     evaluate,
 )
-from counterpoise.search.fitting import fit_estimator, losses_of
+from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
 from counterpoise.search.progress import text_progress
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, compare_with, corrected_risk
+from counterpoise.search.stacking import blend_losses, stacking_weights
 
 __all__ = ["ShiftGridSearchCV", "ShiftRandomizedSearchCV"]
+
+# Members of a blend with the smallest weights, together at most this much, are dropped.
+_NEGLIGIBLE = 0.02
 
 
 class _ShiftSearch(BaseSearchCV):
@@ -45,8 +52,14 @@ class _ShiftSearch(BaseSearchCV):
     scoring = None  # the base class asks for it; here the loss decides
     multimetric_ = False
 
-    def _candidates(self) -> list[Mapping[str, Any]]:
+    def _candidates(self) -> list[Candidate]:
         raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        if not isinstance(self.estimator, list):
+            return super().__sklearn_tags__()
+        # The base class asks one estimator; the families of a list are of one kind.
+        return clone(self).set_params(estimator=self._prototype).__sklearn_tags__()
 
     def _html_repr(self) -> str:
         return search_html(self) + super()._html_repr()
@@ -72,19 +85,25 @@ class _ShiftSearch(BaseSearchCV):
         -------
         self
         """
-        method, how, weighted = self._check_parameters()
+        method, how = self._check_parameters()
         check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
+        if how.keep_predictions and X_target is None and self.selection == "consensus":
+            raise ValueError(
+                "`X_target` is missing: selection='consensus' compares what candidates predict for "
+                "target rows. Pass X_target, or selection='min'."
+            )
         fit_params = check_method_params(X, params=fit_params)
+        candidates = self._trained_ways(self._candidates())
+        weighted = any(candidate.fit_weighted for candidate in candidates)
         if weighted and self.weights is not None and "sample_weight" in fit_params:
             raise ValueError(
                 "`sample_weight` was passed to fit, but the importance weights are passed on "
                 "under that name. Pass weights=sample_weight * ratio as one array, or "
                 "fit_weighted=False."
             )
-        candidates = [Candidate(self.estimator, params, weighted) for params in self._candidates()]
         found = evaluate(candidates, X, y, X_target, how, groups=groups, fit_params=fit_params)
-        self._judge(method, candidates, found)
+        self._judge(method, found, y)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
         self._order = found.held_out_rows
@@ -93,8 +112,7 @@ class _ShiftSearch(BaseSearchCV):
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            unit = bool(np.all(found.weights == 1))
-            self._refit(X, y, found.weights if weighted and not unit else None, fit_params)
+            self._refit(X, y, found, fit_params)
         return self
 
     @property
@@ -149,10 +167,12 @@ class _ShiftSearch(BaseSearchCV):
         check_is_fitted(self, "held_out_")
         return estimate_risk(self.held_out_, get_method(method))[0]
 
-    def _check_parameters(self) -> tuple[Method, CrossValidation, bool]:
+    def _check_parameters(self) -> tuple[Method, CrossValidation]:
         """Refuse bad parameters before any work."""
         method = get_method(self.method)
-        check_choice(self.selection, "selection", ("min", "one_se"))
+        check_choice(self.selection, "selection", ("min", "one_se", "consensus"))
+        if isinstance(self.refit, str):
+            check_choice(self.refit, "refit", ("blend",))
         check_number(self.n_bootstrap, "n_bootstrap", low=0, closed="low", integer=True)
         if self.selection == "one_se" and not callable(self.order):
             raise ValueError(
@@ -163,53 +183,109 @@ class _ShiftSearch(BaseSearchCV):
         if progress is None and self.verbose:
             progress = text_progress(time.monotonic())
         how = CrossValidation(
-            resolve_loss(self.loss, self.estimator),
+            resolve_loss(self.loss, self._prototype),
             weights=self.weights,
             cv=5 if self.cv is None else self.cv,
             weights_fit=self.weights_fit,
             aggregate=self.aggregate,
             error_score=self.error_score,
             return_train_score=self.return_train_score,
+            keep_predictions=self.selection == "consensus" or self.refit == "blend",
             n_jobs=self.n_jobs,
             pre_dispatch=self.pre_dispatch,
             progress=progress,
         )
-        return method, how, resolve_fit_weighted(self.fit_weighted, self.estimator)
+        return method, how
 
-    def _judge(self, method: Method, candidates: Sequence[Candidate], found: Evaluation) -> None:
+    @property
+    def _prototype(self) -> Any:
+        """The estimator, or the first of several families."""
+        return self.estimator[0][1] if isinstance(self.estimator, list) else self.estimator
+
+    def _trained_ways(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return every candidate as `fit_weighted` asks: without weights, with weights, or both."""
+        both = isinstance(self.fit_weighted, str)
+        if both:
+            check_choice(self.fit_weighted, "fit_weighted", ("both",))
+        if self.weights is None:
+            return list(candidates)
+        found = [] if self.fit_weighted is True else list(candidates)
+        if self.fit_weighted is not False:
+            for candidate in candidates:
+                if both and weight_parameter(candidate.estimator) is None:
+                    continue
+                require_weights(candidate.estimator)
+                found.append(replace(candidate, fit_weighted=True))
+        return found
+
+    def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
-        held_out = found.held_out
+        held_out, seed = found.held_out, check_random_state(self.random_state).randint(2**31 - 1)
+        rng = np.random.default_rng(seed)
         prepared = prepare_rows(held_out, method)
         risk, by_fold = estimate_prepared(held_out, method, prepared)
         source, _ = estimate_risk(held_out, Source())
-        params = [candidate.params for candidate in candidates]
+        params = [candidate.params for candidate in found.candidates]
         best = choose(risk, params, selection=self.selection, order=self.order)
+        if self.selection == "consensus":
+            choice = consensus(
+                held_out.losses,
+                held_out.folds,
+                held_out.target_predictions,
+                found.responses,
+                n_bootstrap=max(self.n_bootstrap, 100),
+                rng=rng,
+            )
+            best = choice.best
+            self.plausibility_, self.expected_regret_ = choice.plausibility, choice.expected_regret
         comparison = compare_with(best, prepared, held_out)
-        judged = Judged(candidates, found, risk, by_fold, source, comparison)
+        judged = Judged(found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
+        if self.selection == "consensus":
+            self.cv_results_["plausibility"] = self.plausibility_
+            self.cv_results_["expected_regret"] = self.expected_regret_
         self.held_out_, self.risk_ = held_out, risk
-        self.best_index_ = best
+        self.best_index_, self.best_candidate_ = best, found.candidates[best]
         self.best_params_ = dict(params[best])
         self.best_risk_ = risk[best]
-        self.best_score_ = -self.best_risk_.value
         self.indistinguishable_ = comparison.indistinguishable
         self.corrected_risk_ = self.best_risk_
-        if self.n_bootstrap and len(candidates) > 1:
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
+        if self.refit == "blend":
+            self._blend(method, found, y)
+        elif self.n_bootstrap and len(params) > 1:
             self.corrected_risk_ = corrected_risk(
                 self.best_risk_,
                 prepared,
                 held_out.folds,
                 n_bootstrap=self.n_bootstrap,
-                random_state=np.random.default_rng(seed),
+                random_state=rng,
             )
+        self.best_score_ = -self.best_risk_.value
 
-    def _refit(
-        self, X: Any, y: Any, weights: np.ndarray | None, fit_params: Mapping[str, Any]
-    ) -> None:
+    def _blend(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
+        """Find the members of the blend and its risk, from cross-fitted stacking weights."""
+        held_out = found.held_out
+        usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
+        predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
+        options = {"negligible": _NEGLIGIBLE}
+        shares = stacking_weights(predictions, labels, found.responses, **options)
+        own = Folds.of_splits(found.splits)
+        folds = replace(held_out.folds, places=own.places)
+        losses = blend_losses(predictions, labels, folds, found.responses, **options)
+        risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
+        members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
+        self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
+        self.best_risk_ = self.corrected_risk_ = risk[0]
+
+    def _refit(self, X: Any, y: Any, found: Evaluation, fit_params: Mapping[str, Any]) -> None:
         start = time.perf_counter()
-        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-        self.best_estimator_ = fit_estimator(best, X, y, weights, fit_params)
+        if self.refit == "blend":
+            model = self.blend_.make(found.responses)
+            self.best_estimator_ = model.fit(X, y, found.weights, **fit_params)
+        else:
+            best = self.best_candidate_
+            weights = found.weights if best.fit_weighted else None
+            self.best_estimator_ = fit_estimator(best.make(), X, y, weights, fit_params)
         self.refit_time_ = time.perf_counter() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -333,18 +409,18 @@ class ShiftGridSearchCV(_ShiftSearch):
     def __init__(
         self,
         estimator: Any,
-        param_grid: Any,
+        param_grid: Any = None,
         *,
         weights: Any = "nearest",
         method: str | Method = "controlled",
         loss: Any = "auto",
         cv: Any = 5,
-        fit_weighted: bool | str = "auto",
+        fit_weighted: bool | str = "both",
         weights_fit: str = "once",
         aggregate: str = "fold",
         selection: str = "min",
         order: Callable[[Mapping[str, Any]], Any] | None = None,
-        refit: bool = True,
+        refit: bool | str = True,
         error_score: Any = np.nan,
         return_train_score: bool = False,
         n_bootstrap: int = 200,
@@ -375,8 +451,15 @@ class ShiftGridSearchCV(_ShiftSearch):
         self.verbose = verbose
         self.progress = progress
 
-    def _candidates(self) -> list[Mapping[str, Any]]:
-        return list(ParameterGrid(self.param_grid))
+    def _candidates(self) -> list[Candidate]:
+        if not isinstance(self.estimator, list):
+            grid = {} if self.param_grid is None else self.param_grid
+            return [Candidate(self.estimator, params) for params in ParameterGrid(grid)]
+        return [
+            Candidate(model, params, model=name)
+            for name, model, grid in check_families(self.estimator, self.param_grid)
+            for params in ParameterGrid(grid)
+        ]
 
 
 class ShiftRandomizedSearchCV(_ShiftSearch):
@@ -423,12 +506,12 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         method: str | Method = "controlled",
         loss: Any = "auto",
         cv: Any = 5,
-        fit_weighted: bool | str = "auto",
+        fit_weighted: bool | str = "both",
         weights_fit: str = "once",
         aggregate: str = "fold",
         selection: str = "min",
         order: Callable[[Mapping[str, Any]], Any] | None = None,
-        refit: bool = True,
+        refit: bool | str = True,
         error_score: Any = np.nan,
         return_train_score: bool = False,
         n_bootstrap: int = 200,
@@ -460,12 +543,12 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         self.verbose = verbose
         self.progress = progress
 
-    def _candidates(self) -> list[Mapping[str, Any]]:
+    def _candidates(self) -> list[Candidate]:
         check_number(self.n_iter, "n_iter", low=1, closed="low", integer=True)
         sampler = ParameterSampler(
             self.param_distributions, self.n_iter, random_state=self.random_state
         )
-        return list(sampler)
+        return [Candidate(self.estimator, params) for params in sampler]
 
 
 def _negative_mean_loss(estimator: Any, X: Any, y: Any, *, loss: Loss) -> float:

@@ -40,7 +40,7 @@ def choose(
             "weights=None and at the largest weight; method='normalized' or other weights may do."
         )
     best = int(np.nanargmin(risk.value))
-    if selection == "min":
+    if selection != "one_se":
         return best
     assert order is not None  # checked with the other parameters
     limit = risk.value[best] + np.nan_to_num(risk.standard_error[best])

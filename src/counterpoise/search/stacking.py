@@ -30,8 +30,21 @@ _ITERATIONS = 200
 Convex = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
 
-def stacking_weights(predictions: np.ndarray, y: np.ndarray, responses: Responses, /) -> np.ndarray:
-    """Return the weights (L,) for stored predictions (L, n, ...) of rows with labels `y` (n,)."""
+def stacking_weights(
+    predictions: np.ndarray, y: np.ndarray, responses: Responses, /, *, negligible: float = 0.0
+) -> np.ndarray:
+    """Return the weights (L,) for stored predictions (L, n, ...) of rows with labels `y` (n,).
+
+    The smallest weights, together at most `negligible`, are set to 0 and the others scaled up. That
+    moves the mean prediction by at most `negligible` times the range of the members' predictions.
+    """
+    q = _fit(predictions, y, responses)
+    order = np.argsort(q)
+    q[order[np.cumsum(q[order]) <= negligible]] = 0.0
+    return q / q.sum()
+
+
+def _fit(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.ndarray:
     L, n = predictions.shape[:2]
     if L == 1:
         return np.ones(1)
@@ -124,7 +137,13 @@ def minimize_on_simplex(
 
 
 def blend_losses(
-    predictions: np.ndarray, y: np.ndarray, folds: Folds, responses: Responses, /
+    predictions: np.ndarray,
+    y: np.ndarray,
+    folds: Folds,
+    responses: Responses,
+    /,
+    *,
+    negligible: float = 0.0,
 ) -> np.ndarray:
     """Return the blend's held-out losses (N,), with the stacking weights cross-fitted.
 
@@ -140,7 +159,7 @@ def blend_losses(
             others &= ~np.isin(clusters, clusters[fold])
         if not others.any():
             others[:] = True
-        q = stacking_weights(predictions[:, others], y[others], responses)
+        q = stacking_weights(predictions[:, others], y[others], responses, negligible=negligible)
         mixed = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
         losses[fold] = responses.losses(y[fold], mixed)
     return losses
