@@ -21,7 +21,7 @@ from typing import Any
 
 from counterpoise._cluster import connect
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
-from counterpoise.experiments.quadratic import backend
+from counterpoise.experiments.ridge_path import backend
 from counterpoise.experiments.run import run_chunk, run_plan
 from counterpoise.experiments.store import Store
 

@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from counterpoise.experiments.device_draw import draw_on_device, torch_generator
-from counterpoise.experiments.on_device import Portions, device_results
+from counterpoise.experiments.run_accelerator import Portions, device_results
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
-from counterpoise.experiments.quadratic import backend
+from counterpoise.experiments.ridge_path import backend
 from counterpoise.experiments.run import run_chunk
 from counterpoise.weights import GaussianRatio
 

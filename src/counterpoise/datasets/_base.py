@@ -1,11 +1,10 @@
-"""What the problems share: the sample record, random generators, moments of normal features."""
+"""The record of a sample, and moments of normal features: what the problems share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,12 @@ from counterpoise._validation import check_number
 
 __all__ = [
     "DomainSample",
-    "as_generator",
     "check_sizes",
     "float_if_scalar",
     "normal_density",
     "normal_moments",
     "probit_moments",
 ]
-
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,22 +52,6 @@ class DomainSample:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.X_source, self.y_source, self.X_target, self.y_target))
-
-
-def as_generator(random_state: Any, /) -> np.random.Generator:
-    """Return a generator: the given one, one seeded by an integer, or a fresh one for None."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if random_state is None or isinstance(random_state, np.random.SeedSequence):
-        return np.random.default_rng(random_state)
-    if seed and random_state >= 0:
-        return np.random.default_rng(int(random_state))
-    raise ValueError(
-        "`random_state` must be None, an integer that is not negative, or a "
-        f"numpy.random.Generator; got {random_state!r}. "
-        "Pass a seed, or numpy.random.default_rng(seed)."
-    )
 
 
 def check_sizes(

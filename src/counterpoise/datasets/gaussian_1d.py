@@ -19,14 +19,13 @@ from counterpoise._arrays import array_namespace, as_float
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets._base import (
     DomainSample,
-    RandomState,
-    as_generator,
     check_sizes,
     float_if_scalar,
     normal_density,
     normal_moments,
     probit_moments,
 )
+from counterpoise.datasets.random_arrays import RandomState, as_generator
 
 __all__ = ["Gaussian1D", "gaussian_1d"]
 
@@ -321,14 +320,12 @@ def _loss_moments(mean: Any, variance: Any, theta: float) -> tuple[Any, Any]:
     return risk, square
 
 
-def _draw(
-    rng: np.random.Generator, shape: tuple[int, ...], mean: float, scale: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _draw(rng: Any, shape: tuple[int, ...], mean: float, scale: float) -> tuple[Any, Any]:
     """Return X (..., n, 1) and y (..., n).
 
     P(z < x) = Phi(x) for a standard normal z: the sign of x - z is the label, at the price of
     one more normal number and no distribution function.
     """
     x = mean + scale * rng.standard_normal(shape)
-    y = np.copysign(1.0, x - rng.standard_normal(shape))
-    return x[..., None], y
+    xp = array_namespace(x)
+    return x[..., None], xp.copysign(xp.ones_like(x[..., :1]), x - rng.standard_normal(shape))

@@ -16,14 +16,13 @@ from counterpoise._arrays import to_numpy
 from counterpoise._validation import check_choice, check_finite, check_matrix, check_number
 from counterpoise.datasets._base import (
     DomainSample,
-    RandomState,
-    as_generator,
     check_sizes,
     float_if_scalar,
     normal_density,
     probit_moments,
 )
 from counterpoise.datasets._sampling import draw_balanced, draw_labelled, rates_below
+from counterpoise.datasets.random_arrays import RandomState, as_generator
 
 __all__ = ["BestLinear", "Gaussian2D", "gaussian_2d"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
+
+from counterpoise._files import write_atomically
 
 __all__ = ["OZONE_COLUMNS", "OZONE_URL", "Ozone", "fetch_ozone", "load_ozone", "parse_ozone"]
 
@@ -145,7 +146,8 @@ def fetch_ozone(
     except (OSError, HTTPException) as error:
         raise OSError(f"Downloading the ozone data from {url} failed: {error}. {remedy}") from error
     data = parse_ozone(content, name=url, rows=rows)
-    _write_atomically(path, content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
     return data
 
 
@@ -216,15 +218,3 @@ def _download(url: str, timeout: float) -> bytes:
     if expected is not None and size != int(expected):
         raise OSError(f"it ended after {size} of {expected} bytes")
     return b"".join(parts)
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -17,12 +17,12 @@ from threadpoolctl import threadpool_limits
 
 from counterpoise.datasets import Ozone
 from counterpoise.experiments.engine import analyse
-from counterpoise.experiments.example import example_repetitions
-from counterpoise.experiments.on_dask import dask_results
-from counterpoise.experiments.on_device import Note, Portions, device_results
+from counterpoise.experiments.example_rates import draw_example, example_results
 from counterpoise.experiments.plan import BATCH, WEIGHTS_OF, Chunk, Plan
 from counterpoise.experiments.problems import OzoneProblem, Problem, SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
+from counterpoise.experiments.run_accelerator import Note, Portions, accelerator_results
+from counterpoise.experiments.run_dask import dask_results
 from counterpoise.experiments.store import Store
 
 __all__ = ["run_chunk", "run_plan"]
@@ -86,7 +86,7 @@ def run_chunk(
         if plan.device == "cpu":
             parts = list(_on_cpu(plan, chunk, problem))
         else:
-            parts = list(device_results(plan, chunk, problem, portions or Portions()))
+            parts = list(accelerator_results(plan, chunk, problem, portions or Portions()))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
@@ -96,7 +96,7 @@ def _on_cpu(plan: Plan, chunk: Chunk, problem: Problem | None) -> Iterator[dict[
     for stream, wanted in chunk.batches():
         rng = np.random.default_rng(stream)
         if problem is None:
-            results = example_repetitions(chunk.gamma, rng, BATCH)
+            results = example_results(chunk.gamma, *draw_example(chunk.gamma, rng, BATCH))
         else:
             weights, beta = WEIGHTS_OF[chunk.problem], plan.released_beta
             batch = problem.draw(rng, BATCH)

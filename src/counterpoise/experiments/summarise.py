@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import log_ndtr
 from scipy.stats import wilcoxon
 
-from counterpoise.experiments.example import SIZES
+from counterpoise.experiments.example_rates import SIZES
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import LABELS, PROTOCOLS
 from counterpoise.experiments.store import Store
