@@ -10,6 +10,7 @@ import typer
 
 import counterpoise as cp
 from counterpoise import jobs as work
+from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
 from counterpoise.cli.terminal import guarded, show, stages
@@ -137,18 +138,11 @@ def select(
         work.output_directory(out, force=force) as directory,
         stages(quiet=quiet) as progress,
     ):
+        check_choice(method, "--method", METHODS)
         made = request(context, seed, jobs, progress)
         drawn: Any = {"gamma": gamma, "n_source": n_source, "n_target": n_target}
-        data = work.load_data(
-            source,
-            target,
-            made,
-            label=label,
-            drop=drop,
-            example=example,
-            labelled=True,
-            **drawn,
-        )
+        read: Any = {"label": label, "drop": drop, "example": example, "labelled": True}
+        data = work.load_data(source, target, made, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
         found = work.select(data, made, model=model, params=param, dask=dask, **options)
         record = found.record
