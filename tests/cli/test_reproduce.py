@@ -122,7 +122,8 @@ def test_resume_of_a_finished_run_changes_nothing(directory):
 def test_without_ozone_data_one_line_says_what_to_do_and_the_rest_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERPOISE_DATA", str(tmp_path / "none"))
     job = sys.modules["counterpoise.jobs.reproduce"]  # jobs.reproduce is the function
-    monkeypatch.setattr(job, "PROBLEMS", ("example", "ozone"))
+    for module in (job, sys.modules["counterpoise.cli.reproduce"]):
+        monkeypatch.setattr(module, "PROBLEMS", ("example", "ozone"))
     done = run("all", "--reps", 20, "--jobs", 1, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     (line,) = [line for line in done.stdout.splitlines() if "--data PATH" in line]

@@ -157,7 +157,7 @@ def test_the_scheduler_dies_in_the_middle(tmp_path):
             connect(address) as client,
             pytest.raises(
                 (ConnectionError, RuntimeError),
-                match=r"(scheduler is lost|chunk example-.* failed).*--resume"
+                match=r"(scheduler is lost|chunk example-.* failed).*--resume",
             ),
         ):
             run_plan(PLAN, store, client=client, progress=lambda chunk: scheduler.kill())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from counterpoise import jobs as work
+from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Quiet, Seed, option, request
 from counterpoise.cli.terminal import guarded, show, stages
 from counterpoise.experiments.curves import class_densities, example_curves
-from counterpoise.experiments.plan import PROBLEMS
+from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
 from counterpoise.report.figures import draw_figures, figure_bytes
 from counterpoise.report.page import reproduction_page
@@ -55,21 +56,21 @@ def reproduce(
     """
     stopped = "Interrupted. Finished chunks are kept: continue with --resume."
     with guarded(interrupted=stopped), stages(quiet=quiet) as progress:
-        record = work.reproduce(
-            problems or (),
-            out,
-            request(context, seed, jobs, progress),
-            reps=reps,
-            gammas=gamma or GAMMAS,
+        for problem in problems or ():
+            check_choice(problem, "problem", (*PROBLEMS, "all"))
+        plan = Plan(
+            problems=PROBLEMS if not problems or "all" in problems else tuple(problems),
+            repetitions=reps,
+            gammas=tuple(gamma or GAMMAS),
             protocol=protocol,
+            seed=seed,
             device=device,
-            resume=resume,
-            data=data,
             same_data=same_data,
-            as_released_beta=as_released_beta,
-            dask=dask,
-            note=lambda line: show([line]),
+            released_beta=as_released_beta,
         )
+        made = request(context, seed, jobs, progress)
+        options: Any = {"resume": resume, "data": data, "dask": dask}
+        record = work.reproduce(plan, out, made, **options, note=lambda line: show([line]))
         progress("drawing the figures", 0, 0)
         _write(record)
     show(_text(record, brief=quiet))

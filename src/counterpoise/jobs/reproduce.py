@@ -17,13 +17,12 @@ from joblib import effective_n_jobs
 
 from counterpoise import __version__
 from counterpoise._cluster import connect
-from counterpoise._validation import InputError, check_choice
+from counterpoise._validation import InputError
 from counterpoise.datasets import Ozone, fetch_ozone, load_ozone
 from counterpoise.datasets.ozone import OZONE_URL
 from counterpoise.experiments.claims import Claim, verify_claims
 from counterpoise.experiments.errata import ERRATA
 from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan
-from counterpoise.experiments.protocols import GAMMAS
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store
 from counterpoise.experiments.summarise import Summary, summarise
@@ -75,48 +74,33 @@ class Reproduction:
 
 
 def reproduce(
-    problems: Sequence[str],
+    plan: Plan,
     out: Path,
     request: Request | None = None,
     /,
     *,
-    reps: int = 2000,
-    gammas: Sequence[float] = GAMMAS,
-    protocol: str = "paper",
-    device: str = "cpu",
     resume: bool = False,
     data: Path | None = None,
-    same_data: bool = False,
-    as_released_beta: bool = False,
     dask: str | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Reproduction:
-    """Run the paper's experiments and judge its claims.
+    """Run the paper's experiments and check its claims.
 
     Finished chunks are stored in `out` at once, so that an interrupted run can be continued.
 
     Parameters
     ----------
-    problems : sequence of str
-        From "example", "synthetic", "ozone", "kmm" and "kliep"; "all" or none for all of them.
+    plan : Plan
+        What to compute.
     out : path
         Directory of the results.
     request : Request, optional
-        Seed, jobs, progress. The results do not depend on the number of jobs.
-    reps : int, default=2000
-        Data sets per problem and gamma.
-    gammas : sequence of float
-    protocol : {"paper", "released"}, default="paper"
-    device : {"cpu", "cuda"}, default="cpu"
+        Jobs and progress. The results do not depend on the number of jobs.
     resume : bool, default=False
         Continue the results in `out`.
     data : path, optional
-        The UCI ozone file. Default: the copy of :func:`counterpoise.datasets.fetch_ozone`; without
-        one the ozone problem is left out, unless it is named in `problems`.
-    same_data : bool, default=False
-        Draw the data on the CPU for any device.
-    as_released_beta : bool, default=False
-        Add the estimator of the released script.
+        The UCI ozone file. Default: the copy of :func:`counterpoise.datasets.fetch_ozone`. If
+        there is none, a plan of all problems runs without ozone, and any other is refused.
     dask : str, optional
         "local" or the address of a Dask scheduler.
     note : callable, optional
@@ -129,24 +113,11 @@ def reproduce(
     Raises
     ------
     InputError
-        For options that cannot be run, or a directory that holds other results.
+        For options that do not go together, missing data, or a directory with other results.
     """
-    request = request or Request()
-    for problem in problems:
-        check_choice(problem, "problem", (*PROBLEMS, "all"))
-    everything = not problems or "all" in problems
-    plan = Plan(
-        problems=PROBLEMS if everything else tuple(problems),
-        repetitions=reps,
-        gammas=tuple(gammas),
-        protocol=protocol,
-        seed=request.seed,
-        device=device,
-        same_data=same_data,
-        released_beta=as_released_beta,
-    )
-    _check_device(device)
-    _check_dask(dask, request.jobs, device)
+    request = request or Request(seed=plan.seed)
+    _check_device(plan.device)
+    _check_dask(dask, request.jobs, plan.device)
     notes: list[str] = []
 
     def noted(line: str) -> None:
@@ -154,12 +125,12 @@ def reproduce(
         if note is not None:
             note(line)
 
-    plan, ozone = _with_ozone(plan, data, noted, asked=not everything)
+    plan, ozone = _with_ozone(plan, data, noted)
     workers = None if request.jobs == -1 else request.jobs
     # The cluster first: a scheduler that does not answer must not leave a directory behind.
     with nullcontext() if dask is None else connect(dask, workers=workers) as client:
         store = Store(out, plan, resume=resume)
-        jobs = effective_n_jobs(request.jobs) if device == "cpu" else 1
+        jobs = effective_n_jobs(request.jobs) if plan.device == "cpu" else 1
         progress = _counter(plan, store, request)
         run_plan(plan, store, jobs=jobs, ozone=ozone, progress=progress, client=client, note=noted)
     request.progress("summarising", 0, 0)
@@ -245,19 +216,16 @@ def _check_dask(dask: str | None, jobs: int, device: str) -> None:
 
 
 def _with_ozone(
-    plan: Plan, data: Path | None, note: Callable[[str], None], /, *, asked: bool
+    plan: Plan, data: Path | None, note: Callable[[str], None], /
 ) -> tuple[Plan, Ozone | None]:
-    """Load the ozone data if the plan needs it; without data, leave the problem out.
-
-    If the problem was asked for by name, missing data is an error.
-    """
+    """Load the ozone data if the plan needs it; a plan of all problems can do without."""
     if "ozone" not in plan.problems:
         return plan, None
     try:
         ozone = load_ozone(data) if data is not None else fetch_ozone(download_if_missing=False)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         if data is not None:
-            reason = getattr(error, "strerror", None) or str(error)
+            reason = error.strerror or str(error)
             raise InputError(
                 f"`--data` must be the UCI ozone file; {data}: {reason}. "
                 f"Download it from {OZONE_URL}."
@@ -267,9 +235,9 @@ def _with_ozone(
             "or download it once with: "
             'python -c "import counterpoise as cp; cp.datasets.fetch_ozone()"'
         )
-        if asked or isinstance(error, ValueError):
-            raise InputError(line if asked else str(error)) from error
+        if plan.problems != PROBLEMS:
+            raise InputError(line) from error
         note(f"Ozone is left out. {line}")
-        return replace(plan, problems=tuple(p for p in plan.problems if p != "ozone")), None
+        return replace(plan, problems=tuple(p for p in PROBLEMS if p != "ozone")), None
     digest = hashlib.sha256(ozone.X.tobytes() + ozone.y.tobytes() + ozone.day.tobytes())
     return replace(plan, ozone_digest=digest.hexdigest()[:16]), ozone
