@@ -29,11 +29,11 @@ import numpy as np
 import torch
 
 from counterpoise.datasets.random_arrays import TorchGenerator
-from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
 from counterpoise.experiments.run import run_chunk
+from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 

@@ -9,9 +9,9 @@ import pytest
 from counterpoise import ShiftRidgeClassifierCV
 from counterpoise.datasets import load_ozone
 from counterpoise.experiments import ridge_path
-from counterpoise.experiments.engine import analyse, source_weights
+from counterpoise.experiments.engine import analyse, fixed_index, source_weights
 from counterpoise.experiments.problems import Batch, OzoneProblem, SyntheticProblem, fold_masks
-from counterpoise.experiments.protocols import METHODS, fixed_index, get_protocol
+from counterpoise.experiments.protocols import METHODS, get_protocol
 from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
 from counterpoise.weights import KMM, GaussianRatio
 from counterpoise.weights.kliep import fit_kliep

@@ -56,6 +56,7 @@ def reproduce(
     """
     stopped = "Interrupted. Finished chunks are kept: continue with --resume."
     with guarded(interrupted=stopped), stages(quiet=quiet) as progress:
+        made = request(context, seed, jobs, progress)
         for problem in problems or ():
             check_choice(problem, "problem", (*PROBLEMS, "all"))
         plan = Plan(
@@ -68,7 +69,6 @@ def reproduce(
             same_data=same_data,
             released_beta=as_released_beta,
         )
-        made = request(context, seed, jobs, progress)
         options: Any = {"resume": resume, "data": data, "dask": dask}
         record = work.reproduce(plan, out, made, **options, note=lambda line: show([line]))
         progress("drawing the figures", 0, 0)

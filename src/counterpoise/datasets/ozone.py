@@ -107,9 +107,8 @@ def fetch_ozone(
         Folder of the copy. Default: the environment variable COUNTERPOISE_DATA, or
         ``counterpoise`` in the user's cache folder.
     download_if_missing : bool, default=True
-        Without, a missing copy is an error.
+        If False, a missing copy is an error.
     url : str
-        Where from.
     timeout : float, default=30.0
         Seconds that the whole download may take.
     rows : int or None, default=2534

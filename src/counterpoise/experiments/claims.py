@@ -20,25 +20,10 @@ __all__ = ["Claim", "Finding", "format_p", "verify_claims"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One measurable part of a claim, at its worst over all gammas.
+    """One measurable part of a claim, with the numbers of the gamma most against it."""
 
-    Attributes
-    ----------
-    says : str
-        What would have to be true.
-    rule : str
-        How it is decided.
-    measured : str
-        In words and numbers.
-    held : bool
-    effect, standard_error, log10_p : float or None
-        Of the gamma that speaks most against the claim.
-    gamma : float or None
-    repetitions : int or None
-    """
-
-    says: str
-    rule: str
+    says: str  # what would have to be true
+    rule: str  # how it is decided
     measured: str
     held: bool
     effect: float | None = None

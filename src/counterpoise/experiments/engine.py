@@ -21,7 +21,7 @@ from counterpoise._arrays import (
 )
 from counterpoise._validation import check_choice
 from counterpoise.experiments.problems import Batch
-from counterpoise.experiments.protocols import METHODS, RELEASED_BETA, fixed_index
+from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
 from counterpoise.experiments.ridge_path import pack_outer, path_forms, unpack
 from counterpoise.risk.methods import Method
 from counterpoise.risk.sums import Sums
@@ -30,7 +30,7 @@ from counterpoise.weights.gaussian import _cholesky_or_nan, fit_gaussian, gaussi
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 
-__all__ = ["WEIGHTS", "analyse", "source_weights", "to_device"]
+__all__ = ["WEIGHTS", "analyse", "fixed_index", "source_weights", "to_device"]
 
 WEIGHTS = ("gaussian", "kmm", "kliep")
 
@@ -41,18 +41,10 @@ _KLIEP_CENTERS = 100
 def analyse(
     batch: Batch, alphas: np.ndarray, /, *, weights: str = "gaussian", released_beta: bool = False
 ) -> dict[str, np.ndarray]:
-    """Run the experiment on every data set of a batch.
+    """Run the experiment on every data set of a batch, with the penalties alphas (L,).
 
-    Parameters
-    ----------
-    batch : Batch
-        R data sets, in any array library.
-    alphas : array of shape (L,)
-        Penalties.
-    weights : {"gaussian", "kmm", "kliep"}, default="gaussian"
-        Weight estimator.
-    released_beta : bool, default=False
-        Add the outer-product beta of the released script.
+    `weights` names the weight estimator; `released_beta` adds the outer-product beta of the
+    released script.
 
     Returns
     -------
@@ -96,6 +88,11 @@ def analyse(
     results |= _outcome(xp, "unweighted", path, own)
     results |= _weight_summary(xp, w)
     return _to_host(xp, results)
+
+
+def fixed_index(alphas: np.ndarray, /) -> int:
+    """Place of the penalty nearest to 1, at which risk *estimates* are compared."""
+    return int(np.argmin(np.abs(np.log(alphas))))
 
 
 def _to_host(xp: Namespace, results: dict[str, Array]) -> dict[str, np.ndarray]:

@@ -15,42 +15,21 @@ from counterpoise.datasets.random_arrays import on_device_of, permutations, smal
 from counterpoise.experiments.protocols import Protocol as Rules
 from counterpoise.weights.gaussian import fit_gaussian
 
-__all__ = [
-    "Batch",
-    "OzoneProblem",
-    "Problem",
-    "SyntheticProblem",
-    "fold_masks",
-    "joined",
-    "mean_moments",
-    "portion",
-    "principal_components",
-]
+__all__ = ["Batch", "OzoneProblem", "Problem", "SyntheticProblem", "joined", "portion"]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Data sets to analyse together.
+    """Data sets to analyse together, as arrays of any library."""
 
-    Attributes
-    ----------
-    X, y : arrays of shape (R, n, D) and (R, n)
-        The source.
-    masks : array of shape (K, n) or (R, K, n)
-        1.0 where a row belongs to a fold.
-    X_target : array of shape (R, m, D) or (m, D)
-    target_moments : array of shape (R, P) or (1, P)
-        Packed means of a a' over the labelled target rows a = (z, 1, u).
-    target_fit : tuple of arrays or None
-        Mean and Cholesky factor of the target, where they are the same for every data set.
-    """
-
-    X: Any
-    y: Any
-    masks: Any
-    X_target: Any
+    X: Any  # source, (R, n, D)
+    y: Any  # (R, n)
+    masks: Any  # 1.0 where a row belongs to a fold, (K, n) or (R, K, n)
+    X_target: Any  # (R, m, D) or (m, D)
+    # Packed means of a a' over the labelled target rows a = (z, 1, u), (R, P) or (1, P).
     target_moments: Any
-    target_fit: tuple[Any, Any] | None = None
+    # Mean and Cholesky factor of the target, where they are the same for every data set.
+    target_fit: tuple[Any, ...] | None = None
 
 
 def joined(parts: Sequence[Batch], /) -> Batch:
@@ -160,7 +139,10 @@ class OzoneProblem:
         X = self.data.X
         if self.rules.ozone_date:
             X = np.column_stack([self.data.day, X])
-        return principal_components(X, self.rules.ozone_components)
+        scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+        left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+        count = self.rules.ozone_components
+        return left[:, :count] * singular[:count]
 
     @cached_property
     def _arrays(self) -> tuple[np.ndarray, ...]:
@@ -188,10 +170,3 @@ class OzoneProblem:
         index = xp.concat(parts, axis=-1)
         masks = fold_masks(rng, self.rules, repetitions, index.shape[-1], shuffled=True)
         return Batch(features[index], y[index], masks, features, moments, tuple(fit))
-
-
-def principal_components(X: np.ndarray, count: int, /) -> np.ndarray:
-    """Return the scores (n, count) of z-scored columns on their first principal components."""
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-    return left[:, :count] * singular[:count]

@@ -52,13 +52,8 @@ def unpack(packed: Array, q: int, /) -> Array:
 def path_forms(training: Array, forms: Array, alphas: Array, /) -> Array:
     """Sum over folds of the forms u'Qu along the ridge path of each fold's training rows.
 
-    Parameters
-    ----------
-    training : array of shape (R, K, P)
-        Packed second moments sum w a a' of the training rows.
-    forms : array of shape (R, K, M, P)
-        Packed matrices Q.
-    alphas : array of shape (L,)
+    `training` (R, K, P) holds the packed second moments sum w a a' of the training rows, `forms`
+    (R, K, M, P) the packed matrices Q.
 
     Returns
     -------

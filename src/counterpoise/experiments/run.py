@@ -41,24 +41,12 @@ def run_plan(
     client: Any = None,
     note: Note | None = None,
 ) -> None:
-    """Compute the chunks that the store does not hold yet, and store each as it is done.
+    """Compute the chunks that the store does not hold yet, and store each when it is done.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-        Opened for this plan.
-    jobs : int, default=1
-        Processes. The numbers do not depend on it, nor on the order in which chunks finish.
-    ozone : Ozone, optional
-        The data of the ozone problem.
-    progress : callable, optional
-        Called with each chunk after it is stored.
-    client : distributed.Client, optional
-        Compute the chunks as tasks of its cluster, instead of in `jobs` processes.
-    note : callable, optional
-        Called with a line of text, once, when an accelerator's memory runs out and the work goes
-        on in smaller portions. Without it, that is a warning.
+    The chunks run in `jobs` processes, or as tasks of the cluster of `client` (a
+    distributed.Client). The numbers depend neither on that nor on the order in which chunks
+    finish. `progress` is called with each chunk after it is stored, and `note` with a sentence
+    when an accelerator's memory runs out (by default that is a warning).
     """
     todo = [chunk for chunk in plan.chunks() if not store.has(chunk)]
     if client is None:

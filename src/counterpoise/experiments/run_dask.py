@@ -33,14 +33,7 @@ Results = dict[str, np.ndarray]
 def dask_results(
     plan: Plan, todo: Iterable[Chunk], client: Any, ozone: Ozone | None = None, /
 ) -> Iterator[tuple[Chunk, Results]]:
-    """Yield each chunk with its results, as the workers finish them.
-
-    Parameters
-    ----------
-    plan : Plan
-    todo : iterable of Chunk
-    client : distributed.Client
-    ozone : Ozone, optional
+    """Yield each chunk with its results when a worker has finished it.
 
     Raises
     ------

@@ -33,18 +33,9 @@ class StoreError(InputError):
 class Store:
     """Results of one plan in one directory.
 
-    Parameters
-    ----------
-    directory : path
-    plan : Plan
-    resume : bool, default=False
-        Continue a directory of the same configuration. Without, it must hold no results.
-
-    Raises
-    ------
-    StoreError
-        For a directory that cannot be written, holds results of another configuration (which
-        differences are listed), or, without `resume`, any.
+    With `resume`, a directory of the same configuration is continued. A directory that cannot be
+    written, holds results of another configuration or, without `resume`, any results is a
+    `StoreError`, which lists the differences.
     """
 
     def __init__(

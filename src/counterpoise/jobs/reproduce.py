@@ -35,27 +35,14 @@ _STAGE = "computing the data sets"
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What a run of the experiments found.
-
-    Attributes
-    ----------
-    plan : Plan
-    store : Store
-        The directory, with every repetition.
-    summary : Summary
-    claims : list of Claim
-    errata : tuple of (where, printed, what holds)
-    notes : list of str
-        What the reader has to know about this run, such as a problem that was left out.
-    seconds : float
-    """
+    """What a run of the experiments found."""
 
     plan: Plan
-    store: Store
+    store: Store  # the directory, with every repetition
     summary: Summary
     claims: list[Claim]
-    errata: tuple[tuple[str, str, str], ...]
-    notes: list[str]
+    errata: tuple[tuple[str, str, str], ...]  # where, as printed, what holds
+    notes: list[str]  # about this run, such as a problem that was left out
     seconds: float
 
     @property
