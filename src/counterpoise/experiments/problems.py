@@ -15,7 +15,16 @@ from counterpoise.datasets.random_arrays import on_device_of, permutations, smal
 from counterpoise.experiments.protocols import Protocol as Rules
 from counterpoise.weights.gaussian import fit_gaussian
 
-__all__ = ["Batch", "OzoneProblem", "Problem", "SyntheticProblem", "joined", "portion"]
+__all__ = [
+    "Batch",
+    "OzoneProblem",
+    "Problem",
+    "SyntheticProblem",
+    "fold_masks",
+    "joined",
+    "mean_moments",
+    "portion",
+]
 
 
 @dataclass(frozen=True)

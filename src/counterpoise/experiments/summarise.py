@@ -16,7 +16,15 @@ from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import LABELS, PROTOCOLS
 from counterpoise.experiments.store import Store
 
-__all__ = ["Comparison", "RiskRow", "Summary", "signed_rank_test", "summarise"]
+__all__ = [
+    "Comparison",
+    "ErrorRow",
+    "RateRow",
+    "RiskRow",
+    "Summary",
+    "signed_rank_test",
+    "summarise",
+]
 
 _BLOCKS = 20
 # Rates are asymptotic: slopes are fitted to the sizes from here on.
