@@ -1,4 +1,4 @@
-"""Whole jobs on files: audit a shift, select a model, write what was found."""
+"""Whole jobs: audit a shift, select a model, reproduce the paper, write what was found."""
 
 from counterpoise.jobs._work import Data, Request, load
 from counterpoise.jobs.audit import audit
@@ -17,6 +17,7 @@ from counterpoise.jobs.records import (
     ShiftMap,
     TableShape,
 )
+from counterpoise.jobs.reproduce import Reproduction, reproduce, write_reproduction
 from counterpoise.jobs.select import Selected, select
 from counterpoise.jobs.text import TextTable, as_text
 
@@ -30,6 +31,7 @@ __all__ = [
     "Data",
     "Predictions",
     "Provenance",
+    "Reproduction",
     "Request",
     "Risks",
     "Selected",
@@ -43,8 +45,10 @@ __all__ = [
     "load_data",
     "load_example",
     "output_directory",
+    "reproduce",
     "select",
     "summary",
     "write_audit",
+    "write_reproduction",
     "write_selection",
 ]

@@ -11,10 +11,11 @@ from importlib.resources import files
 from typing import Any
 
 from counterpoise import __version__
+from counterpoise.experiments.claims import format_p
 from counterpoise.report.palette import DARK, LIGHT, Palette, css_variables
 from counterpoise.report.svg import inline_svg
 
-__all__ = ["Picture", "format_p", "render", "reproduction_page"]
+__all__ = ["Picture", "render", "reproduction_page"]
 
 # Beside the palette of the pictures: what only pages have.
 _PAGE = {
@@ -155,13 +156,3 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def format_p(log10_p: float | None, /) -> str:
-    """Return a p-value from its logarithm: 0.032, 4e-12, or 1e-412."""
-    if log10_p is None:
-        return "–"  # noqa: RUF001
-    if log10_p > -3:
-        return f"{10**log10_p:.2g}"
-    exponent = int(log10_p // 1)
-    return f"{10 ** (log10_p - exponent):.0f}e{exponent}"

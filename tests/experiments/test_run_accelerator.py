@@ -10,15 +10,15 @@ pytest.importorskip("torch", reason="devices other than the CPU need PyTorch")
 import torch
 
 from counterpoise import target_risk
-from counterpoise.experiments import engine, on_device, quadratic
-from counterpoise.experiments.device_draw import draw_example, draw_on_device, torch_generator
+from counterpoise.datasets.random_arrays import TorchGenerator
+from counterpoise.experiments import engine, ridge_path, run_accelerator
 from counterpoise.experiments.engine import analyse
-from counterpoise.experiments.example import SIZES, example_repetitions, example_results
-from counterpoise.experiments.on_device import Portions, device_results
+from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.problems import OzoneProblem, SyntheticProblem, joined, portion
 from counterpoise.experiments.protocols import get_protocol
 from counterpoise.experiments.run import run_chunk
+from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.weights import _kernels, kliep
 from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 
@@ -32,19 +32,19 @@ PROBLEM = SyntheticProblem(get_protocol("paper"), 0.6)
 @pytest.fixture(autouse=True)
 def small_draws(monkeypatch):
     """Draws of 400 data sets instead of 5000."""
-    monkeypatch.setattr(on_device, "BATCHES_PER_DRAW", 2)
-    monkeypatch.setattr(on_device, "_DRAW", 400)
+    monkeypatch.setattr(run_accelerator, "BATCHES_PER_DRAW", 2)
+    monkeypatch.setattr(run_accelerator, "_DRAW", 400)
 
 
 def on_torch(plan=PLAN, chunk=CHUNK, problem=PROBLEM, portions=None):
-    parts = list(device_results(plan, chunk, problem, portions or Portions()))
+    parts = list(accelerator_results(plan, chunk, problem, portions or Portions()))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 @pytest.mark.parametrize("protocol", ["paper", "released"])
 def test_torch_draws_the_same_law_as_numpy(protocol):
     problem = SyntheticProblem(get_protocol(protocol), 0.6)
-    theirs = draw_on_device(problem, torch_generator(np.random.SeedSequence(1), "cpu"), REPETITIONS)
+    theirs = problem.draw(TorchGenerator(np.random.SeedSequence(1), "cpu"), REPETITIONS)
     ours = problem.draw(np.random.default_rng(1), REPETITIONS)
     assert theirs.X.shape == ours.X.shape
     assert theirs.masks.shape == ours.masks.shape
@@ -73,8 +73,8 @@ def assert_same_mean(a, b):
 def test_results_have_the_law_of_the_cpu_ones():
     rules = get_protocol("paper")
     problem = SyntheticProblem(rules, 0.6)
-    generator = torch_generator(np.random.SeedSequence(2), "cpu")
-    theirs = analyse(draw_on_device(problem, generator, REPETITIONS), rules.grid("synthetic"))
+    generator = TorchGenerator(np.random.SeedSequence(2), "cpu")
+    theirs = analyse(problem.draw(generator, REPETITIONS), rules.grid("synthetic"))
     ours = analyse(problem.draw(np.random.default_rng(2), REPETITIONS), rules.grid("synthetic"))
     for key in ("risk_oracle", "risk_weighted", "n_effective", "fixed_truth"):
         assert_same_mean(theirs[key][:, None], ours[key][:, None])
@@ -112,7 +112,7 @@ def small_memory(monkeypatch):
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate a lot.")
         return analyse(batch, alphas, **options)
 
-    monkeypatch.setattr(on_device, "analyse", limited)
+    monkeypatch.setattr(run_accelerator, "analyse", limited)
 
 
 def test_out_of_memory_halves_the_portions_and_says_so_once(request):
@@ -122,7 +122,7 @@ def test_out_of_memory_halves_the_portions_and_says_so_once(request):
     portions = Portions(notes.append)
     got = on_torch(portions=portions)
     (note,) = notes
-    assert note.startswith("The device ran out of memory with 210 data sets at once: going on")
+    assert note.startswith("The device ran out of memory with 210 data sets at once. The run")
     again = on_torch(portions=portions)
     assert len(notes) == 1
     for key, values in want.items():
@@ -132,7 +132,7 @@ def test_out_of_memory_halves_the_portions_and_says_so_once(request):
 
 @pytest.mark.usefixtures("small_memory")
 def test_out_of_memory_is_a_warning_where_nobody_listens():
-    with pytest.warns(UserWarning, match="going on with 105") as caught:
+    with pytest.warns(UserWarning, match="continues with 105") as caught:
         on_torch()
     assert len(caught) == 1
 
@@ -141,8 +141,8 @@ def test_no_memory_for_a_single_data_set_is_a_clear_error(monkeypatch):
     def never(*args, **options):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate\n a lot.")
 
-    monkeypatch.setattr(on_device, "analyse", never)
-    with pytest.raises(ValueError, match=r"too little memory for a single .* use --device cpu"):
+    monkeypatch.setattr(run_accelerator, "analyse", never)
+    with pytest.raises(MemoryError, match=r"too little memory for a single .* use --device cpu"):
         on_torch(portions=Portions(lambda note: None))
 
 
@@ -153,9 +153,9 @@ def test_portions_follow_the_free_memory(monkeypatch):
         sizes.append(batch.X.shape[0])
         return analyse(batch, alphas, **options)
 
-    monkeypatch.setattr(on_device, "analyse", record)
-    each = on_device._bytes_each(PLAN, CHUNK)
-    monkeypatch.setattr(on_device, "free_memory", lambda like: 2 * 100 * each)
+    monkeypatch.setattr(run_accelerator, "analyse", record)
+    each = run_accelerator._bytes_each(PLAN, CHUNK)
+    monkeypatch.setattr(run_accelerator, "free_memory", lambda like: 2 * 100 * each)
     on_torch()
     assert sizes == [100, 100, 10]
 
@@ -163,9 +163,9 @@ def test_portions_follow_the_free_memory(monkeypatch):
 @pytest.fixture
 def accelerator(monkeypatch):
     """Code that runs on accelerators only, and arrays that cannot go to the host."""
-    for module in (_kernels, kliep, quadratic):
+    for module in (_kernels, kliep, ridge_path):
         monkeypatch.setattr(module, "on_cpu", lambda array: False)
-    monkeypatch.setattr(quadratic, "_EIGEN_BATCH", 7)
+    monkeypatch.setattr(ridge_path, "_EIGEN_BATCH", 7)
     monkeypatch.setattr(_kernels, "_DEVICE_BLOCK", 2**17)
     monkeypatch.setattr(engine, "to_numpy", lambda array: array)
 
@@ -179,7 +179,7 @@ def accelerator(monkeypatch):
 @pytest.mark.parametrize("weights", ["gaussian", "kmm", "kliep"])
 def test_the_way_of_an_accelerator_stays_there_and_gives_the_same(weights, request):
     rules = get_protocol("paper")
-    batch = draw_on_device(PROBLEM, torch_generator(np.random.SeedSequence(3), "cpu"), 12)
+    batch = PROBLEM.draw(TorchGenerator(np.random.SeedSequence(3), "cpu"), 12)
     want = analyse(batch, rules.grid("synthetic"), weights=weights)
     request.getfixturevalue("accelerator")
     got = analyse(batch, rules.grid("synthetic"), weights=weights)
@@ -191,7 +191,7 @@ def test_the_way_of_an_accelerator_stays_there_and_gives_the_same(weights, reque
 
 @pytest.mark.usefixtures("accelerator")
 def test_public_functions_stay_where_their_arrays_are():
-    batch = draw_on_device(PROBLEM, torch_generator(np.random.SeedSequence(3), "cpu"), 3)
+    batch = PROBLEM.draw(TorchGenerator(np.random.SeedSequence(3), "cpu"), 3)
     source, target = (fit_gaussian(X)[:2] for X in (batch.X, batch.X_target))
     weights = torch.exp(gaussian_log_ratio(batch.X, source, target))
     risk = target_risk(batch.y**2, weights, method="controlled")
@@ -201,7 +201,7 @@ def test_public_functions_stay_where_their_arrays_are():
 
 def test_seeds_of_torch_differ_by_stream():
     draws = [
-        torch.rand(3, generator=torch_generator(np.random.SeedSequence(0, spawn_key=(k,)), "cpu"))
+        TorchGenerator(np.random.SeedSequence(0, spawn_key=(k,)), "cpu").random((3,))
         for k in range(3)
     ]
     assert len({tuple(draw.tolist()) for draw in draws}) == 3
@@ -228,7 +228,7 @@ def test_joined_batches_share_what_is_common():
 def test_ozone_is_drawn_by_the_same_law(protocol):
     rules = replace(get_protocol(protocol), ozone_per_class=5, ozone_components=2)
     problem = OzoneProblem(rules, 0.5, FakeOzone(np.random.default_rng(0)))
-    theirs = draw_on_device(problem, torch_generator(np.random.SeedSequence(1), "cpu"), 1000)
+    theirs = problem.draw(TorchGenerator(np.random.SeedSequence(1), "cpu"), 1000)
     ours = problem.draw(np.random.default_rng(1), 1000)
     assert theirs.X.shape == ours.X.shape == (1000, 10, 2)
     assert torch.all(theirs.masks.sum(dim=-2) == 1)
@@ -248,10 +248,11 @@ def test_ozone_is_drawn_by_the_same_law(protocol):
 
 
 def test_the_example_is_drawn_by_the_same_law():
-    generator = torch_generator(np.random.SeedSequence(1), "cpu")
-    x, y = draw_example(1.25, generator, (400, max(SIZES)))
+    generator = TorchGenerator(np.random.SeedSequence(1), "cpu")
+    x, y = draw_example(1.25, generator, 400)
+    assert x.shape == (400, max(SIZES))
     theirs = example_results(1.25, x, y)
-    ours = example_repetitions(1.25, np.random.default_rng(1), 400)
+    ours = example_results(1.25, *draw_example(1.25, np.random.default_rng(1), 400))
     assert set(theirs) == set(ours)
     for key, values in ours.items():
         assert_same_mean(np.asarray(theirs[key])[:, None], values[:, None])

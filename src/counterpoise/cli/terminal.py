@@ -1,4 +1,4 @@
-"""What every command needs: one line per error, exit codes, progress, printing."""
+"""Errors with their exit codes, progress and printed results: what every command shares."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from contextlib import contextmanager
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
+from counterpoise._sklearn import InvalidParameterError
+from counterpoise._validation import InputError
 from counterpoise.jobs import TextTable
+from counterpoise.jobs.words import printable
 
 __all__ = ["guarded", "show", "stages"]
 
@@ -22,45 +32,56 @@ _QUICK = ("reading", "comparing", "encoding")
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
-    """Turn errors into one line on standard error and an exit code: 2, 130 or 1."""
+def guarded(*, interrupted: str = "Interrupted: nothing was written.") -> Iterator[None]:
+    """Turn errors into one line on standard error and an exit code.
+
+    2 for bad input: an `InputError`, a parameter that scikit-learn refuses, or a file that cannot
+    be read or written. 130 for an interruption. 1 for any other error, which is a fault of the
+    program; the environment variable COUNTERPOISE_TRACEBACK shows where it arose.
+    """
     try:
         yield
-    except ValueError as error:
-        lines = str(error).strip().splitlines() or ["no message"]
-        typer.echo("Error: " + " ... ".join(dict.fromkeys([lines[0], lines[-1]])), err=True)
-        raise typer.Exit(2) from error
+    except (InputError, InvalidParameterError, OSError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        _end("Error: " + " ... ".join(dict.fromkeys([lines[0], lines[-1]])), 2, error)
     except KeyboardInterrupt as error:
-        typer.echo("Interrupted: nothing was written.", err=True)
-        raise typer.Exit(130) from error
+        _end(interrupted, 130, error)
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:
         if os.environ.get("COUNTERPOISE_TRACEBACK"):
             raise
         text = f"Failure: {type(error).__name__}: {' '.join(str(error).split())}"
-        typer.echo(f"{text} (COUNTERPOISE_TRACEBACK=1 shows where)", err=True)
-        raise typer.Exit(1) from error
+        _end(f"{text} (set COUNTERPOISE_TRACEBACK=1 to see the traceback)", 1, error)
+
+
+def _end(line: str, code: int, error: BaseException) -> None:
+    # Messages quote file names: nothing in them may control the terminal.
+    typer.echo(printable(line), err=True)
+    raise typer.Exit(code) from error
 
 
 @contextmanager
 def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Give a callback (stage, done, total) that shows progress on standard error.
 
-    A bar with the time on a terminal; elsewhere a line where a stage begins (the first ones only
-    when they take long: an error in the input is then all there is to read) and every 10 s.
+    On a terminal it is a bar with the time. Elsewhere it is a line when a stage begins and every
+    10 s. The first stages get a line only if they take long, so that an error in the input is the
+    only line there is.
     """
     console = Console(stderr=True, highlight=False)
     what = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), what, BarColumn(), TimeElapsedColumn())
+    times = (TimeElapsedColumn(), TimeRemainingColumn(compact=True, elapsed_when_finished=True))
     shown = not quiet and console.is_terminal
     start = said = time.monotonic()
     last = ""
+    columns = (SpinnerColumn(), what, BarColumn(), *times)
     with Progress(*columns, console=console, transient=True, disable=not shown) as display:
         task = display.add_task("starting", total=None)
 
         def advance(stage: str, done: int, total: int) -> None:
             nonlocal last, said
+            stage = printable(stage)
             if stage != last:
                 display.reset(task, total=None, description=stage)
             display.update(task, completed=done, total=total or None)
@@ -75,18 +96,18 @@ def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def show(parts: Sequence[str | TextTable], /) -> None:
-    """Print text and tables."""
+    """Print text and tables on standard output."""
     console = Console(highlight=False)
     width = None if console.is_terminal else 120
     for part in parts:
         if isinstance(part, str):
             style = "bold" if part.startswith("Verdict") else ""
-            console.print(Text(part, style), soft_wrap=width is not None)
+            console.print(Text(printable(part), style), soft_wrap=width is not None)
             continue
         console.print(Text(part.title, "italic"))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, head in enumerate(part.heads):
-            table.add_column(Text(head), justify="left" if i < part.left else "right")
+            table.add_column(Text(printable(head)), justify="left" if i < part.left else "right")
         for row in part.rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         console.print(table, width=width)

@@ -1,9 +1,8 @@
 """Chunks as tasks of a Dask cluster, with the numbers of a run in one process.
 
-A chunk's results depend on the plan and the chunk alone, so it does not matter which worker
-computes it, nor how often: a worker that dies takes its unfinished chunks (and finished ones that
-were not collected yet) with it, the scheduler hands them to another, and the one process that
-started the run stores each chunk once.
+A chunk's results depend on the plan and the chunk alone, so any worker may compute it, and more
+than once. When a worker dies, the scheduler gives its unfinished and uncollected chunks to another
+worker. The process that started the run stores each chunk once.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 from counterpoise import __version__
 from counterpoise.datasets import Ozone
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.quadratic import backend
 
 __all__ = ["dask_results"]
 
@@ -35,27 +33,21 @@ Results = dict[str, np.ndarray]
 def dask_results(
     plan: Plan, todo: Iterable[Chunk], client: Any, ozone: Ozone | None = None, /
 ) -> Iterator[tuple[Chunk, Results]]:
-    """Yield each chunk with its results, as the workers finish them.
-
-    Parameters
-    ----------
-    plan : Plan
-    todo : iterable of Chunk
-    client : distributed.Client
-    ozone : Ozone, optional
+    """Yield each chunk with its results when a worker has finished it.
 
     Raises
     ------
-    ValueError
-        When a worker has another version of this package or of its backend, when a chunk fails
-        again and again, or when the scheduler is lost. What was yielded before stays good.
+    RuntimeError
+        When a worker has another version of this package, or a chunk fails repeatedly.
+    ConnectionError
+        When the scheduler is lost. What was yielded before stays good.
     """
     try:
         yield from _collected(plan, iter(todo), client, ozone)
     except OSError as error:  # of the connection
-        raise ValueError(
-            f"`--dask`: the scheduler is lost ({_first_line(error)}). Start it again; what is "
-            "finished stays, see --resume."
+        raise ConnectionError(
+            f"`--dask`: the scheduler is lost ({_first_line(error)}). Start it again. Finished "
+            "chunks are kept: continue with --resume."
         ) from error
 
 
@@ -66,7 +58,6 @@ def _collected(
 
     # A task, not scattered data: it can be made again when the worker that holds it dies.
     data = None if ozone is None else client.submit(_same, ozone, key=f"ozone-data-{uuid4().hex}")
-    wanted = (__version__, backend(plan.device))
     running: dict[Any, Chunk] = {}
 
     def submit(count: int) -> list[Any]:
@@ -75,7 +66,7 @@ def _collected(
             own = data if chunk.problem == "ozone" else None
             # A name of its own for every run: another run's task is never taken for this one's.
             options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
-            futures.append(client.submit(_work, plan, chunk, own, wanted, **options))
+            futures.append(client.submit(_work, plan, chunk, own, __version__, **options))
             running[futures[-1]] = chunk
         return futures
 
@@ -97,16 +88,14 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, wanted: tuple[str, str]) -> Results:
+def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, wanted: str) -> Results:
     """Compute a chunk on a worker, if that gives the numbers that the store expects."""
     from counterpoise.experiments.run import run_chunk
 
-    found = (__version__, backend(plan.device))
-    if found != wanted:
-        raise ValueError(
-            f"a worker has counterpoise {found[0]} with {found[1]}, and this run is counterpoise "
-            f"{wanted[0]} with {wanted[1]}: the numbers would not be the same. Give all machines "
-            "the same environment"
+    if __version__ != wanted:
+        raise RuntimeError(
+            f"a worker has counterpoise {__version__} and this run is counterpoise {wanted}: the "
+            "numbers would differ. Give all machines the same environment"
         )
     return run_chunk(plan, chunk, ozone)
 
@@ -116,9 +105,9 @@ def _result(future: Any, chunk: Chunk) -> Results:
         return future.result()
     except Exception as error:
         # The chunk's own error, a KilledWorker, or a future that a lost scheduler cancelled.
-        raise ValueError(
+        raise RuntimeError(
             f"`--dask`: chunk {chunk.name} failed: {_first_line(error).rstrip('.')}. "
-            "Look at the workers' logs; what is finished stays, see --resume."
+            "Look at the workers' logs. Finished chunks are kept: continue with --resume."
         ) from error
 
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import array_namespace, free_memory, to_numpy
-from counterpoise.experiments.device_draw import draw_example, draw_on_device, torch_generator
+from counterpoise.datasets.random_arrays import TorchGenerator
 from counterpoise.experiments.engine import analyse, to_device
-from counterpoise.experiments.example import SIZES, example_results
+from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
 from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, WEIGHTS_OF, Chunk, Plan
 from counterpoise.experiments.problems import Problem, joined, portion
 from counterpoise.experiments.protocols import get_protocol
 
-__all__ = ["Portions", "device_results"]
+__all__ = ["Note", "Portions", "accelerator_results"]
 
 _DRAW = BATCH * BATCHES_PER_DRAW
 
@@ -36,7 +36,7 @@ class Portions:
     Parameters
     ----------
     note : callable, optional
-        Told, once, that the memory ran out. By default that is a warning.
+        Called once with a sentence when the memory runs out. By default that is a warning.
     """
 
     def __init__(self, note: Note | None = None) -> None:
@@ -50,17 +50,17 @@ class Portions:
         return fits if self._limit is None else min(fits, self._limit)
 
     def halve(self, size: int, reason: str) -> None:
-        """Take half as many from now on, or give up when there is nothing to halve."""
+        """Take half as many from now on; MemoryError when a single one does not fit."""
         if size <= 1:
-            raise ValueError(
+            raise MemoryError(
                 f"`--device` has too little memory for a single data set ({reason}). Free some, "
-                "or use --device cpu; what is finished stays, see --resume."
+                "or use --device cpu. Finished chunks are kept: continue with --resume."
             )
         self._limit = size // 2
         if self._note is not None:
             self._note(
-                f"The device ran out of memory with {size} data sets at once: going on with "
-                f"{self._limit}, and with fewer if need be. The results do not depend on it."
+                f"The device ran out of memory with {size} data sets at once. The run continues "
+                f"with {self._limit} or fewer; the results do not depend on it."
             )
             self._note = None
 
@@ -69,7 +69,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def device_results(
+def accelerator_results(
     plan: Plan, chunk: Chunk, problem: Problem | None, portions: Portions, /
 ) -> Iterator[Results]:
     """Yield the results of a chunk in parts; `problem` is None for the example."""
@@ -103,9 +103,9 @@ def _computed(work: Work, length: int, size: int) -> Results:
 def _work(plan: Plan, chunk: Chunk, problem: Problem | None, start: int, stop: int) -> Work:
     """Draw the data sets from `start` to `stop` of a chunk."""
     streams = [stream for stream, _ in chunk.batches()][start // BATCH : -(-stop // BATCH)]
-    generators = [torch_generator(s, plan.device) for s in streams[::BATCHES_PER_DRAW]]
+    generators = [TorchGenerator(s, plan.device) for s in streams[::BATCHES_PER_DRAW]]
     if problem is None:
-        drawn = [draw_example(chunk.gamma, g, (_DRAW, max(SIZES))) for g in generators]
+        drawn = [draw_example(chunk.gamma, g, _DRAW) for g in generators]
         xp = array_namespace(drawn[0][0])
         x, y = (xp.concat(list(parts), axis=0) for parts in zip(*drawn, strict=True))
         return lambda part: example_results(chunk.gamma, x[part, :], y[part, :])
@@ -114,7 +114,7 @@ def _work(plan: Plan, chunk: Chunk, problem: Problem | None, start: int, stop: i
         on_host = joined([problem.draw(np.random.default_rng(s), BATCH) for s in streams])
         batch = to_device(on_host, _torch_namespace(), plan.device)
     else:
-        batch = joined([draw_on_device(problem, g, _DRAW) for g in generators])
+        batch = joined([problem.draw(g, _DRAW) for g in generators])
     alphas = get_protocol(plan.protocol).grid(chunk.problem)
     weights, beta = WEIGHTS_OF[chunk.problem], plan.released_beta
     return lambda part: analyse(portion(batch, part), alphas, weights=weights, released_beta=beta)
