@@ -9,6 +9,7 @@ import pytest
 from counterpoise import ShiftRidgeClassifierCV
 from counterpoise.datasets import load_ozone
 from counterpoise.experiments import ridge_path
+from counterpoise.experiments.compiled_path import path_forms_kernel
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights
 from counterpoise.experiments.problems import Batch, OzoneProblem, SyntheticProblem, fold_masks
 from counterpoise.experiments.protocols import METHODS, get_protocol
@@ -170,8 +171,17 @@ def test_path_forms_are_residual_sums_in_every_array_library(xp, rng, D, M, monk
         theta = np.linalg.solve(gram, moments[..., :-1, -1:])[..., 0]
         u = np.concatenate([theta, -np.ones_like(theta[..., :1])], axis=-1)
         want[..., position] = np.einsum("rki,rkmij,rkj->rm", u, form, u)
-    got = ridge_path.path_forms(*(xp.asarray(a) for a in (training, forms, alphas)))
+    arrays = (xp.asarray(a) for a in (training, forms, alphas))
+    got = ridge_path.path_forms(*arrays, compiled=False)
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("D", [0, 2, 10])
+def test_the_compiled_loop_agrees_with_arrays(rng, D):
+    """Without Numba the loop is plain Python, slow but the same."""
+    inputs = path_inputs(rng, D, 3)
+    arrays = ridge_path.path_forms(*inputs, compiled=False)
+    np.testing.assert_allclose(path_forms_kernel(*inputs), arrays, rtol=1e-10, atol=1e-10)
 
 
 def path_inputs(rng, D, M, R=7, K=3):

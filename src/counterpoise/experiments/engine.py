@@ -159,6 +159,8 @@ class _FoldSums:
     plain: Array  # sum a a'
     truncated: Array  # sum min(w, cap) a a'
     count: Array
+    weight: Array
+    weight_squared: Array
     excess: Array
     excess_squared: Array
 
@@ -178,8 +180,8 @@ def _fold_sums(xp: Namespace, batch: Batch, w: Array) -> _FoldSums:
     R, S, K, n = masked.shape
     sums = xp.reshape(masked, (R, S * K, n)) @ pack_outer(rows)
     sums = xp.reshape(sums, (R, S, K, -1))
-    scalars = batch.masks @ xp.stack([one, w - 1, (w - 1) ** 2], axis=-1)
-    return _FoldSums(*(sums[:, s, ...] for s in range(S)), *(scalars[..., s] for s in range(3)))
+    scalars = batch.masks @ xp.stack([one, w, w**2, w - 1, (w - 1) ** 2], axis=-1)
+    return _FoldSums(*(sums[:, s, ...] for s in range(S)), *(scalars[..., s] for s in range(5)))
 
 
 def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[str, Array]:
@@ -198,6 +200,8 @@ def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[
         # The method's estimate from these sums of losses, times the share: (R, K, 1).
         given = Sums(
             count=count,
+            weight=sums.weight if own else count,
+            weight_squared=sums.weight_squared if own else count,
             excess=sums.excess if own else zero,
             excess_squared=sums.excess_squared if own else zero,
             weighted_loss=loss,

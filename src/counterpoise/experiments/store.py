@@ -22,6 +22,7 @@ from counterpoise import __version__
 from counterpoise._files import replacing, write_atomically
 from counterpoise._validation import InputError
 from counterpoise.experiments.plan import Chunk, Plan
+from counterpoise.experiments.ridge_path import library
 
 __all__ = ["Store", "StoreError"]
 
@@ -45,7 +46,11 @@ class Store:
         self.plan = plan
         self._chunks = self.directory / "chunks"
         manifest = self.directory / "manifest.json"
-        wanted = {"version": __version__, "configuration": plan.configuration()}
+        wanted = {
+            "version": __version__,
+            "library": library(plan.device),
+            "configuration": plan.configuration(),
+        }
         try:
             if manifest.exists():
                 self._check(manifest, wanted, resume=resume)
@@ -186,8 +191,9 @@ def _parquet(table: Any) -> bytes:
 
 
 def _differences(found: dict, wanted: dict) -> Iterator[str]:
-    if found.get("version") != wanted["version"]:
-        yield f"version is {found.get('version')!r}, not {wanted['version']!r}"
+    for key in ("version", "library"):
+        if found.get(key) != wanted[key]:
+            yield f"{key} is {found.get(key)!r}, not {wanted[key]!r}"
     old, new = found.get("configuration", {}), wanted["configuration"]
     for key in {**old, **new}:
         if old.get(key) != new.get(key):

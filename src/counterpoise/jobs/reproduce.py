@@ -23,6 +23,7 @@ from counterpoise.datasets.ozone import OZONE_URL
 from counterpoise.experiments.claims import Claim, verify_claims
 from counterpoise.experiments.errata import ERRATA
 from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan
+from counterpoise.experiments.ridge_path import library
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store
 from counterpoise.experiments.summarise import Summary, summarise
@@ -49,14 +50,13 @@ class Reproduction:
     def facts(self) -> list[tuple[str, str]]:
         """Name and value of what was run."""
         plan = self.plan
-        library = "NumPy" if plan.device == "cpu" else "PyTorch"
         return [
             ("problems", ", ".join(plan.problems)),
             ("data sets", f"{plan.repetitions:,} per problem and γ"),
             ("γ", ", ".join(f"{g:g}" for g in plan.gammas)),
             ("protocol", plan.protocol),
             ("seed", str(plan.seed)),
-            ("computed by", f"counterpoise {__version__}, {library} on {plan.device}"),
+            ("computed by", f"counterpoise {__version__}, {library(plan.device)} on {plan.device}"),
         ]
 
 
