@@ -34,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk.methods import METHODS
 from counterpoise.risk.over_folds import make_domains, risk_over_folds
 from counterpoise.risk.sample import Domains

@@ -18,7 +18,7 @@ from array_api_compat import numpy as xp
 from sklearn.model_selection import KFold
 
 import counterpoise as cp
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk.over_folds import risk_over_folds
 from counterpoise.risk.sample import Prepared
 from counterpoise.search.selection import corrected_risk

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from counterpoise._dask import is_dask
 from counterpoise._validation import check_same_columns
-from counterpoise.ridge.base import ShiftRidge
+from counterpoise.ridge.shift_ridge import ShiftRidge
 
 __all__ = ["ShiftRidgeCV", "ShiftRidgeClassifierCV"]
 
@@ -122,7 +122,7 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
         :meth:`fit_chunks`.
         """
         if is_dask(X, y, X_target, self.weights):
-            return self._fit_lazy(X, y, X_target)
+            return self._fit_dask(X, y, X_target)
         check_same_columns(X, X_target)
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
@@ -221,7 +221,7 @@ weights_estimator_, n_features_in_, feature_names_in_
         :meth:`fit_chunks`.
         """
         if is_dask(X, y, X_target, self.weights):
-            return self._fit_lazy(X, y, X_target)
+            return self._fit_dask(X, y, X_target)
         check_same_columns(X, X_target)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)

@@ -52,6 +52,8 @@ class Resampler:
         How many times larger errors are because rows, drawn one by one, are alike in groups.
     key : tuple
         Which of the leading entries are wanted.
+    population : int or None
+        Number of rows of which the n rows are a random sample; None: they are all rows.
     """
 
     losses: Array
@@ -63,6 +65,7 @@ class Resampler:
     direct_variance: Any = 0.0
     inflation: Any = 1.0
     key: tuple[Any, ...] = ()
+    population: int | None = None
 
     @classmethod
     def of_rows(
@@ -93,8 +96,13 @@ class Resampler:
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))
 
-    def __call__(self, n_resamples: int, rng: np.random.Generator, /) -> np.ndarray:
-        """Return the resampled risks, (n_resamples, ...)."""
+    def __call__(
+        self, n_resamples: int, rng: np.random.Generator, /, *, draw_source: bool = True
+    ) -> np.ndarray:
+        """Return the resampled risks, (n_resamples, ...).
+
+        Without `draw_source` only the target rows are drawn again.
+        """
         xp = array_namespace(self.losses)
         lead, n = self.losses.shape[:-1], self.losses.shape[-1]
         losses = xp.reshape(self.losses, (-1, n))
@@ -108,7 +116,7 @@ class Resampler:
         parts = []
         for start in range(0, n_resamples, step):
             count = min(step, n_resamples - start)
-            sample = self._draw(xp, usable[0, ...], count, generators)
+            sample = self._draw(xp, usable[0, ...], count, generators, draw_source)
             found = average_value(xp, prepare(xp, self.method, sample), self.folds)
             parts.append(to_numpy(xp.where(failed, xp.nan, xp.take(found, place, axis=-1))))
         values = np.concatenate(parts).reshape(n_resamples, *lead)
@@ -127,7 +135,15 @@ class Resampler:
                 values if isinstance(values, float) else values[key]
                 for values in (direct, inflation)
             )
-        variance = np.var(self(n_resamples, rng), axis=0, ddof=1) + direct
+        variance = np.var(self(n_resamples, rng), axis=0, ddof=1)
+        share = 1.0 if self.population is None else self.losses.shape[-1] / self.population
+        if share < 1:
+            # The source rows' share of the variance falls as 1/n; the target rows' share does not.
+            variance = share * variance
+            if self.estimator is not None and self.domains is not None:
+                by_target = np.var(self(n_resamples, rng, draw_source=False), axis=0, ddof=1)
+                variance = variance + (1 - share) * by_target
+        variance = variance + direct
         return np.sqrt(variance) * inflation
 
     def _draw(
@@ -136,10 +152,11 @@ class Resampler:
         losses: Array,
         count: int,
         generators: Sequence[np.random.Generator],
+        draw_source: bool,
     ) -> Sample:
         n = losses.shape[-1]
-        rows = np.empty((count, n), dtype=np.intp)
-        for fold, rng in zip(self.folds, generators, strict=False):
+        rows = np.tile(np.arange(n), (count, 1))
+        for fold, rng in zip(self.folds if draw_source else (), generators, strict=False):
             rows[:, fold] = fold[rng.integers(len(fold), size=(count, len(fold)))]
         index = xp.asarray(rows.ravel(), device=device(losses))
         drawn = xp.moveaxis(

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._folds import Folds, Splits
 from counterpoise.losses import Loss
-from counterpoise.ridge.cross_validation import ridge_losses
+from counterpoise.ridge.row_losses import ridge_losses
 from counterpoise.search.fitting import fit_fold
 from counterpoise.search.weighting import FoldWeights
 

@@ -1,0 +1,331 @@
+"""The first pass over a stream: how many rows, their means, their classes and moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row_weights, check_rows
+from counterpoise.ridge.stream import Chunk, Stream, named_errors
+from counterpoise.weights.moments import DomainMoments
+
+__all__ = ["Classes", "Overview", "look_at", "places_of", "sample_rows"]
+
+# Whether so many rows of so many features are few enough to be kept.
+Keep = Callable[[int, int], bool]
+
+
+@dataclass(frozen=True)
+class TaskCount:
+    """How many rows a task has and, for a classifier, how many of each label.
+
+    Attributes
+    ----------
+    rows : int
+    labels : array of shape (n_labels,)
+        In the order in which they first appear.
+    counts : int array of shape (n_labels,)
+    """
+
+    rows: int
+    labels: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the first pass finds in consecutive tasks.
+
+    Attributes
+    ----------
+    name : str
+        Of the first task.
+    title : str
+        The parameter that the rows belong to.
+    tasks : tuple of TaskCount
+    count : int
+        Number of rows.
+    location : array of shape (D,)
+        Mean of the features.
+    level : array of shape (T,)
+        Mean of the outputs; empty for labels and for a target.
+    flat : bool
+        Whether the outputs came as a 1-D array.
+    moments : DomainMoments or None
+        For weights by normal densities.
+    kept : tuple of (X, y, weights) or None
+        The rows themselves while they are few, or chosen rows.
+    names : list of str or None
+        Column names, where there are any.
+    keep : callable or None
+        Tells how many rows are few; None: all chosen rows are kept.
+    """
+
+    name: str
+    title: str
+    tasks: tuple[TaskCount, ...]
+    count: int
+    location: np.ndarray
+    level: np.ndarray
+    flat: bool
+    moments: DomainMoments | None
+    kept: tuple[Chunk, ...] | None
+    names: list[str] | None
+    keep: Keep | None
+
+    def merge(self, other: Overview, /) -> Overview:
+        """Return the overview of these tasks and of those that follow."""
+        tasks = self.tasks + other.tasks
+        if not (self.count and other.count):
+            return replace(self if self.count else other, name=self.name, tasks=tasks)
+        self._check_alike(other)
+        count = self.count + other.count
+        share = other.count / count
+        moments = self.moments
+        if moments is not None and other.moments is not None:
+            moments = moments.merge(other.moments)
+        kept = None
+        few = self.keep is None or self.keep(count, len(self.location))
+        if self.kept is not None and other.kept is not None and few:
+            kept = self.kept + other.kept
+        return replace(
+            self,
+            tasks=tasks,
+            count=count,
+            location=self.location + share * (other.location - self.location),
+            level=self.level + share * (other.level - self.level),
+            moments=moments,
+            kept=kept,
+        )
+
+    def _check_alike(self, other: Overview) -> None:
+        with named_errors(other.name):
+            if other.names is not None and self.names is not None and other.names != self.names:
+                raise ValueError(
+                    f"`{self.title}` must have the columns {self.names} of the rows before; got "
+                    f"{other.names}. Pass the same columns in the same order."
+                )
+            if len(other.location) != len(self.location):
+                raise ValueError(
+                    f"`{self.title}` must have {len(self.location)} features like the rows before; "
+                    f"got {len(other.location)}. Pass the same columns in the same order."
+                )
+            if (len(other.level), other.flat) != (len(self.level), self.flat):
+                raise ValueError(
+                    f"`y` must have {len(self.level)} outputs like the rows before; got "
+                    f"{len(other.level)}. Pass the same outputs in the same order, all 1-D or "
+                    "all 2-D."
+                )
+
+    def rows(self) -> tuple[np.ndarray, Any, Any]:
+        """Return features, labels (or None) and weights (or None) of the kept rows."""
+        columns = zip(*(self.kept or ()), strict=True)
+        X, y, w = (None if parts[0] is None else np.concatenate(parts) for parts in columns)
+        return X, y, w  # type: ignore[return-value]
+
+
+def look_at(
+    stream: Stream,
+    places: Sequence[np.ndarray] | None = None,
+    /,
+    *,
+    labels: str = "none",
+    keep: Keep | None = None,
+    moments: bool = False,
+    unit: np.ndarray | None = None,
+    title: str = "chunks",
+) -> Overview:
+    """Read a stream once.
+
+    Parameters
+    ----------
+    stream : Stream
+    places : sequence of int arrays, optional
+        Rows to keep of each task; without it `keep` decides.
+    labels : {"outputs", "classes", "none"}, default="none"
+        What `y` is.
+    keep : callable, optional
+        Takes numbers of rows and features, and tells whether these are few enough to be kept.
+    moments : bool, default=False
+        Whether to collect the moments of the features.
+    unit : array of shape (D,), optional
+        Of the moments.
+    title : str, default="chunks"
+        The parameter that the rows belong to.
+    """
+    work = _Look(labels, keep, moments, unit, "X" if title == "chunks" else title)
+    found = stream.run(work, Overview.merge, places, order="F")
+    if found is None or found.count == 0:
+        raise ValueError(
+            f"`{title}` must have rows; got none. Check the files, or the function that yields "
+            "the chunks."
+        )
+    return found if found.names is not None else replace(found, names=stream.names)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Makes the overview of one task: the parameters are those of `look_at`."""
+
+    labels: str
+    keep: Keep | None
+    moments: bool
+    unit: np.ndarray | None
+    title: str
+
+    def __call__(
+        self, name: str, chunks: Iterable[Chunk], places: np.ndarray | None, /
+    ) -> Overview:
+        found, start = [], 0
+        with named_errors(name):
+            for chunk in chunks:
+                found.append(self._one(name, start, places, *chunk))
+                start += found[-1].count
+        if not found:
+            found = [self._one(name, 0, None, np.zeros((0, 0)), np.zeros(0), None)]
+        whole = reduce(Overview.merge, found)
+        return replace(whole, tasks=(_add_counts(whole.tasks),))
+
+    def _one(
+        self, name: str, start: int, places: np.ndarray | None, X: Any, y: Any, w: Any
+    ) -> Overview:
+        """Make the overview of a chunk whose first row is row `start` of its task."""
+        names = list(X.columns) if hasattr(X, "columns") else None
+        # Where moments are collected, they tell whether all is finite.
+        X = check_rows(X, self.title, finite=not self.moments)
+        n, D = X.shape
+        if n and self.unit is not None and len(self.unit) != D:
+            raise ValueError(
+                f"`{self.title}` has {D} features, `X_target` has {len(self.unit)}. "
+                "Pass the same columns in the same order."
+            )
+        y, level, flat, count = _look_at_labels(y, n, self.labels)
+        domain, location = None, np.zeros(D)
+        if n and self.moments:
+            with np.errstate(over="ignore", invalid="ignore"):
+                domain = DomainMoments.from_rows(X, np.ones(D) if self.unit is None else self.unit)
+            if not np.isfinite(np.sum(domain.mean)):
+                check_rows(X, self.title)
+            location = domain.mean
+        elif n:
+            location = np.mean(X, axis=0)
+        w = None if w is None else check_row_weights(w, n, "weights")
+        kept: tuple[Chunk, ...] | None = None
+        if places is not None:
+            here = places[(places >= start) & (places < start + n)] - start
+            kept = ((X[here], *(None if a is None else a[here] for a in (y, w))),)
+        elif n and self.keep is not None and self.keep(n, D):
+            kept = ((X, y, w),)
+        return Overview(
+            name, self.title, (count,), n, location, level, flat, domain, kept, names, self.keep
+        )
+
+
+def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, TaskCount]:
+    """Check labels: also return their mean, whether they came 1-D, and their counts."""
+    level, flat, labels, counts = np.zeros(0), True, np.zeros(0), np.zeros(0, dtype=np.int64)
+    if kind == "outputs":
+        flat = np.ndim(y) == 1
+        y = check_outputs(y, n, "y")
+        level = np.mean(y, axis=0) if n else level
+    elif kind == "classes":
+        y = check_labels(y, n, "y")
+        labels, first, counts = np.unique(y, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        labels, counts = labels[order], counts[order]
+    else:
+        y = None
+    return y, level, flat, TaskCount(n, labels, counts)
+
+
+def _add_counts(counts: Sequence[TaskCount]) -> TaskCount:
+    """Join the counts of a task's chunks."""
+    labels = np.concatenate([count.labels for count in counts])
+    distinct, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    sums = np.bincount(
+        inverse, weights=np.concatenate([count.counts for count in counts]), minlength=len(distinct)
+    ).astype(np.int64)
+    order = np.argsort(first)
+    return TaskCount(sum(count.rows for count in counts), distinct[order], sums[order])
+
+
+def places_of(rows: np.ndarray, overview: Overview, /) -> list[np.ndarray]:
+    """Return where sorted row numbers of the whole stream are in each task."""
+    ends = np.cumsum([task.rows for task in overview.tasks])
+    each = np.split(rows, np.searchsorted(rows, ends)[:-1])
+    return [
+        own - (end - task.rows)
+        for own, end, task in zip(each, ends, overview.tasks, strict=True)
+    ]
+
+
+def sample_rows(stream: Stream, overview: Overview, rows: np.ndarray, /) -> np.ndarray:
+    """Return the features of rows with these sorted numbers: kept ones, or by another pass."""
+    if overview.kept is not None:
+        return overview.rows()[0][rows]
+    return look_at(stream, places_of(rows, overview), title=overview.title).rows()[0]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a source.
+
+    Attributes
+    ----------
+    labels : array of shape (n_classes,)
+        Sorted.
+    ranks : int array of shape (n_classes,)
+        Each label's place in the order in which they first appear.
+    counts : int array of shape (n_classes,)
+        Numbers of rows, in that order.
+    """
+
+    labels: np.ndarray
+    ranks: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, overview: Overview, /) -> Classes:
+        """Collect the classes that an overview found."""
+        seen = [task for task in overview.tasks if len(task.labels)]
+        if len({task.labels.dtype.kind in "OUST" for task in seen}) > 1:
+            raise ValueError(
+                "`y` must hold labels of one kind; got text in some chunks and numbers in others. "
+                "Convert the labels first."
+            )
+        every = np.concatenate([task.labels for task in seen])
+        labels, first, inverse = np.unique(every, return_index=True, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError(
+                f"`y` must hold at least two classes; got 1 class, {labels[0]!r}. "
+                "Pass labels of every class to be told apart."
+            )
+        ranks = np.argsort(np.argsort(first))
+        sums = np.bincount(ranks[inverse], weights=np.concatenate([t.counts for t in seen]))
+        return cls(labels, ranks, sums.astype(np.int64))
+
+    def index(self, y: np.ndarray, /) -> np.ndarray:
+        """Return the place of each label among the sorted ones."""
+        index = np.minimum(np.searchsorted(self.labels, y), len(self.labels) - 1)
+        unknown = self.labels[index] != y
+        if np.any(unknown):
+            raise ValueError(
+                f"`y` holds the label {y[unknown][0]!r}, which was not there the first time. "
+                "`chunks` must give the same rows each time it is read."
+            )
+        return index
+
+    def outputs(self, index: np.ndarray, /) -> np.ndarray:
+        """Return outputs -1 and +1: one column for two classes, else one for each."""
+        coded = np.where(index[:, None] == np.arange(len(self.labels)), 1.0, -1.0)
+        return coded[:, 1:] if len(self.labels) == 2 else coded
+
+    @property
+    def level(self) -> np.ndarray:
+        """Mean of the outputs."""
+        shares = 2 * self.counts[self.ranks] / np.sum(self.counts) - 1
+        return shares[1:] if len(shares) == 2 else shares
