@@ -116,9 +116,7 @@ def _sums_of_block(
     )
 
 
-def risk_sums(
-    xp: Namespace, blocks: BlockSums, coef: Array, level: Array, /
-) -> tuple[Sums, Sums]:
+def risk_sums(xp: Namespace, blocks: BlockSums, coef: Array, level: Array, /) -> tuple[Sums, Sums]:
     """Return a fold's sums (L, 1, b) from b blocks, for the method's weights and the plain ones.
 
     Parameters

@@ -92,53 +92,29 @@ class RidgePath:
 
 @dataclass(frozen=True)
 class RowSample:
-    """Random rows of those that were summed: features, outputs, weights and folds.
+    """Random rows of those that were summed, ordered by fold.
 
-    Attributes
-    ----------
-    X, Y, weights : arrays of shape (s, D), (s, T) and (s,)
-        Ordered by fold. A row that is held out several times is there as often.
-    folds : Folds
-        Where each fold's rows are among the s.
-    size : int
-        Number of different rows from which the sample was drawn.
+    A row that is held out several times is there as often.
     """
 
     X: Array
     Y: Array
     weights: Array
-    folds: Folds
-    size: int
+    folds: Folds  # where each fold's rows are in the sample
+    size: int  # number of different rows from which the sample was drawn
 
 
 @dataclass(frozen=True)
 class PathSums:
-    """The sums from which all penalties are cross-validated.
-
-    Attributes
-    ----------
-    frame : Frame
-        Of all rows.
-    folds : list of BlockSums
-        Stacked blocks of the held-out rows of each fold.
-    training : array of shape (K, q, q)
-        Second moments of each fold's training rows.
-    total : array of shape (q, q)
-        Second moments of all rows.
-    sample : RowSample
-    clusters : int array or None
-        Which blocks of different folds hold the same rows, in the order of the folds.
-    repeats : float
-        In how many folds a row is held out, on average.
-    """
+    """The sums from which all penalties are cross-validated."""
 
     frame: Frame
-    folds: list[BlockSums]
-    training: Array
-    total: Array
+    folds: list[BlockSums]  # stacked blocks of the held-out rows of each fold
+    training: Array  # second moments of each fold's training rows, (K, q, q)
+    total: Array  # second moments of all rows, (q, q)
     sample: RowSample
-    clusters: np.ndarray | None = None
-    repeats: float = 1.0
+    clusters: np.ndarray | None = None  # which blocks of different folds hold the same rows
+    repeats: float = 1.0  # in how many folds a row is held out, on average
 
     @classmethod
     def of_partition(
@@ -293,9 +269,7 @@ def _sums_of_rows(
     frame = Frame.of_rows(xp, X, Y)
 
     def fold_sums(blocks: Sequence[np.ndarray]) -> BlockSums:
-        return BlockSums.stack(
-            xp, sums_of_blocks(xp, frame, X, Y, weights, blocks, method=method)
-        )
+        return BlockSums.stack(xp, sums_of_blocks(xp, frame, X, Y, weights, blocks, method=method))
 
     sample = _sample_of_rows(xp, X, Y, weights, splits, sample_rows)
     held_out = sum(len(test) for _, test in splits)

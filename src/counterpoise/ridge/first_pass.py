@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -13,69 +13,32 @@ from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row
 from counterpoise.ridge.stream import Chunk, Stream, named_errors
 from counterpoise.weights.moments import DomainMoments
 
-__all__ = ["Classes", "Overview", "look_at", "places_of", "sample_rows"]
-
-# Whether so many rows of so many features are few enough to be kept.
-Keep = Callable[[int, int], bool]
+__all__ = ["Classes", "Overview", "joined_rows", "look_at", "places_of", "rows_of"]
 
 
 @dataclass(frozen=True)
 class TaskCount:
-    """How many rows a task has and, for a classifier, how many of each label.
-
-    Attributes
-    ----------
-    rows : int
-    labels : array of shape (n_labels,)
-        In the order in which they first appear.
-    counts : int array of shape (n_labels,)
-    """
+    """How many rows a task has and, for a classifier, how many of each label."""
 
     rows: int
-    labels: np.ndarray
+    labels: np.ndarray  # in the order in which they first appear
     counts: np.ndarray
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What the first pass finds in consecutive tasks.
+    """What the first pass finds in consecutive tasks."""
 
-    Attributes
-    ----------
-    name : str
-        Of the first task.
-    title : str
-        The parameter that the rows belong to.
-    tasks : tuple of TaskCount
-    count : int
-        Number of rows.
-    location : array of shape (D,)
-        Mean of the features.
-    level : array of shape (T,)
-        Mean of the outputs; empty for labels and for a target.
-    flat : bool
-        Whether the outputs came as a 1-D array.
-    moments : DomainMoments or None
-        For weights by normal densities.
-    kept : tuple of (X, y, weights) or None
-        The rows themselves while they are few, or chosen rows.
-    names : list of str or None
-        Column names, where there are any.
-    keep : callable or None
-        Tells how many rows are few; None: all chosen rows are kept.
-    """
-
-    name: str
-    title: str
+    name: str  # of the first task
+    title: str  # the parameter that the rows belong to
     tasks: tuple[TaskCount, ...]
-    count: int
-    location: np.ndarray
-    level: np.ndarray
-    flat: bool
-    moments: DomainMoments | None
-    kept: tuple[Chunk, ...] | None
-    names: list[str] | None
-    keep: Keep | None
+    count: int  # of rows
+    location: np.ndarray  # mean of the features, (D,)
+    level: np.ndarray  # mean of the outputs, (T,); empty for labels and for a target
+    flat: bool  # whether the outputs came as a 1-D array
+    moments: DomainMoments | None  # for weights by normal densities
+    kept: tuple[Chunk, ...]  # the rows that were asked for
+    names: list[str] | None  # of the columns
 
     def merge(self, other: Overview, /) -> Overview:
         """Return the overview of these tasks and of those that follow."""
@@ -88,10 +51,6 @@ class Overview:
         moments = self.moments
         if moments is not None and other.moments is not None:
             moments = moments.merge(other.moments)
-        kept = None
-        few = self.keep is None or self.keep(count, len(self.location))
-        if self.kept is not None and other.kept is not None and few:
-            kept = self.kept + other.kept
         return replace(
             self,
             tasks=tasks,
@@ -99,7 +58,7 @@ class Overview:
             location=self.location + share * (other.location - self.location),
             level=self.level + share * (other.level - self.level),
             moments=moments,
-            kept=kept,
+            kept=self.kept + other.kept,
         )
 
     def _check_alike(self, other: Overview) -> None:
@@ -121,12 +80,6 @@ class Overview:
                     "all 2-D."
                 )
 
-    def rows(self) -> tuple[np.ndarray, Any, Any]:
-        """Return features, labels (or None) and weights (or None) of the kept rows."""
-        columns = zip(*(self.kept or ()), strict=True)
-        X, y, w = (None if parts[0] is None else np.concatenate(parts) for parts in columns)
-        return X, y, w  # type: ignore[return-value]
-
 
 def look_at(
     stream: Stream,
@@ -134,7 +87,6 @@ def look_at(
     /,
     *,
     labels: str = "none",
-    keep: Keep | None = None,
     moments: bool = False,
     unit: np.ndarray | None = None,
     title: str = "chunks",
@@ -145,19 +97,15 @@ def look_at(
     ----------
     stream : Stream
     places : sequence of int arrays, optional
-        Rows to keep of each task; without it `keep` decides.
+        Rows to keep of each task. Default: none.
     labels : {"outputs", "classes", "none"}, default="none"
         What `y` is.
-    keep : callable, optional
-        Takes numbers of rows and features, and tells whether these are few enough to be kept.
     moments : bool, default=False
-        Whether to collect the moments of the features.
-    unit : array of shape (D,), optional
-        Of the moments.
+        Whether to collect the moments of the features, in the given `unit` (D,).
     title : str, default="chunks"
         The parameter that the rows belong to.
     """
-    work = _Look(labels, keep, moments, unit, "X" if title == "chunks" else title)
+    work = _Look(labels, moments, unit, "X" if title == "chunks" else title)
     found = stream.run(work, Overview.merge, places, order="F")
     if found is None or found.count == 0:
         raise ValueError(
@@ -167,12 +115,39 @@ def look_at(
     return found if found.names is not None else replace(found, names=stream.names)
 
 
+def places_of(rows: np.ndarray, overview: Overview, /) -> list[np.ndarray]:
+    """Return where sorted row numbers of the whole stream are in each task."""
+    sizes = np.asarray([task.rows for task in overview.tasks])
+    ends = np.cumsum(sizes)
+    each = np.split(rows, np.searchsorted(rows, ends)[:-1])
+    return [own - first for own, first in zip(each, ends - sizes, strict=True)]
+
+
+def rows_of(
+    stream: Stream, overview: Overview, rows: np.ndarray, /, *, labels: str = "none"
+) -> tuple[np.ndarray, Any, Any]:
+    """Read features, labels and weights (or None) of the rows with these sorted numbers."""
+    again = look_at(stream, places_of(rows, overview), labels=labels, title=overview.title)
+    if again.count != overview.count:
+        raise ValueError(
+            f"`{overview.title}` gave {overview.count} rows the first time, and {again.count} the "
+            "second. It must give the same rows each time it is read: return a fresh iterator."
+        )
+    return joined_rows(again)
+
+
+def joined_rows(overview: Overview, /) -> tuple[np.ndarray, Any, Any]:
+    """Return features, labels (or None) and weights (or None) of the kept rows."""
+    columns = zip(*overview.kept, strict=True)
+    X, y, w = (None if each[0] is None else np.concatenate(each) for each in columns)
+    return X, y, w  # type: ignore[return-value]
+
+
 @dataclass(frozen=True)
 class _Look:
     """Makes the overview of one task: the parameters are those of `look_at`."""
 
     labels: str
-    keep: Keep | None
     moments: bool
     unit: np.ndarray | None
     title: str
@@ -214,15 +189,11 @@ class _Look:
         elif n:
             location = np.mean(X, axis=0)
         w = None if w is None else check_row_weights(w, n, "weights")
-        kept: tuple[Chunk, ...] | None = None
-        if places is not None:
+        kept: tuple[Chunk, ...] = ()
+        if places is not None and n:
             here = places[(places >= start) & (places < start + n)] - start
             kept = ((X[here], *(None if a is None else a[here] for a in (y, w))),)
-        elif n and self.keep is not None and self.keep(n, D):
-            kept = ((X, y, w),)
-        return Overview(
-            name, self.title, (count,), n, location, level, flat, domain, kept, names, self.keep
-        )
+        return Overview(name, self.title, (count,), n, location, level, flat, domain, kept, names)
 
 
 def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, TaskCount]:
@@ -253,40 +224,13 @@ def _add_counts(counts: Sequence[TaskCount]) -> TaskCount:
     return TaskCount(sum(count.rows for count in counts), distinct[order], sums[order])
 
 
-def places_of(rows: np.ndarray, overview: Overview, /) -> list[np.ndarray]:
-    """Return where sorted row numbers of the whole stream are in each task."""
-    ends = np.cumsum([task.rows for task in overview.tasks])
-    each = np.split(rows, np.searchsorted(rows, ends)[:-1])
-    return [
-        own - (end - task.rows)
-        for own, end, task in zip(each, ends, overview.tasks, strict=True)
-    ]
-
-
-def sample_rows(stream: Stream, overview: Overview, rows: np.ndarray, /) -> np.ndarray:
-    """Return the features of rows with these sorted numbers: kept ones, or by another pass."""
-    if overview.kept is not None:
-        return overview.rows()[0][rows]
-    return look_at(stream, places_of(rows, overview), title=overview.title).rows()[0]
-
-
 @dataclass(frozen=True)
 class Classes:
-    """The classes of a source.
+    """The classes of a source."""
 
-    Attributes
-    ----------
-    labels : array of shape (n_classes,)
-        Sorted.
-    ranks : int array of shape (n_classes,)
-        Each label's place in the order in which they first appear.
-    counts : int array of shape (n_classes,)
-        Numbers of rows, in that order.
-    """
-
-    labels: np.ndarray
-    ranks: np.ndarray
-    counts: np.ndarray
+    labels: np.ndarray  # sorted
+    ranks: np.ndarray  # each label's place in the order in which they first appear
+    counts: np.ndarray  # numbers of rows, in that order
 
     @classmethod
     def of(cls, overview: Overview, /) -> Classes:

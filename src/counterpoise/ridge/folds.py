@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -20,7 +20,6 @@ from counterpoise._validation import check_number
 
 __all__ = [
     "CountedFolds",
-    "FoldRule",
     "RowFolds",
     "block_numbers",
     "check_cv_of_stream",
@@ -29,25 +28,6 @@ __all__ = [
     "random_blocks",
     "random_rows",
 ]
-
-
-class FoldRule(Protocol):
-    """A rule that says in which fold a row is held out."""
-
-    @property
-    def n_splits(self) -> int:
-        """Number of folds."""
-
-    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
-        """Return the fold of each row of a chunk.
-
-        Parameters
-        ----------
-        seen : int array of shape (n_classes,)
-            How many rows of each class came before the chunk.
-        codes : int array of shape (n,)
-            The rows' classes; all 0 where there are none.
-        """
 
 
 @dataclass(frozen=True)
@@ -82,7 +62,10 @@ class RowFolds:
         check_number(self.random_state, "random_state", low=0, closed="low", integer=True)
 
     def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
-        """Return the fold of each row of a chunk: see `FoldRule`."""
+        """Return the fold of each row of a chunk.
+
+        `seen` counts the rows of each class before the chunk, `codes` are its rows' classes.
+        """
         first, K = int(np.sum(seen)), self.n_splits
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
@@ -138,7 +121,7 @@ class CountedFolds:
         return self.sizes.shape[0]
 
     def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
-        """Return the fold of each row of a chunk: see `FoldRule`."""
+        """Return the fold of each row of a chunk: see `RowFolds.assign`."""
         ends = np.cumsum(self.sizes, axis=0)
         if self.sizes.shape[1] == 1:
             first = np.sum(seen)
@@ -165,7 +148,7 @@ def check_cv_of_stream(cv: Any, /, *, classifier: bool) -> None:
         )
 
 
-def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> FoldRule:
+def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds | CountedFolds:
     """Return the rule for `cv`, given how many rows of each class there are.
 
     Parameters

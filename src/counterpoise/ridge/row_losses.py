@@ -68,8 +68,12 @@ def losses_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array, /) -> 
     """Return the losses (..., L, n) of shifted rows (..., n, q) under every penalty's model."""
     D = coef.shape[-1]
     columns = xp.linalg.matrix_transpose(rows)[..., None, :, :]
-    residuals = columns[..., D + 1 :, :] - coef @ columns[..., :D, :] - level[..., None]
-    return xp.mean(residuals**2, axis=-2)
+    residuals = coef @ columns[..., :D, :]
+    # In place: these are the largest arrays of all.
+    residuals += level[..., None]
+    residuals -= columns[..., D + 1 :, :]
+    residuals *= residuals
+    return xp.mean(residuals, axis=-2)
 
 
 def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
@@ -95,9 +99,7 @@ def _primal_losses(
     rows = frame.rows(xp, X, Y)
 
     def moments(index: Array) -> Array:
-        return second_moments(
-            xp, xp.take(rows, index, axis=-2), xp.take(weights, index, axis=-1)
-        )
+        return second_moments(xp, xp.take(rows, index, axis=-2), xp.take(weights, index, axis=-1))
 
     if partition:
         training = exclusive_sum(xp.stack([moments(test) for _, test in splits]), axis=0)

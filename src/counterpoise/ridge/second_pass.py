@@ -13,7 +13,13 @@ from counterpoise._folds import Folds
 from counterpoise.ridge.block_sums import BlockSums, sums_of_blocks
 from counterpoise.ridge.cross_validation import PathSums, RowSample, blocks_per_fold
 from counterpoise.ridge.first_pass import Classes, Overview, places_of
-from counterpoise.ridge.folds import FoldRule, block_numbers, grouped, random_rows
+from counterpoise.ridge.folds import (
+    CountedFolds,
+    RowFolds,
+    block_numbers,
+    grouped,
+    random_rows,
+)
 from counterpoise.ridge.path import Frame
 from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row_weights, check_rows
 from counterpoise.ridge.stream import Chunk, Stream, named_errors
@@ -29,19 +35,10 @@ _NO_MASS = 1e-8
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a worker needs to know to reduce a task.
-
-    Attributes
-    ----------
-    frame : Frame
-    folds : FoldRule
-    method : Method
-    classes : Classes or None
-    estimator : DensityRatio or None
-    """
+    """All that a worker needs to know to reduce a task."""
 
     frame: Frame
-    folds: FoldRule
+    folds: RowFolds | CountedFolds
     method: Method
     classes: Classes | None
     estimator: DensityRatio | None

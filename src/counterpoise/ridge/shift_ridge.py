@@ -20,13 +20,14 @@ from counterpoise._validation import (
 )
 from counterpoise.ridge.cross_validation import (
     RidgePath,
+    few_rows,
     method_by_row,
     path_from_sums,
     ridge_path_risk,
     sample_size,
 )
 from counterpoise.ridge.dask_stream import dask_source, dask_target
-from counterpoise.ridge.first_pass import Classes, Overview
+from counterpoise.ridge.first_pass import Classes, Overview, rows_of
 from counterpoise.ridge.folds import check_cv_of_stream, fold_rule
 from counterpoise.ridge.path import Frame, check_alphas
 from counterpoise.ridge.second_pass import Plan, sums_of_stream
@@ -120,22 +121,19 @@ class ShiftRidge(BaseEstimator):
     ) -> Self:
         """Fit to rows in chunks: in two passes, or at once if they are few."""
         classifier = is_classifier(self)
+        labels = "classes" if classifier else "outputs"
         method, alphas, options = self._options()
         method_by_row(method, 1)
         check_cv_of_stream(self.cv, classifier=classifier)
         overview, found = look_at_source(
-            weights,
-            source,
-            target,
-            classifier=classifier,
-            penalties=len(alphas),
-            weight_rows=weight_rows,
+            weights, source, target, labels=labels, weight_rows=weight_rows
         )
         classes = Classes.of(overview) if classifier else None
         options |= {"X_target": found.target, "estimator": found.estimator}
         values = None
-        if overview.kept is not None:
-            X, y, values = _kept_rows(overview, found)
+        if few_rows(overview.count, len(overview.location), len(alphas)):
+            X, y, values = rows_of(source, overview, np.arange(overview.count), labels=labels)
+            values = _weights_of(X, values, found)
             Y = y if classes is None else classes.outputs(classes.index(y))
             splits = resolve_splits(self.cv, X, y, classifier=classifier)
             path = ridge_path_risk(X, Y, values, splits, alphas, method=method, **options)
@@ -228,13 +226,10 @@ class ShiftRidge(BaseEstimator):
         return X @ self.coef_.T + self.intercept_
 
 
-def _kept_rows(
-    overview: Overview, weights: StreamWeights
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, labels and weights of the few rows that the first pass has kept."""
-    X, y, values = overview.rows()
+def _weights_of(X: np.ndarray, values: Any, weights: StreamWeights) -> np.ndarray:
+    """Return the weights of all rows; `values` came with them, or is None."""
     if weights.given is not None:
-        values = weights.given
-    elif weights.estimator is not None:
-        values = predict_weights(weights.estimator, X)
-    return X, y, np.ones(len(X)) if values is None else values
+        return weights.given
+    if weights.estimator is not None:
+        return predict_weights(weights.estimator, X)
+    return np.ones(len(X)) if values is None else values

@@ -43,16 +43,11 @@ _ROWS = 2**16
 class Task:
     """Consecutive chunks for one worker.
 
-    Attributes
-    ----------
-    name : str
-        Used in errors.
-    read : callable
-        Returns the chunks, afresh each time, where possible with features in the memory order
-        asked for: "C" to pick rows, "F" (faster to make from files) for sums.
+    `read` returns them afresh each time, where possible with features in the memory order asked
+    for: "C" to pick rows, "F" (faster to make from files) for sums.
     """
 
-    name: str
+    name: str  # used in errors
     read: Callable[[str], Iterable[Chunk]]
 
 

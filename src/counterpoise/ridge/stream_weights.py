@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._arrays import to_numpy
 from counterpoise._validation import check_same_width
-from counterpoise.ridge.cross_validation import TARGET_ROWS, few_rows
-from counterpoise.ridge.first_pass import Overview, look_at, places_of, sample_rows
+from counterpoise.ridge.cross_validation import TARGET_ROWS
+from counterpoise.ridge.first_pass import Overview, joined_rows, look_at, places_of, rows_of
 from counterpoise.ridge.folds import random_rows
 from counterpoise.ridge.row_checks import check_rows
 from counterpoise.ridge.stream import Chunk, Stream
@@ -32,32 +32,15 @@ _ROWS = 2**16
 
 @dataclass(frozen=True)
 class StreamWeights:
-    """Where the weights of a stream's rows come from.
+    """Where the weights of a stream's rows come from; with neither, from the chunks, or ones."""
 
-    Attributes
-    ----------
-    estimator : DensityRatio or None
-        Applied to every chunk.
-    given : array of shape (n,) or None
-        The weights themselves. With neither, they come with the chunks, or are ones.
-    target : array of shape (m, D) or None
-        Target rows, or a sample of them: for the tail of the weights.
-    """
-
-    estimator: DensityRatio | None = None
-    given: np.ndarray | None = None
-    target: np.ndarray | None = None
+    estimator: DensityRatio | None = None  # applied to every chunk
+    given: np.ndarray | None = None  # the weights themselves, (n,)
+    target: np.ndarray | None = None  # target rows (m, D), or a sample, for the tail of the weights
 
 
 def look_at_source(
-    weights: Any,
-    source: Stream,
-    target: Stream | None,
-    /,
-    *,
-    classifier: bool,
-    penalties: int,
-    weight_rows: int,
+    weights: Any, source: Stream, target: Stream | None, /, *, labels: str, weight_rows: int
 ) -> tuple[Overview, StreamWeights]:
     """Make the first pass over the source, and fit the weights.
 
@@ -67,49 +50,38 @@ def look_at_source(
         Normal densities are fitted to all rows. Other estimators are fitted to a sample of each
         domain, unless they are fitted already. None: weights come with the chunks, or are ones.
     source, target : Stream
-    classifier : bool
-    penalties : int
-        How many there are: it decides how many rows are few.
+    labels : {"outputs", "classes"}
     weight_rows : int
         Size of the samples.
     """
-    look = partial(
-        look_at,
-        source,
-        labels="classes" if classifier else "outputs",
-        keep=partial(_few_losses, penalties),
-    )
+    look = partial(look_at, source, labels=labels)
     if weights is None:
         return look(), StreamWeights()
     if not isinstance(weights, str | type) and not hasattr(weights, "fit"):
         overview = look()
-        return overview, StreamWeights(
-            given=resolve_weights(weights, _Rows(overview.count), None)[0]
-        )
-    look_at_target = partial(look_at, target, title="X_target")
-    if _is_fitted(weights):
-        overview, rows = look(), None
-        if target is not None:
-            found = look_at_target(keep=partial(_at_most, TARGET_ROWS))
-            _check_same_features(overview, found)
-            rows = sample_rows(target, found, random_rows(found.count, TARGET_ROWS))
-        return overview, StreamWeights(weights, target=rows)
+        values, _ = resolve_weights(weights, _Rows(overview.count), None)
+        return overview, StreamWeights(given=values)
+    fitted = _is_fitted(weights)
     if target is None or isinstance(weights, type):
+        if fitted:
+            return look(), StreamWeights(weights)
         resolve_weights(weights, _Rows(1), None)  # raises an error that says what is missing
-    if weights == "gaussian" if isinstance(weights, str) else isinstance(weights, GaussianRatio):
+    look_at_target = partial(look_at, target, title="X_target")
+    if not fitted and (weights == "gaussian" or isinstance(weights, GaussianRatio)):
         ratio = GaussianRatio() if isinstance(weights, str) else weights
         return _fit_gaussian(ratio, source, look, look_at_target)
-    found = look_at_target(keep=partial(_at_most, weight_rows))
+    found = look_at_target()
     overview = look()
     _check_same_features(overview, found)
-    X, Z = (
-        sample_rows(stream, one, random_rows(one.count, weight_rows))
-        for stream, one in ((source, overview), (cast(Stream, target), found))
-    )
-    values, fitted = resolve_weights(weights, X, Z)
-    # All rows are here: take their own weights, which some estimators do not predict again.
-    whole = overview.kept is not None and len(X) == overview.count
-    return overview, StreamWeights(fitted, values if whole else None, Z)
+    rows = random_rows(found.count, TARGET_ROWS if fitted else weight_rows)
+    Z = rows_of(cast(Stream, target), found, rows)[0]
+    if fitted:
+        return overview, StreamWeights(weights, target=Z)
+    X = rows_of(source, overview, random_rows(overview.count, weight_rows), labels=labels)[0]
+    values, estimator = resolve_weights(weights, X, Z)
+    # The weights of the rows that it was fitted to, which some estimators do not predict again.
+    whole = len(X) == overview.count
+    return overview, StreamWeights(estimator, values if whole else None, Z)
 
 
 def _fit_gaussian(
@@ -132,7 +104,7 @@ def _fit_gaussian(
     if ratio.normalize:
         sums = source.run(partial(_sum_of_weights, ratio), add)
         ratio.normalizer_ = cast(float, sums) / overview.count
-    return overview, StreamWeights(ratio, target=found.rows()[0])
+    return overview, StreamWeights(ratio, target=joined_rows(found)[0])
 
 
 class _Rows:
@@ -140,14 +112,6 @@ class _Rows:
 
     def __init__(self, n: int) -> None:
         self.shape = (n, 1)
-
-
-def _few_losses(penalties: int, n: int, D: int) -> bool:
-    return few_rows(n, D, penalties)
-
-
-def _at_most(most: int, n: int, D: int) -> bool:
-    return n <= most
 
 
 def _check_same_features(source: Overview, target: Overview) -> None:
