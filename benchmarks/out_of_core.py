@@ -73,8 +73,9 @@ def gram(source: Path) -> None:
 
 def gram_threads(source: Path) -> None:
     """Do the same with the reader and the threads of the fit."""
-    from counterpoise.ridge import ParquetChunks
     from counterpoise.ridge.parts import as_parts
+
+    from counterpoise.ridge import ParquetChunks
 
     weights = np.random.default_rng(0).exponential(size=CHUNK)
 

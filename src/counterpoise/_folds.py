@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 from sklearn.model_selection import check_cv
+
 from counterpoise._sklearn import num_samples
 
 __all__ = ["Folds", "Splits", "clusters_of", "is_partition", "resolve_splits", "rows_once"]

@@ -1,4 +1,4 @@
-"""Weighted ridge regression for all penalties, and its target risk: in memory, in chunks, on Dask."""
+"""Weighted ridge regression for all penalties, and its target risk."""
 
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
 from counterpoise.ridge.estimators import ShiftRidgeClassifierCV, ShiftRidgeCV

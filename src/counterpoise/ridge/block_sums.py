@@ -22,28 +22,17 @@ __all__ = ["BlockSums", "risk_sums", "sums_of_blocks"]
 class BlockSums:
     """Sums over the rows a = (x, 1, y) of one block or, stacked, of many.
 
-    Attributes
-    ----------
-    count : array of shape (...)
-        Number of rows.
-    weight, weight_squared, excess, excess_squared : arrays of shape (...)
-        Sums of u, u^2, u - 1 and (u - 1)^2, for the weights u that the risk method uses.
-    training : array of shape (..., q, q)
-        sum w a a': for training, and for the plain weighted loss.
-    used : array of shape (..., q, q)
-        sum u a a': for the weighted loss of the method.
-    covariance : array of shape (..., q, q)
-        sum u (u - 1) a a': for the covariance of weighted loss and weight.
+    w are the weights, u those that the risk method uses. The last three are (..., q, q).
     """
 
-    count: Array
-    weight: Array
-    weight_squared: Array
-    excess: Array
-    excess_squared: Array
-    training: Array
-    used: Array
-    covariance: Array
+    count: Array  # number of rows
+    weight: Array  # sum u
+    weight_squared: Array  # sum u^2
+    excess: Array  # sum (u - 1)
+    excess_squared: Array  # sum (u - 1)^2
+    training: Array  # sum w a a': for training, and for the plain weighted loss
+    used: Array  # sum u a a': for the weighted loss of the method
+    covariance: Array  # sum u (u - 1) a a': for the covariance of weighted loss and weight
 
     @classmethod
     def stack(cls, xp: Namespace, blocks: Sequence[BlockSums], /) -> BlockSums:
@@ -92,7 +81,7 @@ def sums_of_blocks(
 def _sums_of_block(
     xp: Namespace, rows: Array, weights: Array, used: Array, *, controlled: bool
 ) -> BlockSums:
-    """Sums of shifted rows (b, q) with weights w and u; `covariance` is 0 unless `controlled`."""
+    """Add up shifted rows (b, q) with weights w and u; `covariance` is 0 unless `controlled`."""
     # A matrix times its own transpose costs half of any other product.
     root = rows * xp.sqrt(weights)[:, None]
     transposed = xp.linalg.matrix_transpose(root)
@@ -119,14 +108,7 @@ def _sums_of_block(
 def risk_sums(xp: Namespace, blocks: BlockSums, coef: Array, level: Array, /) -> tuple[Sums, Sums]:
     """Return a fold's sums (L, 1, b) from b blocks, for the method's weights and the plain ones.
 
-    Parameters
-    ----------
-    xp : namespace
-    blocks : BlockSums
-        Stacked, of rows that did not train the coefficients.
-    coef : array of shape (L, T, D)
-    level : array of shape (L, T)
-        Intercepts for the shifted rows.
+    The blocks are stacked. `coef` (L, T, D) and `level` (L, T) were trained on other rows.
     """
 
     def losses(matrices: Array) -> Array:

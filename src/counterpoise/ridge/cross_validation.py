@@ -23,7 +23,7 @@ from counterpoise.ridge.folds import block_numbers, random_blocks, random_rows
 from counterpoise.ridge.path import Frame, primal_path
 from counterpoise.ridge.row_losses import losses_of_rows, ridge_losses, ridge_refit, second_moments
 from counterpoise.risk.bootstrap import Resampler
-from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
+from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import (
     Controlled,
     Method,
@@ -58,7 +58,7 @@ _MOST_NUMBERS = 2**24
 # Losses that a method which looks at rows may ask for: 1 GiB of them.
 _MOST_ROW_LOSSES = 2**27
 # Losses of the sampled rows, and the fewest and most rows of the sample.
-_SAMPLE_LOSSES, _SAMPLE_ROWS = 2**19, (1000, 10_000)
+_SAMPLE_LOSSES, _SAMPLE_ROWS = 2**18, (1000, 10_000)
 # Target rows that tell the tail of the weights.
 TARGET_ROWS = 20_000
 # Penalties whose tail errors are computed at once.
@@ -69,25 +69,13 @@ _BLOCKS, _BLOCKS_PER_FOLD, _REPEATED_BLOCKS = 100, 10, 40
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Cross-validated risk of every penalty, and the best one's model trained on all data.
+    """Cross-validated risk of every penalty, and the best one's model trained on all data."""
 
-    Attributes
-    ----------
-    risk : RiskEstimate
-        With one entry per penalty.
-    betas : array of shape (L, n_folds)
-        Coefficient of the control variate in each fold; one column where pooled.
-    best : int
-        Index of the penalty with the least risk.
-    coef : array of shape (T, D)
-    intercept : array of shape (T,)
-    """
-
-    risk: RiskEstimate
-    betas: Array
-    best: int
-    coef: Array
-    intercept: Array
+    risk: RiskEstimate  # with one entry per penalty
+    betas: Array  # of the control variate in each fold, (L, n_folds); one column where pooled
+    best: int  # index of the penalty with the least risk
+    coef: Array  # (T, D)
+    intercept: Array  # (T,)
 
 
 @dataclass(frozen=True)
@@ -143,14 +131,11 @@ def ridge_path_risk(
 
     Parameters
     ----------
-    X : array of shape (n, D)
-    Y : array of shape (n, T)
-    weights : array of shape (n,)
-        Importance weights: of the training rows in the fit, of the held-out rows in the risk.
+    X, Y, weights : arrays of shape (n, D), (n, T) and (n,)
+        The weights are used in the fit and in the risk.
     splits : sequence of (train, test) index arrays
     alphas : array of shape (L,)
     method : Method
-        Of risk estimation.
     intercept : {"free", "penalized", "none"}, default="free"
     pooled : bool, default=False
         One beta from all held-out rows, instead of one per fold.
@@ -158,10 +143,6 @@ def ridge_path_risk(
         Target rows: for methods that compare features, and for the tail of the weights.
     estimator : DensityRatio, optional
         What made the weights.
-
-    Returns
-    -------
-    RidgePath
 
     Notes
     -----
@@ -173,18 +154,34 @@ def ridge_path_risk(
     if X_target is not None:
         chosen = xp.asarray(random_rows(X_target.shape[0], TARGET_ROWS), device=device(X))
         X_target = X_target[chosen, :]
-    options: dict[str, Any] = {
-        "method": method,
-        "intercept": intercept,
-        "pooled": pooled,
-        "X_target": X_target,
-        "estimator": estimator,
-    }
     if not needs_rows(method) and not few_rows(n, D, alphas.shape[0]):
         sums = _sums_of_rows(xp, X, Y, weights, splits, method, sample_size(alphas.shape[0]))
-        return path_from_sums(xp, sums, alphas, **options)
-    _refuse_many_losses(method, n * alphas.shape[0])
-    risk, by_fold = _risk_of_rows(xp, X, Y, weights, splits, alphas, **options)
+        return path_from_sums(
+            xp,
+            sums,
+            alphas,
+            method=method,
+            intercept=intercept,
+            pooled=pooled,
+            X_target=X_target,
+            estimator=estimator,
+        )
+    count = n * alphas.shape[0]
+    if count > _MOST_ROW_LOSSES and needs_rows(method):
+        raise ValueError(
+            f"`method` {method.name!r} needs the loss of every row under every penalty, and these "
+            f"are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer alphas, fewer rows, "
+            'or method="controlled".'
+        )
+    losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
+    domains = None
+    if X_target is not None:
+        order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
+        domains = make_domains(losses, xp.take(X, order, axis=0), X_target, estimator)
+    folds = folds.pooled() if pooled else folds
+    risk, by_fold = risk_over_folds(
+        xp, losses, held_out, folds, method, domains, estimator=estimator
+    )
     best = int(xp.argmin(risk.value))
     coef, constant = ridge_refit(X, Y, weights, alphas[best : best + 1], intercept=intercept)
     return RidgePath(risk, by_fold.betas, best, coef[0, ...], constant[0, ...])
@@ -222,40 +219,6 @@ def method_by_row(method: Method, n: int, /) -> Method:
     )
 
 
-def _refuse_many_losses(method: Method, count: int) -> None:
-    if count > _MOST_ROW_LOSSES and needs_rows(method):
-        raise ValueError(
-            f"`method` {method.name!r} needs the loss of every row under every penalty, and these "
-            f"are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer alphas, fewer rows, "
-            'or method="controlled".'
-        )
-
-
-def _risk_of_rows(
-    xp: Namespace,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    splits: Splits,
-    alphas: Array,
-    /,
-    *,
-    method: Method,
-    intercept: str,
-    pooled: bool,
-    X_target: Array | None,
-    estimator: Any,
-) -> tuple[RiskEstimate, FoldRisks]:
-    """Risk of every penalty from the held-out losses of all rows."""
-    losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
-    domains = None
-    if X_target is not None:
-        order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
-        domains = make_domains(losses, xp.take(X, order, axis=0), X_target, estimator)
-    folds = folds.pooled() if pooled else folds
-    return risk_over_folds(xp, losses, held_out, folds, method, domains, estimator=estimator)
-
-
 def _sums_of_rows(
     xp: Namespace,
     X: Array,
@@ -265,7 +228,7 @@ def _sums_of_rows(
     method: Method,
     sample_rows: int,
 ) -> PathSums:
-    """Sums over the blocks of each fold, for rows in memory."""
+    """Return the sums over the blocks of each fold, for rows in memory."""
     frame = Frame.of_rows(xp, X, Y)
 
     def fold_sums(blocks: Sequence[np.ndarray]) -> BlockSums:
@@ -277,12 +240,11 @@ def _sums_of_rows(
         count = blocks_per_fold(len(splits))
         folds = [fold_sums(random_blocks(test, count)) for _, test in splits]
         return PathSums.of_partition(xp, frame, folds, sample)
-    repeats, count, clusters = held_out / sample.size, blocks_per_fold(len(splits)), None
-    if repeats > 1:
-        # A row's block follows from its number alone: it is the same in every fold.
-        count = _REPEATED_BLOCKS
+    repeats, clusters = held_out / sample.size, None
+    count = blocks_per_fold(len(splits)) if repeats == 1 else _REPEATED_BLOCKS
     blocks = [random_blocks(test, count) for _, test in splits]
     if repeats > 1:
+        # A row's block follows from its number alone: it is the same in every fold.
         clusters = block_numbers(np.stack([block[0] for own in blocks for block in own]), count)
 
     def training_moments(rows: np.ndarray) -> Array:
@@ -325,7 +287,10 @@ def path_from_sums(
     X_target: Array | None = None,
     estimator: Any = None,
 ) -> RidgePath:
-    """Cross-validate every penalty and train the best one, from sums: see `ridge_path_risk`."""
+    """Cross-validate every penalty and train the best one, from sums: see `ridge_path_risk`.
+
+    Empties `sums.folds`, to make room for the losses of the sampled rows.
+    """
     coef, level = primal_path(xp, sums.training, alphas, sums.frame, intercept=intercept)
     pairs = [risk_sums(xp, f, coef[k, ...], level[k, ...]) for k, f in enumerate(sums.folds)]
     used, plain, clusters = [p[0] for p in pairs], [p[1] for p in pairs], sums.clusters
@@ -341,6 +306,7 @@ def path_from_sums(
     model, height = primal_path(
         xp, sums.total, alphas[best : best + 1], sums.frame, intercept=intercept
     )
+    sums.folds.clear()
     losses = _sample_losses(xp, sums, coef, level)
     risk = _add_row_errors(xp, risk, losses, sums.sample, method, pooled, X_target, estimator)
     constant = sums.frame.unshift(model, height)

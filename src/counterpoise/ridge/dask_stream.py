@@ -36,7 +36,7 @@ class DaskStream:
         *,
         order: str = "C",
     ) -> Result | None:
-        """See `counterpoise.ridge.stream.Stream`."""
+        """Merge what `work` returns for each partition: see `LocalStream.run`."""
         from dask import delayed
 
         if not self._chunks:

@@ -13,7 +13,15 @@ from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row
 from counterpoise.ridge.stream import Chunk, Stream, named_errors
 from counterpoise.weights.moments import DomainMoments
 
-__all__ = ["Classes", "Overview", "joined_rows", "look_at", "places_of", "rows_of"]
+__all__ = [
+    "Classes",
+    "Overview",
+    "joined_rows",
+    "look_at",
+    "one_against_rest",
+    "places_of",
+    "rows_of",
+]
 
 
 @dataclass(frozen=True)
@@ -263,13 +271,14 @@ class Classes:
             )
         return index
 
-    def outputs(self, index: np.ndarray, /) -> np.ndarray:
-        """Return outputs -1 and +1: one column for two classes, else one for each."""
-        coded = np.where(index[:, None] == np.arange(len(self.labels)), 1.0, -1.0)
-        return coded[:, 1:] if len(self.labels) == 2 else coded
-
     @property
     def level(self) -> np.ndarray:
         """Mean of the outputs."""
         shares = 2 * self.counts[self.ranks] / np.sum(self.counts) - 1
         return shares[1:] if len(shares) == 2 else shares
+
+
+def one_against_rest(index: np.ndarray, n_classes: int, /) -> np.ndarray:
+    """Return outputs -1 and +1: one column for two classes, else one for each."""
+    coded = np.where(index[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return coded[:, 1:] if n_classes == 2 else coded

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
-from counterpoise._sklearn import num_samples
 
+from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_number
 
 __all__ = [
@@ -34,9 +34,8 @@ __all__ = [
 class RowFolds:
     """Mixed folds by row number: `cv=` in memory, in chunks and on Dask.
 
-    Every run of `n_splits` consecutive rows has one row in each fold, in an order that a hash of the
-    run's number decides. The folds do not depend on the chunks, and their sizes differ by at most
-    one.
+    Every run of `n_splits` consecutive rows has one row in each fold, in an order that a hash of
+    the run's number decides. Fold sizes differ by at most one.
 
     Parameters
     ----------
@@ -92,14 +91,9 @@ class CountedFolds:
 
     With one class these are the folds of scikit-learn's KFold, with more those of
     StratifiedKFold, both without shuffling.
-
-    Parameters
-    ----------
-    sizes : int array of shape (n_splits, n_classes)
-        How many rows of each class each fold holds.
     """
 
-    sizes: np.ndarray
+    sizes: np.ndarray  # how many rows of each class each fold holds, (n_splits, n_classes)
 
     @classmethod
     def from_counts(cls, n_splits: int, counts: np.ndarray, /) -> CountedFolds:
@@ -149,17 +143,10 @@ def check_cv_of_stream(cv: Any, /, *, classifier: bool) -> None:
 
 
 def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds | CountedFolds:
-    """Return the rule for `cv`, given how many rows of each class there are.
+    """Return the rule for a checked `cv`: an int means the same folds as in memory.
 
-    Parameters
-    ----------
-    cv : int, RowFolds, KFold or StratifiedKFold
-        The last two without shuffling. An int means the same folds as in memory.
-    counts : int array of shape (n_classes,)
-        In the order in which the classes first appear; one entry where there are none.
-    classifier : bool
+    `counts` are the numbers of rows of each class, in the order in which the classes first appear.
     """
-    check_cv_of_stream(cv, classifier=classifier)
     if isinstance(cv, RowFolds):
         return cv
     K, n = int(getattr(cv, "n_splits", cv)), int(np.sum(counts))

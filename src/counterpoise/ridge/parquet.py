@@ -18,13 +18,9 @@ __all__ = ["ParquetChunks"]
 class ParquetChunks:
     """Rows of Parquet files, a chunk at a time, as often as needed.
 
-    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files; only the
-    columns that are asked for are read. Memory is that of a few chunks, and of the encoded row
-    groups being read.
-
-    The footers are read, and columns compared, when the object is made: a file that is not
-    Parquet, has been cut short, or has other columns than the first is named before any work is
-    done.
+    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files. Memory is that
+    of a few chunks, and of the encoded row groups being read. Files that are damaged, or lack a
+    column, are named when the object is made.
 
     Parameters
     ----------

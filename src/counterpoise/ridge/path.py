@@ -2,6 +2,9 @@
 
 minimise  sum_i w_i (y_i - x_i'coef - intercept)^2 + alpha ||coef||^2
 
+The intercept is "free" (not penalised, as in scikit-learn), "penalized" (the coefficient of a
+column of ones, as in the paper) or "none".
+
 The data enters through the second moments sum w a a' of the rows a = (x, 1, y). One symmetric
 eigendecomposition of them serves all penalties. For fewer rows than features the dual does the same
 with the kernel matrix of the rows. The errors of an eigendecomposition are relative to the largest
@@ -18,11 +21,8 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
 
-__all__ = ["INTERCEPTS", "Frame", "check_alphas", "dual_path", "primal_path", "scales_differ"]
+__all__ = ["Frame", "check_alphas", "dual_path", "primal_path", "scales_differ"]
 
-# "free": not penalised (scikit-learn's); "penalized": a column of ones like any other (the
-# paper's); "none": no intercept.
-INTERCEPTS = ("free", "penalized", "none")
 # The paper's penalties.
 _DEFAULT_ALPHAS = np.logspace(-3, 6, 200)
 # Ratio of the largest sum of squares of a column to the smallest from which each penalty is solved
@@ -55,17 +55,10 @@ class Frame:
 
     Far from zero, residuals are differences of large numbers, and their quadratic forms lose
     digits. Shifted rows avoid that.
-
-    Attributes
-    ----------
-    x : array of shape (..., D)
-        Location of the features.
-    y : array of shape (..., T)
-        Location of the outputs.
     """
 
-    x: Array
-    y: Array
+    x: Array  # location of the features, (..., D)
+    y: Array  # location of the outputs, (..., T)
 
     @classmethod
     def of_rows(cls, xp: Namespace, X: Array, Y: Array, /, *, centred: bool = True) -> Frame:
@@ -112,23 +105,9 @@ def primal_path(
 ) -> tuple[Array, Array]:
     """Solve for every penalty from the second moments of the training rows.
 
-    Parameters
-    ----------
-    xp : namespace
-    moments : array of shape (..., q, q)
-        sum w a a' over the training rows, in the coordinates of `frame`; q = D + 1 + T.
-    alphas : array of shape (L,)
-    frame : Frame
-    intercept : {"free", "penalized", "none"}
+    `moments` (..., q, q) are sum w a a' over the training rows, shifted by `frame`; q = D + 1 + T.
+    Returns coef (..., L, T, D) and the intercept (..., L, T) for shifted rows.
 
-    Returns
-    -------
-    coef : array of shape (..., L, T, D)
-    intercept : array of shape (..., L, T)
-        In the shifted coordinates.
-
-    Notes
-    -----
     O(D^3) for the decomposition and O(L T D^2) for the path. Columns whose scales differ by more
     than a factor of 1000 cost O(L D^3).
     """
@@ -153,26 +132,10 @@ def primal_path(
 def dual_path(
     xp: Namespace, kernel: Array, Y: Array, weights: Array, alphas: Array, /, *, intercept: str
 ) -> tuple[Array, Array]:
-    """Solve for every penalty from inner products of the training rows.
+    """Solve for every penalty from inner products `kernel` (..., n, n) of the training rows.
 
-    Parameters
-    ----------
-    xp : namespace
-    kernel : array of shape (..., n, n)
-        Inner products x_i'x_j of the training rows.
-    Y : array of shape (..., n, T)
-    weights : array of shape (..., n)
-    alphas : array of shape (L,)
-    intercept : {"free", "penalized", "none"}
+    Returns dual_coef (..., L, T, n), with coef = dual_coef @ X, and the intercept (..., L, T).
 
-    Returns
-    -------
-    dual_coef : array of shape (..., L, T, n)
-        coef = dual_coef @ X.
-    intercept : array of shape (..., L, T)
-
-    Notes
-    -----
     O(n^3) for the decomposition and O(L T n^2) for the path, whatever the number of features.
     """
     total = xp.sum(weights, axis=-1, keepdims=True)

@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise._folds import Folds
 from counterpoise.ridge.block_sums import BlockSums, sums_of_blocks
 from counterpoise.ridge.cross_validation import PathSums, RowSample, blocks_per_fold
-from counterpoise.ridge.first_pass import Classes, Overview, places_of
+from counterpoise.ridge.first_pass import Classes, Overview, one_against_rest, places_of
 from counterpoise.ridge.folds import (
     CountedFolds,
     RowFolds,
@@ -73,22 +73,13 @@ def sums_of_stream(
     sample_rows: int,
 ) -> PathSums:
     """Make the second pass over the source: sums of all rows, and a sample of them."""
-    ends = np.cumsum([task.rows for task in overview.tasks])
-    extras = [
-        (
-            before,
-            task.rows,
-            None if weights.given is None else weights.given[end - task.rows : end],
-            places,
-        )
-        for before, task, end, places in zip(
-            _rows_before(overview, plan.classes),
-            overview.tasks,
-            ends,
-            places_of(random_rows(overview.count, sample_rows), overview),
-            strict=True,
-        )
-    ]
+    sizes = [task.rows for task in overview.tasks]
+    given: list[Any] = [None] * len(sizes)
+    if weights.given is not None:
+        given = np.split(weights.given, np.cumsum(sizes)[:-1])
+    places = places_of(random_rows(overview.count, sample_rows), overview)
+    before = _rows_before(overview, plan.classes)
+    extras = list(zip(before, sizes, given, places, strict=True))
     total = source.run(partial(_collect, plan=plan), _Collected.merge, extras)
     if total is None or total.rows != overview.count:
         raise ValueError(
@@ -186,12 +177,12 @@ def _collect(
 
 
 def _outputs(y: Any, n: int, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs (n, T), and the classes' places in the order of appearance (0 where there are none)."""
+    """Return outputs (n, T), and each row's class in the order of appearance (0: no classes)."""
     if plan.classes is None:
         Y = check_outputs(y, n, "y", outputs=plan.frame.shape[1])
         return Y, np.zeros(n, dtype=np.int64)
     index = plan.classes.index(check_labels(y, n, "y"))
-    return plan.classes.outputs(index), plan.classes.ranks[index]
+    return one_against_rest(index, len(plan.classes.labels)), plan.classes.ranks[index]
 
 
 def _sums_of_chunk(

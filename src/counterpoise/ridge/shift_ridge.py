@@ -27,7 +27,7 @@ from counterpoise.ridge.cross_validation import (
     sample_size,
 )
 from counterpoise.ridge.dask_stream import dask_source, dask_target
-from counterpoise.ridge.first_pass import Classes, Overview, rows_of
+from counterpoise.ridge.first_pass import Classes, Overview, one_against_rest, rows_of
 from counterpoise.ridge.folds import check_cv_of_stream, fold_rule
 from counterpoise.ridge.path import Frame, check_alphas
 from counterpoise.ridge.second_pass import Plan, sums_of_stream
@@ -134,7 +134,7 @@ class ShiftRidge(BaseEstimator):
         if few_rows(overview.count, len(overview.location), len(alphas)):
             X, y, values = rows_of(source, overview, np.arange(overview.count), labels=labels)
             values = _weights_of(X, values, found)
-            Y = y if classes is None else classes.outputs(classes.index(y))
+            Y = y if classes is None else one_against_rest(classes.index(y), len(classes.labels))
             splits = resolve_splits(self.cv, X, y, classifier=classifier)
             path = ridge_path_risk(X, Y, values, splits, alphas, method=method, **options)
         else:
@@ -168,17 +168,8 @@ class ShiftRidge(BaseEstimator):
             check_same_width(X_target, X.shape[1], "X_target", "X")
         splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(self.weights, X, X_target)
-        path = ridge_path_risk(
-            X,
-            Y,
-            weights,
-            splits,
-            alphas,
-            method=method,
-            X_target=X_target,
-            estimator=estimator,
-            **options,
-        )
+        options |= {"X_target": X_target, "estimator": estimator}
+        path = ridge_path_risk(X, Y, weights, splits, alphas, method=method, **options)
         self._keep(path, alphas, weights, estimator)
 
     def _html_repr(self) -> str:
@@ -189,14 +180,11 @@ class ShiftRidge(BaseEstimator):
         method = get_method(self.method)
         check_choice(self.aggregate, "aggregate", ("fold", "pooled"))
         intercept = "penalized" if self.penalize_intercept else "free"
-        return (
-            method,
-            check_alphas(self.alphas),
-            {
-                "intercept": intercept if self.fit_intercept else "none",
-                "pooled": self.aggregate == "pooled",
-            },
-        )
+        options: dict[str, Any] = {
+            "intercept": intercept if self.fit_intercept else "none",
+            "pooled": self.aggregate == "pooled",
+        }
+        return method, check_alphas(self.alphas), options
 
     def _keep(self, path: RidgePath, alphas: np.ndarray, weights: Any, estimator: Any) -> None:
         self.weights_, self.weights_estimator_ = weights, estimator

@@ -1,7 +1,7 @@
 """Streams of rows in chunks, and the threads that work on them.
 
-A stream is cut into tasks: the consecutive chunks that one worker reads and reduces (one chunk, some
-row groups of a file, a partition of a Dask collection). Errors name the task.
+A stream is cut into tasks: the consecutive chunks that one worker reads and reduces (one chunk,
+some row groups of a file, a partition of a Dask collection). Errors name the task.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from counterpoise._validation import check_matrix, check_number, feature_names
+from counterpoise.ridge.dask_stream import DaskStream
 
 __all__ = [
     "Chunk",
@@ -51,27 +52,6 @@ class Task:
     read: Callable[[str], Iterable[Chunk]]
 
 
-class Stream(Protocol):
-    """Tasks in their order, and the machinery that works on them."""
-
-    names: list[str] | None
-
-    def run(
-        self,
-        work: Callable[..., Result],
-        merge: Callable[[Result, Result], Result],
-        /,
-        extras: Sequence[Any] | None = None,
-        *,
-        order: str = "C",
-    ) -> Result | None:
-        """Merge, in order, what `work(name, chunks, extra)` returns for each task.
-
-        None where there are no tasks. `extras` holds one more argument for each task, `order` is
-        the preferred memory order of the features.
-        """
-
-
 class LocalStream:
     """Tasks for threads of this process, a few at a time."""
 
@@ -95,7 +75,11 @@ class LocalStream:
         *,
         order: str = "C",
     ) -> Result | None:
-        """See `Stream`."""
+        """Merge, in order, what `work(name, chunks, extra)` returns for each task.
+
+        None where there are no tasks. `extras` holds one more argument for each task, `order` is
+        the preferred memory order of the features.
+        """
 
         def one(numbered: tuple[int, Task]) -> Result:
             i, task = numbered
@@ -111,6 +95,9 @@ class LocalStream:
             results = _map_in_order(one, enumerate(self._tasks()), self._n_jobs)
             first = next(results, None)
             return None if first is None else reduce(merge, results, first)
+
+
+Stream = LocalStream | DaskStream
 
 
 def _map_in_order(
@@ -147,15 +134,10 @@ def _threads(n_jobs: int | None) -> int:
 
 
 def as_stream(chunks: Any, name: str, /, *, n_jobs: int | None = None) -> LocalStream:
-    """Return the stream of chunks that can be read more than once.
+    """Return the stream of ParquetChunks, of an iterable, or of a function that returns one.
 
-    Parameters
-    ----------
-    chunks : ParquetChunks, callable or iterable
-        A callable returns a fresh iterator. Chunks are (X, y), or X alone for a target.
-    name : str
-        The parameter it came as.
-    n_jobs : int, optional
+    It must be possible to read it more than once. Chunks are (X, y), or X alone for a target.
+    `name` is the parameter it came as.
     """
     if hasattr(chunks, "tasks") and hasattr(chunks, "columns"):
         return LocalStream(chunks.tasks, names=list(chunks.columns), n_jobs=n_jobs)

@@ -1,4 +1,4 @@
-"""The weights of rows in a stream: given, or from an estimator that is fitted to sums or a sample."""
+"""The weights of rows in a stream: given, or from an estimator fitted to sums or a sample."""
 
 from __future__ import annotations
 
