@@ -271,8 +271,8 @@ def _sample_of_rows(
     chosen[distinct[random_rows(len(distinct), rows)]] = True
     tests = [test[chosen[test]] for _, test in splits]
     index = xp.asarray(np.concatenate(tests), device=device(X))
-    arrays = [xp.take(a, index, axis=0) for a in (X, Y, weights)]
-    return RowSample(*arrays, Folds.of_splits([(test, test) for test in tests]), len(distinct))
+    x, y, w = (xp.take(a, index, axis=0) for a in (X, Y, weights))
+    return RowSample(x, y, w, Folds.of_splits([(test, test) for test in tests]), len(distinct))
 
 
 def path_from_sums(

@@ -66,6 +66,7 @@ def look_at_source(
         if fitted:
             return look(), StreamWeights(weights)
         resolve_weights(weights, _Rows(1), None)  # raises an error that says what is missing
+    target = cast(Stream, target)
     look_at_target = partial(look_at, target, title="X_target")
     if not fitted and (weights == "gaussian" or isinstance(weights, GaussianRatio)):
         ratio = GaussianRatio() if isinstance(weights, str) else weights
@@ -74,7 +75,7 @@ def look_at_source(
     overview = look()
     _check_same_features(overview, found)
     rows = random_rows(found.count, TARGET_ROWS if fitted else weight_rows)
-    Z = rows_of(cast(Stream, target), found, rows)[0]
+    Z = rows_of(target, found, rows)[0]
     if fitted:
         return overview, StreamWeights(weights, target=Z)
     X = rows_of(source, overview, random_rows(overview.count, weight_rows), labels=labels)[0]
