@@ -266,8 +266,10 @@ def _sums_of_rows(
 def _sample_of_rows(
     xp: Namespace, X: Array, Y: Array, weights: Array, splits: Splits, rows: int
 ) -> RowSample:
-    distinct = np.unique(np.concatenate([test for _, test in splits]))
-    chosen = np.zeros(X.shape[0], dtype=bool)
+    held_out, chosen = (np.zeros(X.shape[0], dtype=bool) for _ in range(2))
+    for _, test in splits:
+        held_out[test] = True
+    distinct = np.flatnonzero(held_out)
     chosen[distinct[random_rows(len(distinct), rows)]] = True
     tests = [test[chosen[test]] for _, test in splits]
     index = xp.asarray(np.concatenate(tests), device=device(X))

@@ -68,7 +68,9 @@ def losses_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array, /) -> 
     """Return the losses (..., L, n) of shifted rows (..., n, q) under every penalty's model."""
     D = coef.shape[-1]
     columns = xp.linalg.matrix_transpose(rows)[..., None, :, :]
-    residuals = coef @ columns[..., :D, :]
+    # One product for all penalties and outputs.
+    flat = xp.reshape(coef, (*coef.shape[:-3], -1, D)) @ columns[..., 0, :D, :]
+    residuals = xp.reshape(flat, (*coef.shape[:-1], rows.shape[-2]))
     # In place: these are the largest arrays of all.
     residuals += level[..., None]
     residuals -= columns[..., D + 1 :, :]
