@@ -155,6 +155,7 @@ def ridge_path_risk(
         chosen = xp.asarray(random_rows(X_target.shape[0], TARGET_ROWS), device=device(X))
         X_target = X_target[chosen, :]
     if not needs_rows(method) and not few_rows(n, D, alphas.shape[0]):
+        method = _fixed_cap(method, n)
         sums = _sums_of_rows(xp, X, Y, weights, splits, method, sample_size(alphas.shape[0]))
         return path_from_sums(
             xp,
@@ -208,15 +209,23 @@ def method_by_row(method: Method, n: int, /) -> Method:
 
     Refuses a method that must see all rows first.
     """
+    method = _fixed_cap(method, n)
     if isinstance(method, Truncated):
         if method.quantile is None:
-            return replace(method, cap=math.sqrt(n)) if isinstance(method.cap, str) else method
+            return method
     elif type(method) in (Source, Weighted, Normalized, Controlled) and not needs_rows(method):
         return method
     raise ValueError(
         f"`method` must take a row's weight from the row alone; got {method!r}. Pass "
         '"controlled", "weighted", "normalized" or "source", or Truncated(cap=...) with a number.'
     )
+
+
+def _fixed_cap(method: Method, n: int) -> Method:
+    """Replace a cap of sqrt(n) by its value: a sample of the n rows has the same cap."""
+    if isinstance(method, Truncated) and method.quantile is None and isinstance(method.cap, str):
+        return replace(method, cap=math.sqrt(n))
+    return method
 
 
 def _sums_of_rows(

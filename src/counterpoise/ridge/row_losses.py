@@ -32,9 +32,12 @@ def ridge_losses(
         Where each split's rows are among the N.
     """
     xp = array_namespace(X, Y, weights, alphas)
-    compute = _dual_losses if _takes_dual(xp, X, alphas) else _primal_losses
     where = [tuple(xp.asarray(i, device=device(X)) for i in split) for split in splits]
-    by_fold = compute(xp, X, Y, weights, where, alphas, intercept, is_partition(splits))
+    if _takes_dual(xp, X, alphas):
+        by_fold = _dual_losses(xp, X, Y, weights, where, alphas, intercept)
+    else:
+        partition = is_partition(splits)
+        by_fold = _primal_losses(xp, X, Y, weights, where, alphas, intercept, partition)
     held_out = xp.concat([xp.take(weights, test, axis=-1) for _, test in where], axis=-1)
     if held_out.ndim > 1:
         held_out = held_out[..., None, :]
@@ -122,7 +125,6 @@ def _dual_losses(
     splits: Sequence[tuple[Array, Array]],
     alphas: Array,
     intercept: str,
-    partition: bool,
 ) -> list[Array]:
     """Losses (..., L, n_k) of each split's held-out rows, for fewer rows than features."""
     frame = Frame.of_rows(xp, X, Y, centred=intercept == "free")
