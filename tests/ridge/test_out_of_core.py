@@ -22,7 +22,7 @@ KERNEL = cp.weights.ULSIF(width=1.0, regularization=0.1, n_centers=20, standardi
 
 @pytest.fixture(params=["rows", "statistics"])
 def route(request, monkeypatch):
-    """Few rows are gathered and judged one by one; many are summarised in blocks."""
+    """Few rows are gathered and judged one by one; many are summed in blocks."""
     if request.param == "statistics":
         monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     return request.param

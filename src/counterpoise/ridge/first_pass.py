@@ -25,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class TaskCount:
+class _TaskCount:
     """How many rows a task has and, for a classifier, how many of each label."""
 
     rows: int
@@ -39,7 +39,7 @@ class Overview:
 
     name: str  # of the first task
     title: str  # the parameter that the rows belong to
-    tasks: tuple[TaskCount, ...]
+    tasks: tuple[_TaskCount, ...]
     count: int  # of rows
     location: np.ndarray  # mean of the features, (D,)
     level: np.ndarray  # mean of the outputs, (T,); empty for labels and for a target
@@ -204,7 +204,7 @@ class _Look:
         return Overview(name, self.title, (count,), n, location, level, flat, domain, kept, names)
 
 
-def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, TaskCount]:
+def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, _TaskCount]:
     """Check labels: also return their mean, whether they came 1-D, and their counts."""
     level, flat, labels, counts = np.zeros(0), True, np.zeros(0), np.zeros(0, dtype=np.int64)
     if kind == "outputs":
@@ -218,10 +218,10 @@ def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, T
         labels, counts = labels[order], counts[order]
     else:
         y = None
-    return y, level, flat, TaskCount(n, labels, counts)
+    return y, level, flat, _TaskCount(n, labels, counts)
 
 
-def _add_counts(counts: Sequence[TaskCount]) -> TaskCount:
+def _add_counts(counts: Sequence[_TaskCount]) -> _TaskCount:
     """Join the counts of a task's chunks."""
     labels = np.concatenate([count.labels for count in counts])
     distinct, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
@@ -229,7 +229,7 @@ def _add_counts(counts: Sequence[TaskCount]) -> TaskCount:
         inverse, weights=np.concatenate([count.counts for count in counts]), minlength=len(distinct)
     ).astype(np.int64)
     order = np.argsort(first)
-    return TaskCount(sum(count.rows for count in counts), distinct[order], sums[order])
+    return _TaskCount(sum(count.rows for count in counts), distinct[order], sums[order])
 
 
 @dataclass(frozen=True)
