@@ -34,8 +34,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
 from counterpoise._folds import Folds
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk import METHODS, Domains, HeldOut, estimate_risk
 from counterpoise.weights._resolve import resolve_weights
 

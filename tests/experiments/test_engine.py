@@ -13,7 +13,7 @@ from counterpoise.experiments.compiled_path import path_forms_kernel
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights
 from counterpoise.experiments.problems import Batch, OzoneProblem, SyntheticProblem, fold_masks
 from counterpoise.experiments.protocols import METHODS, get_protocol
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.weights import KMM, GaussianRatio
 from counterpoise.weights.kliep import fit_kliep
 

@@ -45,6 +45,8 @@ class Resampler:
         How many times larger errors are because rows, drawn one by one, are alike in groups.
     key : tuple
         Which of the leading entries are wanted.
+    population : int or None
+        Number of rows of which the n rows are a random sample; None: they are all rows.
     """
 
     held_out: HeldOut
@@ -52,12 +54,18 @@ class Resampler:
     direct_variance: Any = 0.0
     inflation: Any = 1.0
     key: tuple[Any, ...] = ()
+    population: int | None = None
 
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))
 
-    def __call__(self, n_resamples: int, rng: np.random.Generator, /) -> np.ndarray:
-        """Return the resampled risks, (n_resamples, ...)."""
+    def __call__(
+        self, n_resamples: int, rng: np.random.Generator, /, *, draw_source: bool = True
+    ) -> np.ndarray:
+        """Return the resampled risks, (n_resamples, ...).
+
+        Without `draw_source` only the target rows are drawn again.
+        """
         xp = array_namespace(self.held_out.losses)
         rows = self.held_out.once(xp)
         lead, n = rows.losses.shape[:-1], rows.losses.shape[-1]
@@ -76,7 +84,7 @@ class Resampler:
         values = np.full((n_resamples, len(failed)), np.nan)
         for start in range(0, n_resamples if len(good) else 0, step):
             count = min(step, n_resamples - start)
-            drawn = _draw(xp, rows, count, generators)
+            drawn = _draw(xp, rows, count, generators, draw_source=draw_source)
             found = average_value(xp, self.method.prepare(xp, drawn), rows.folds)
             values[start : start + count, good] = to_numpy(found)
         values = values.reshape(n_resamples, *lead)
@@ -95,18 +103,32 @@ class Resampler:
                 values if isinstance(values, float) else values[key]
                 for values in (direct, inflation)
             )
-        variance = np.var(self(n_resamples, rng), axis=0, ddof=1) + direct
+        variance = np.var(self(n_resamples, rng), axis=0, ddof=1)
+        share = 1.0 if self.population is None else self.held_out.n_rows / self.population
+        if share < 1:
+            # The source rows' share of the variance falls as 1/n; the target rows' share does not.
+            variance = share * variance
+            if self.held_out.estimator is not None and self.held_out.domains is not None:
+                by_target = np.var(self(n_resamples, rng, draw_source=False), axis=0, ddof=1)
+                variance = variance + (1 - share) * by_target
+        variance = variance + direct
         return np.sqrt(variance) * inflation
 
 
 def _draw(
-    xp: Namespace, rows: HeldOut, count: int, generators: Sequence[np.random.Generator]
+    xp: Namespace,
+    rows: HeldOut,
+    count: int,
+    generators: Sequence[np.random.Generator],
+    /,
+    *,
+    draw_source: bool,
 ) -> HeldOut:
     """Return `count` resamples: losses (count, L, n), weights (count, 1, n)."""
     losses, domains = rows.losses, rows.domains
     n = losses.shape[-1]
-    places = np.empty((count, n), dtype=np.intp)
-    for fold, rng in zip(rows.folds, generators, strict=False):
+    places = np.tile(np.arange(n), (count, 1))
+    for fold, rng in zip(rows.folds if draw_source else (), generators, strict=False):
         places[:, fold] = fold[rng.integers(len(fold), size=(count, len(fold)))]
     index = xp.asarray(places.ravel(), device=device(losses))
     drawn = xp.moveaxis(

@@ -18,7 +18,7 @@ from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import check_choice
 from counterpoise.losses import Loss
-from counterpoise.ridge.cross_validation import ridge_losses
+from counterpoise.ridge.row_losses import ridge_losses
 from counterpoise.risk import HeldOut
 from counterpoise.search.fitting import FoldResult, fit_fold
 from counterpoise.search.weighting import FoldWeights, resolve_fold_weights

@@ -1,4 +1,4 @@
-"""What ridge regression and classification share: parameters, checks, and the search."""
+"""The base class of ridge regression and classification: parameters, checks, and the fit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,22 @@ from counterpoise._validation import (
     check_number,
     check_same_columns,
     check_same_width,
-    feature_names,
 )
-from counterpoise.ridge.accumulator import method_for_rows
-from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
+from counterpoise.ridge.cross_validation import (
+    RidgePath,
+    few_rows,
+    method_by_row,
+    path_from_sums,
+    ridge_path_risk,
+    sample_size,
+)
+from counterpoise.ridge.dask_stream import dask_source, dask_target
+from counterpoise.ridge.first_pass import Classes, Overview, one_against_rest, rows_of
 from counterpoise.ridge.folds import check_cv_of_stream, fold_rule
-from counterpoise.ridge.partitions import source_partitions, target_partitions
-from counterpoise.ridge.parts import LocalParts, Parts, as_parts, parts_of_rows
-from counterpoise.ridge.penalties import check_alphas
-from counterpoise.ridge.streaming import Classes, Plan, accumulate, survey_source, weigh
-from counterpoise.ridge.survey import Survey
+from counterpoise.ridge.path import Frame, check_alphas
+from counterpoise.ridge.second_pass import Plan, sums_of_stream
+from counterpoise.ridge.stream import Stream, as_stream, as_target_stream
+from counterpoise.ridge.stream_weights import StreamWeights, look_at_source, predict_weights
 from counterpoise.risk import Method, get_method
 from counterpoise.risk.methods import check_features
 from counterpoise.weights._resolve import resolve_weights
@@ -38,7 +44,7 @@ _WEIGHT_ROWS = 10_000
 
 
 class ShiftRidge(BaseEstimator):
-    """What regression and classification share: parameters, checks, the search."""
+    """Base class of ridge regression and classification with a penalty chosen for the target."""
 
     def __init__(
         self,
@@ -67,11 +73,11 @@ class ShiftRidge(BaseEstimator):
         weight_rows: int = _WEIGHT_ROWS,
         n_jobs: int | None = None,
     ) -> Self:
-        """Choose the penalty and train on rows that come in chunks, and may not fit into memory.
+        """Choose the penalty and train on rows in chunks, which need not fit into memory.
 
-        The chunks are read twice: once to see where the rows lie, which is all that Gaussian
-        weights need, and once to add up their statistics. Then the rows are no longer needed. The
-        results are those of :meth:`fit` on all rows at once (in double precision), to rounding.
+        The chunks are read twice: first for the means (and covariances, for Gaussian weights), then
+        for sums over blocks of rows. The results are those of :meth:`fit` on all rows at once, in
+        double precision, to rounding.
 
         Parameters
         ----------
@@ -84,8 +90,8 @@ class ShiftRidge(BaseEstimator):
             is an array, None, or an estimator that is fitted already.
         weight_rows : int, default=10000
             Weight estimators other than the Gaussian one are fitted to a random sample of so many
-            rows of each domain (always the same rows, whatever the chunks), then applied to every
-            chunk. That takes one more pass.
+            rows of each domain (the same rows for all chunkings), then applied to every chunk. That
+            takes one more pass.
         n_jobs : int, optional
             Threads that work on chunks. Default: one for each core, at most 8; -1: for each core.
 
@@ -95,64 +101,61 @@ class ShiftRidge(BaseEstimator):
             `weights_` is None unless the rows are few: `weights_estimator_` predicts them.
         """
         check_number(weight_rows, "weight_rows", low=2, closed="low", integer=True)
-        source = as_parts(chunks, "chunks", n_jobs=n_jobs)
-        target = None
-        if X_target is not None:
-            target = _target_parts(X_target, n_jobs)
-        return self._fit_parts(source, target, self.weights, weight_rows)
+        source = as_stream(chunks, "chunks", n_jobs=n_jobs)
+        target = None if X_target is None else as_target_stream(X_target, n_jobs)
+        return self._fit_stream(source, target, self.weights, weight_rows)
 
-    def _fit_lazy(self, X: Any, y: Any, X_target: Any) -> Self:
+    def _fit_dask(self, X: Any, y: Any, X_target: Any) -> Self:
         """Fit to Dask collections."""
         lazy = is_dask(self.weights)
-        source = source_partitions(X, y, self.weights if lazy else None)
-        target: Parts | None = None
+        source = dask_source(X, y, self.weights if lazy else None)
+        target: Stream | None = None
         if X_target is not None:
             check_same_columns(X, X_target)
-            target = (
-                target_partitions(X_target) if is_dask(X_target) else _target_parts(X_target, None)
-            )
-        return self._fit_parts(source, target, None if lazy else self.weights, _WEIGHT_ROWS)
+            in_memory = not is_dask(X_target)
+            target = as_target_stream(X_target, None) if in_memory else dask_target(X_target)
+        return self._fit_stream(source, target, None if lazy else self.weights, _WEIGHT_ROWS)
 
-    def _fit_parts(
-        self, source: Parts, target: Parts | None, weights: Any, weight_rows: int
+    def _fit_stream(
+        self, source: Stream, target: Stream | None, weights: Any, weight_rows: int
     ) -> Self:
-        """Fit to rows in parts: in two passes, or at once where they turn out to be few."""
+        """Fit to rows in chunks: in two passes, or at once if they are few."""
         classifier = is_classifier(self)
+        labels = "classes" if classifier else "outputs"
         method, alphas, options = self._options()
-        method_for_rows(method, 1)
+        method_by_row(method, 1)
         check_cv_of_stream(self.cv, classifier=classifier)
-        survey, found = survey_source(
-            weights,
-            source,
-            target,
-            classifier=classifier,
-            penalties=len(alphas),
-            weight_rows=weight_rows,
+        overview, found = look_at_source(
+            weights, source, target, labels=labels, weight_rows=weight_rows
         )
-        classes = Classes.of(survey) if classifier else None
+        classes = Classes.of(overview) if classifier else None
+        options |= {"X_target": found.target, "estimator": found.estimator}
         values = None
-        if survey.kept is not None:
-            X, y, values = _gather(survey, found.given)
-            if values is None:
-                values = np.ones(len(X)) if found.estimator is None else weigh(found.estimator, X)
-            Y = y if classes is None else classes.against_rest(classes.index(y))
+        if few_rows(overview.count, len(overview.location), len(alphas)):
+            X, y, values = rows_of(source, overview, np.arange(overview.count), labels=labels)
+            values = _weights_of(X, values, found)
+            Y = y if classes is None else one_against_rest(classes.index(y), len(classes.labels))
             splits = resolve_splits(self.cv, X, y, classifier=classifier)
             path = ridge_path_risk(X, Y, values, splits, alphas, method=method, **options)
         else:
-            counts = np.asarray([survey.count]) if classes is None else classes.counts
+            counts = np.asarray([overview.count]) if classes is None else classes.counts
+            level = overview.level if classes is None else classes.level
+            method = method_by_row(method, overview.count)
             plan = Plan(
-                location=(survey.location, survey.level if classes is None else classes.level),
+                frame=Frame(overview.location, level),
                 folds=fold_rule(self.cv, counts, classifier=classifier),
-                method=method_for_rows(method, survey.count),
+                method=method,
                 classes=classes,
                 estimator=found.estimator,
             )
-            path = accumulate(source, survey, found, plan).finish(alphas, **options)
+            rows = sample_size(len(alphas))
+            sums = sums_of_stream(source, overview, found, plan, sample_rows=rows)
+            path = path_from_sums(np, sums, alphas, method=method, **options)
         self._keep(path, alphas, values, found.estimator)
-        self._keep_names(survey)
+        self._keep_names(overview)
         if classes is not None:
             self.classes_ = classes.labels
-        elif survey.flat:
+        elif overview.flat:
             self._flatten()
         return self
 
@@ -165,17 +168,8 @@ class ShiftRidge(BaseEstimator):
             check_same_width(X_target, X.shape[1], "X_target", "X")
         splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(self.weights, X, X_target)
-        path = ridge_path_risk(
-            X,
-            Y,
-            weights,
-            splits,
-            alphas,
-            method=method,
-            X_target=X_target,
-            estimator=estimator,
-            **options,
-        )
+        options |= {"X_target": X_target, "estimator": estimator}
+        path = ridge_path_risk(X, Y, weights, splits, alphas, method=method, **options)
         self._keep(path, alphas, weights, estimator)
 
     def _html_repr(self) -> str:
@@ -186,14 +180,11 @@ class ShiftRidge(BaseEstimator):
         method = get_method(self.method)
         check_choice(self.aggregate, "aggregate", ("fold", "pooled"))
         intercept = "penalized" if self.penalize_intercept else "free"
-        return (
-            method,
-            check_alphas(self.alphas),
-            {
-                "intercept": intercept if self.fit_intercept else "none",
-                "pooled": self.aggregate == "pooled",
-            },
-        )
+        options: dict[str, Any] = {
+            "intercept": intercept if self.fit_intercept else "none",
+            "pooled": self.aggregate == "pooled",
+        }
+        return method, check_alphas(self.alphas), options
 
     def _keep(self, path: RidgePath, alphas: np.ndarray, weights: Any, estimator: Any) -> None:
         self.weights_, self.weights_estimator_ = weights, estimator
@@ -210,10 +201,10 @@ class ShiftRidge(BaseEstimator):
         """Shape the model for outputs that came as a 1-D array."""
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
 
-    def _keep_names(self, survey: Survey) -> None:
-        self.n_features_in_ = len(survey.location)
-        if survey.names is not None and all(isinstance(name, str) for name in survey.names):
-            self.feature_names_in_ = np.asarray(survey.names, dtype=object)
+    def _keep_names(self, overview: Overview) -> None:
+        self.n_features_in_ = len(overview.location)
+        if overview.names is not None and all(isinstance(name, str) for name in overview.names):
+            self.feature_names_in_ = np.asarray(overview.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
@@ -223,19 +214,10 @@ class ShiftRidge(BaseEstimator):
         return X @ self.coef_.T + self.intercept_
 
 
-def _target_parts(X_target: Any, n_jobs: int | None) -> LocalParts:
-    """Parts of a target that is in memory, or comes in chunks."""
-    nested = isinstance(X_target, list) and len(X_target) > 0 and isinstance(X_target[0], list)
-    if not (hasattr(X_target, "shape") or nested):
-        return as_parts(X_target, "X_target", n_jobs=n_jobs)
-    parts = parts_of_rows(np.asarray(check_matrix(X_target, "X_target")), n_jobs=n_jobs)
-    parts.names = feature_names(X_target)
-    return parts
-
-
-def _gather(survey: Survey, given: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Features, labels and given weights (or None) of the few rows that a survey has kept."""
-    X, y, values = zip(*(survey.kept or ()), strict=True)
-    if given is None and values[0] is not None:
-        given = np.concatenate(values)
-    return np.concatenate(X), np.concatenate(y), given
+def _weights_of(X: np.ndarray, values: Any, weights: StreamWeights) -> np.ndarray:
+    """Return the weights of all rows; `values` came with them, or is None."""
+    if weights.given is not None:
+        return weights.given
+    if weights.estimator is not None:
+        return predict_weights(weights.estimator, X)
+    return np.ones(len(X)) if values is None else values

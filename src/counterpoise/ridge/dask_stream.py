@@ -1,4 +1,4 @@
-"""Dask arrays and data frames as parts: each partition is a task, and results meet in a tree."""
+"""Streams of Dask collections: each partition is a task, and results are merged in a tree."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from threadpoolctl import threadpool_limits
 
 from counterpoise._dask import is_dask, tree_reduce
 
-__all__ = ["DaskParts", "source_partitions", "target_partitions"]
+__all__ = ["DaskStream", "dask_source", "dask_target"]
 
 Result = TypeVar("Result")
 
 
-class DaskParts:
-    """Partitions of Dask collections, summarised where they are.
+class DaskStream:
+    """Partitions of Dask collections, reduced where they are.
 
-    Only summaries travel, merged in a tree whose shape depends on the partitions alone.
+    Only the results travel. The shape of the tree depends on the partitions alone.
     """
 
     def __init__(self, chunks: Sequence[tuple[Any, Any, Any]], names: list[str] | None) -> None:
@@ -36,17 +36,17 @@ class DaskParts:
         *,
         order: str = "C",
     ) -> Result | None:
-        """See `counterpoise.ridge.parts.Parts`."""
+        """Merge what `work` returns for each partition: see `LocalStream.run`."""
         from dask import delayed
 
         if not self._chunks:
             return None
         shared = delayed(work, pure=False)  # travels once to each worker
-        parts = [
+        tasks = [
             (shared, f"partition {i}", *chunk, None if extras is None else extras[i])
             for i, chunk in enumerate(self._chunks)
         ]
-        total = tree_reduce(parts, _work, partial(reduce, merge))
+        total = tree_reduce(tasks, _work, partial(reduce, merge))
         # Where the tasks are threads of this process, they share the cores among themselves.
         with threadpool_limits(limits=1, user_api="blas"):
             return total.compute()
@@ -56,7 +56,7 @@ def _work(work: Callable[..., Result], name: str, X: Any, y: Any, w: Any, extra:
     return work(name, [(X, y, w)], extra)
 
 
-def source_partitions(X: Any, y: Any, weights: Any, /) -> DaskParts:
+def dask_source(X: Any, y: Any, weights: Any, /) -> DaskStream:
     """Return the partitions of features, labels and weights (or None), row for row."""
     lengths = _lengths(X)
     blocks = _blocks(X, "X", None)
@@ -70,13 +70,13 @@ def source_partitions(X: Any, y: Any, weights: Any, /) -> DaskParts:
                 "are not known. Take both from one data frame, or call compute_chunk_sizes() on "
                 "both."
             )
-    return DaskParts(list(zip(blocks, *columns, strict=True)), _names(X))
+    return DaskStream(list(zip(blocks, *columns, strict=True)), _names(X))
 
 
-def target_partitions(X_target: Any, /) -> DaskParts:
+def dask_target(X_target: Any, /) -> DaskStream:
     """Return the partitions of a target's features."""
     blocks = _blocks(X_target, "X_target", None)
-    return DaskParts([(block, None, None) for block in blocks], _names(X_target))
+    return DaskStream([(block, None, None) for block in blocks], _names(X_target))
 
 
 def _names(X: Any) -> list[str] | None:
