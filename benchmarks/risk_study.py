@@ -38,7 +38,7 @@ from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
 from counterpoise.risk.methods import METHODS
 from counterpoise.risk.over_folds import make_domains, risk_over_folds
 from counterpoise.risk.sample import Domains
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 ALPHAS = np.logspace(-2, 4, 7)
 COSTS = np.logspace(-3, 2, 6)

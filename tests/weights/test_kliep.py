@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from counterpoise._arrays import to_numpy
-from counterpoise.weights._mixture import mixture_proportions
+from counterpoise.weights._convex.mixture import mixture_proportions
 from counterpoise.weights.kliep import KLIEP, fit_kliep, kliep_log_ratio
 
 

@@ -11,9 +11,9 @@ from scipy.optimize import linprog
 from sklearn.base import clone
 
 from counterpoise.weights import _box_qp
-from counterpoise.weights._box_qp import Constraints, Dense, LowRank, solve_box_qp
+from counterpoise.weights._convex.box_qp import Constraints, Dense, LowRank, solve_box_qp
+from counterpoise.weights._convex.problem import Problem
 from counterpoise.weights._kernels import gaussian_kernel, kernel_mean
-from counterpoise.weights._qp_parts import Problem
 from counterpoise.weights.kmm import (
     KMM,
     incomplete_cholesky,

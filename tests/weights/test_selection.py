@@ -13,7 +13,7 @@ from counterpoise.weights import (
     NearestNeighborRatio,
     select_weights,
 )
-from counterpoise.weights._resolve import NAMES, resolve_weights
+from counterpoise.weights.resolve import NAMES, resolve_weights
 
 
 def shifted(rng, n=200, m=300, n_features=2):

@@ -29,7 +29,7 @@ from counterpoise.ridge.streaming import Classes, Plan, accumulate, survey_sourc
 from counterpoise.ridge.survey import Survey
 from counterpoise.risk import Method, get_method
 from counterpoise.risk.methods import check_features
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["ShiftRidge"]
 

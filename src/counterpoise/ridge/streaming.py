@@ -28,9 +28,9 @@ from counterpoise.ridge.parts import (
 )
 from counterpoise.ridge.survey import Survey, pick_rows, survey_part
 from counterpoise.risk.methods import Method
-from counterpoise.weights._base import _NO_MASS, DensityRatio, warn_no_overlap
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.base import NO_OVERLAP_MEAN, DensityRatio, warn_no_overlap
 from counterpoise.weights.gaussian import GaussianRatio
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = [
     "Classes",
@@ -296,7 +296,7 @@ def accumulate(
             "time it is read: return a fresh iterator."
         )
     mean = total.mean_weight()
-    if weights.estimator is not None and mean < _NO_MASS:
+    if weights.estimator is not None and mean < NO_OVERLAP_MEAN:
         warn_no_overlap(
             f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
         )

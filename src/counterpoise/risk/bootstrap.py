@@ -15,7 +15,7 @@ from counterpoise.risk.average import average_value, prepare, usable_candidates
 from counterpoise.risk.basic import Method
 from counterpoise.risk.sample import Domains, Sample
 from counterpoise.risk.sums import sum_by_sample
-from counterpoise.weights._base import exp_ratio
+from counterpoise.weights.base import exp_ratio
 from counterpoise.weights.gaussian import (
     GaussianRatio,
     fit_gaussian,

@@ -15,11 +15,11 @@ from array_api_compat import numpy as np_xp
 
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
 from counterpoise._folds import rows_once
+from counterpoise._neighbors import Neighbors
 from counterpoise.risk.average import average_value, prepare
 from counterpoise.risk.basic import Method
 from counterpoise.risk.pair import combine
 from counterpoise.risk.sample import Domains, Sample
-from counterpoise.weights._neighbors import Neighbors
 
 __all__ = ["Rehearsal", "rehearse"]
 

@@ -17,7 +17,7 @@ from counterpoise.risk.methods import METHODS, Method, get_method, name_methods
 from counterpoise.risk.over_folds import make_domains, risk_over_folds
 from counterpoise.risk.sample import Domains
 from counterpoise.risk.sums import sums_from_losses
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["RiskComparison", "compare_risks", "target_risk"]
 

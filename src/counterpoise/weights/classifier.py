@@ -20,7 +20,6 @@ from counterpoise._validation import (
     check_same_columns,
     check_same_width,
 )
-from counterpoise.weights._base import DensityRatio, warn_no_overlap
 from counterpoise.weights._table import (
     MixedEncoder,
     as_table,
@@ -29,6 +28,7 @@ from counterpoise.weights._table import (
     stack_tables,
     take,
 )
+from counterpoise.weights.base import DensityRatio, warn_no_overlap
 
 __all__ = ["ClassifierRatio", "odds_ratio"]
 

@@ -6,7 +6,7 @@ import math
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
 from counterpoise._validation import check_number
-from counterpoise.weights._base import DensityRatio, exp_ratio
+from counterpoise.weights.base import DensityRatio, exp_ratio
 from counterpoise.weights.moments import DomainMoments
 
 __all__ = [
@@ -294,25 +294,6 @@ def _shrinkage(xp: Namespace, scatter: Array, fourth: Array, n: float) -> Array:
     error = (fourth / n - gram_norm) / n
     safe = xp.where(distance > 0, distance, xp.ones_like(distance))
     return xp.where(distance > 0, xp.clip(error / safe, 0.0, 1.0), xp.zeros_like(distance))
-
-
-def _cholesky_or_nan(covariance: Array) -> Array:
-    """Lower Cholesky factor; NaN for a matrix that is singular to working precision."""
-    xp = array_namespace(covariance)
-    try:
-        factor = xp.linalg.cholesky(covariance)
-    except Exception as error:  # each array library raises its own class
-        if "linalg" not in type(error).__name__.lower() and not isinstance(error, RuntimeError):
-            raise
-        if covariance.ndim == 2:
-            return xp.full_like(covariance, xp.nan)
-        return xp.stack([_cholesky_or_nan(covariance[i, ...]) for i in range(covariance.shape[0])])
-    # A pivot is the variance of a feature that the features before it do not explain.
-    pivots = xp.linalg.diagonal(factor) ** 2
-    variances = xp.linalg.diagonal(covariance)
-    tolerance = 100 * covariance.shape[-1] * xp.finfo(covariance.dtype).eps
-    singular = xp.any(~(pivots > tolerance * variances), axis=-1)
-    return xp.where(singular[..., None, None], xp.full_like(factor, xp.nan), factor)
 
 
 def target_unit(X_target: Array, /) -> Array:

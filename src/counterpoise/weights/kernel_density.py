@@ -8,12 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device, to_numpy
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    array_namespace,
+    as_float,
+    as_index,
+    device,
+    sort_rows,
+    take_rows,
+    to_numpy,
+)
+from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_choice, check_number
-from counterpoise.weights._base import DensityRatio, exp_ratio
-from counterpoise.weights._expansion import as_index, sort_rows, take_rows
-from counterpoise.weights._kernels import blocks, kernel_width, squared_distances
-from counterpoise.weights._neighbors import Neighbors
+from counterpoise.weights._kernels import blocks, squared_distances
+from counterpoise.weights._widths import kernel_width
+from counterpoise.weights.base import DensityRatio, exp_ratio
 
 __all__ = ["KernelDensityRatio", "kernel_log_density"]
 

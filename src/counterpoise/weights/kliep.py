@@ -7,7 +7,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -15,30 +14,22 @@ from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
-    as_float_arrays,
     device,
-    is_array,
     on_cpu,
-)
-from counterpoise._validation import check_matrix, check_number, check_same_width
-from counterpoise.weights._base import DensityRatio, exp_ratio
-from counterpoise.weights._expansion import (
-    broadcast_batch,
-    draw_centers,
     sort_rows,
-    take_rows,
-    width_by_rule,
-    width_grid,
 )
-from counterpoise.weights._kernels import blocks, kernel_width, negative_squares
-from counterpoise.weights._mixture import attainable, maximize_likelihood, without_dust
+from counterpoise._validation import check_number
+from counterpoise.weights._centers import check_expansion, draw_centers
+from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
+from counterpoise.weights._kernels import blocks, negative_squares
+from counterpoise.weights._widths import kernel_width, width_by_rule, width_scores
+from counterpoise.weights.base import DensityRatio, exp_ratio
 
 __all__ = ["KLIEP", "KLIEPFit", "fit_kliep", "kliep_log_ratio"]
 
 # Widths tried by "cv", as multiples of the "median" width: from where a kernel sees only its
 # nearest neighbours to where the ratio is nearly log-linear.
 _CV_FACTORS = tuple(0.05 * 40 ** (k / 9) for k in range(10))
-_CV_FOLDS = 5
 
 
 class KLIEP(DensityRatio):
@@ -156,52 +147,44 @@ class KLIEP(DensityRatio):
         self.standardize = standardize
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        check_number(self.n_centers, "n_centers", low=1, closed="low", integer=True)
         check_number(self.tol, "tol", low=0)
         check_number(self.max_iter, "max_iter", low=1, closed="low", integer=True)
         rng = check_random_state(self.random_state)
-        X_sorted, X_target = sort_rows(X_source), sort_rows(X_target)
+        X_target = sort_rows(X_target)
         self.centers_ = draw_centers(X_target, self.n_centers, rng)
+        width: Any = self.width
         self.cv_scores_: dict[float, float] = {}
-        if isinstance(self.width, str) and self.width == "cv":
-            width: Any = self._choose_width(X_sorted, X_target, rng)
-        else:
-            width = width_by_rule(X_sorted, X_target, self.width)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        fit = fit_kliep(X_source, X_target, width=width, centers=self.centers_, **options)
+        if isinstance(width, str) and width == "cv":
+            self.cv_scores_ = width_scores(
+                self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
+            )
+            width = max(self.cv_scores_, key=self.cv_scores_.__getitem__, default="median")
+        fit = fit_kliep(
+            X_source,
+            X_target,
+            width=width_by_rule(sort_rows(X_source), X_target, width),
+            centers=self.centers_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         self.width_, self.objective_ = float(fit.width), float(fit.objective)
         self.gap_, self.n_iter_ = float(fit.gap), int(fit.n_iter)
         self.coef_, self.log_coef_ = fit.coef, fit.log_coef
         self._check_gap(X_source)
         return fit.weights
 
-    def _choose_width(self, X_source: Array, X_target: Array, rng: Any) -> float:
-        """Held-out score of ten widths, all at once, over folds of both samples."""
-        xp = array_namespace(X_source)
-        widths = width_grid(X_source, X_target, _CV_FACTORS)
-        n_folds = min(_CV_FOLDS, X_source.shape[0], X_target.shape[0])
-        if n_folds < 2:
-            return float(widths[-1]) / _CV_FACTORS[-1]
-        held: tuple[list, list] = ([], [])
-        for part in zip(*(_folds(X, n_folds, rng) for X in (X_source, X_target)), strict=True):
-            (train_source, test_source), (train_target, test_target) = part
-            fit = fit_kliep(
-                train_source[None, ...],
-                train_target[None, ...],
-                width=widths,
-                centers=self.centers_[None, ...],
-                tol=max(self.tol, 1e-5),  # scores differ by far more
-                max_iter=self.max_iter,
-            )
-            held[0].append(kliep_log_ratio(test_source[None, ...], fit))
-            held[1].append(kliep_log_ratio(test_target[None, ...], fit))
-        # No source point can have a weight above n_source, because their mean is 1. What exceeds
-        # it is no evidence for a fit, and would be rewarded without bound.
-        limit = math.log(X_source.shape[0])
-        source, target = (xp.clip(xp.concat(part, axis=-1), None, limit) for part in held)
-        scores = xp.mean(target, axis=-1) - _log_mean_exp(source)
-        self.cv_scores_ = {float(w): float(s) for w, s in zip(widths, scores, strict=True)}
-        return max(self.cv_scores_, key=self.cv_scores_.__getitem__)
+    def _held_out_log_ratios(
+        self, train: list[Array], test: list[Array], widths: Array
+    ) -> list[Array]:
+        """Log ratios at held-out rows of both samples for all widths at once."""
+        fit = fit_kliep(
+            *(X[None, ...] for X in train),
+            width=widths,
+            centers=self.centers_[None, ...],
+            tol=max(self.tol, 1e-5),  # scores differ by far more
+            max_iter=self.max_iter,
+        )
+        return [kliep_log_ratio(X[None, ...], fit) for X in test]
 
     def _check_gap(self, like: Array) -> None:
         if self.gap_ > attainable(array_namespace(like), like.dtype, self.tol):
@@ -296,17 +279,7 @@ def fit_kliep(
     >>> fit.weights.shape, bool(np.all(fit.gap <= 1e-8))
     ((3, 50), True)
     """
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    if isinstance(centers, int):
-        check_number(centers, "centers", low=1, closed="low", integer=True)
-        centers = X_target[..., : min(centers, X_target.shape[-2]), :]
-    centers = check_matrix(centers, "centers", batch=True)
-    check_same_width(centers, X_source.shape[-1], "centers", "X_source")
-    xp, (X_source, X_target, centers) = as_float_arrays(X_source, X_target, centers)
-    shape = tuple(width.shape) if is_array(width) else ()
-    X_source, X_target, centers = broadcast_batch(X_source, X_target, centers, shape=shape)
+    xp, X_source, X_target, centers = check_expansion(X_source, X_target, centers, width)
     batch = X_source.shape[:-2]
     width = kernel_width(X_source, X_target, width)
     flat = [xp.reshape(a, (-1, *a.shape[-2:])) for a in (X_source, X_target, centers)]
@@ -410,13 +383,6 @@ def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
         exponent = log_coef[..., None, :] + negative_squares(X[..., part, :], centers)
         parts.append(_log_mean_exp(exponent) + math.log(centers.shape[-2]))
     return xp.concat(parts, axis=-1)
-
-
-def _folds(X: Array, n_folds: int, rng: Any) -> list[tuple[Array, Array]]:
-    """Training and held-out rows of each fold."""
-    rows = rng.permutation(X.shape[0])
-    held = np.array_split(rows, n_folds)
-    return [(take_rows(X, np.setdiff1d(rows, h)), take_rows(X, h)) for h in held]
 
 
 def _log_mean_exp(values: Array) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, to_numpy
+from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_number
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._neighbors import Neighbors
 from counterpoise.weights._table import result_like
+from counterpoise.weights.base import DensityRatio
 
 __all__ = ["NearestNeighborRatio"]
 

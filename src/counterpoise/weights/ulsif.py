@@ -15,21 +15,16 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     as_float,
-    as_float_arrays,
     device,
     is_array,
+    sort_rows,
     to_numpy,
 )
-from counterpoise._validation import check_matrix, check_number, check_same_width
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._expansion import (
-    broadcast_batch,
-    draw_centers,
-    sort_rows,
-    width_by_rule,
-    width_grid,
-)
-from counterpoise.weights._kernels import blocks, gaussian_kernel, kernel_width
+from counterpoise._validation import check_matrix, check_number
+from counterpoise.weights._centers import check_expansion, draw_centers
+from counterpoise.weights._kernels import blocks, gaussian_kernel
+from counterpoise.weights._widths import kernel_width, width_by_rule, width_grid
+from counterpoise.weights.base import DensityRatio
 
 __all__ = ["ULSIF", "ULSIFFit", "fit_ulsif", "ulsif_loo_scores", "ulsif_ratio"]
 
@@ -148,7 +143,6 @@ class ULSIF(DensityRatio):
         self.standardize = standardize
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        check_number(self.n_centers, "n_centers", low=1, closed="low", integer=True)
         _check_alpha(self.alpha)
         X_sorted, X_target = sort_rows(X_source), sort_rows(X_target)
         rng = check_random_state(self.random_state)
@@ -268,7 +262,7 @@ def fit_ulsif(
     """
     check_number(regularization, "regularization", low=0, remedy=_PENALTY_REMEDY)
     _check_alpha(alpha)
-    xp, X_source, X_target, centers = _check_samples(X_source, X_target, centers, width)
+    xp, X_source, X_target, centers = check_expansion(X_source, X_target, centers, width)
     width = kernel_width(X_source, X_target, width)
     H_source, _ = _moments(_kernels(X_source, centers, width), X_source.shape[-2])
     H_target, h = _moments(_kernels(X_target, centers, width), X_target.shape[-2])
@@ -325,7 +319,7 @@ def ulsif_loo_scores(
     """
     _check_alpha(alpha)
     penalties = _penalties(regularizations)
-    xp, X_source, X_target, centers = _check_samples(X_source, X_target, centers, 1.0)
+    xp, X_source, X_target, centers = check_expansion(X_source, X_target, centers)
     check_matrix(X_source, "X_source", min_rows=2, batch=True)
     check_matrix(X_target, "X_target", min_rows=2, batch=True)
     widths = as_float(widths, like=X_source)
@@ -420,23 +414,6 @@ def _expand(X: Array, centers: Array, width: Any, coef: Array) -> Array:
         values = gaussian_kernel(X[..., cut, :], centers, width) @ coef[..., None]
         parts.append(xp.clip(values[..., 0], 0.0, None))
     return xp.concat(parts, axis=-1)
-
-
-def _check_samples(
-    X_source: Any, X_target: Any, centers: Any, width: Any
-) -> tuple[Namespace, Array, Array, Array]:
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    if isinstance(centers, int):
-        check_number(centers, "centers", low=1, closed="low", integer=True)
-        centers = X_target[..., : min(centers, X_target.shape[-2]), :]
-    centers = check_matrix(centers, "centers", batch=True)
-    check_same_width(centers, X_source.shape[-1], "centers", "X_source")
-    xp, arrays = as_float_arrays(X_source, X_target, centers)
-    shape = tuple(width.shape) if is_array(width) else ()
-    X_source, X_target, centers = broadcast_batch(*arrays, shape=shape)
-    return xp, X_source, X_target, centers
 
 
 def _check_alpha(alpha: Any) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_weights
-from counterpoise.weights._base import DensityRatio
+from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.selection import NAMES, default_candidates, select_weights
 
 __all__ = ["NAMES", "resolve_weights"]

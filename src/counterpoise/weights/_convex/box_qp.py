@@ -24,10 +24,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from counterpoise._arrays import Array, array_namespace, device
-from counterpoise.weights._interior_point import interior_point
-from counterpoise.weights._qp_parts import Constraints, Dense, Done, LowRank, Problem, select
+from counterpoise.weights._convex.interior_point import interior_point
+from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
+from counterpoise.weights._convex.problem import Constraints, Done, Problem, select
 
-__all__ = ["Constraints", "Dense", "LowRank", "QPSolution", "solve_box_qp"]
+__all__ = ["QPSolution", "solve_box_qp"]
 
 # The active set method ends within about this many systems, or not at all.
 _ACTIVE_SET_ITERATIONS = 40
@@ -70,10 +71,14 @@ def solve_box_qp(
     constraints: Constraints,
     /,
     *,
+    penalised: bool = False,
     gap_tol: float = 1e-9,
     max_iter: int = 100,
 ) -> QPSolution:
     """Solve a batch of problems with kappa (S, n).
+
+    `penalised` says that a penalty is on the diagonal of K: the active set method then converges
+    for wide kernels too, and is tried for every problem.
 
     `gap_tol` is the relative duality gap at which a problem counts as solved; it is raised to
     what the dtype can resolve. Problems that do not get there within `max_iter` interior point
@@ -83,14 +88,15 @@ def solve_box_qp(
     problem = Problem(constraints, gap_tol, kappa)
     done = Done(xp)
     index = xp.arange(kappa.shape[0], device=device(kappa))
-    if isinstance(K, Dense):
+    narrow = xp.full(index.shape, penalised, device=device(kappa))
+    if not penalised and isinstance(K, Dense):
         narrow = K.separation() > _SEPARATED
-        (wide,) = select(xp, ~narrow, index)
-        tried, kappa_tried, numbers = select(xp, narrow, K, kappa, index)
-        left = _active_set(problem, tried, kappa_tried, numbers, done)
-        index = xp.concat([left, wide], axis=0)
+    (wide,) = select(xp, ~narrow, index)
+    tried, kappa_tried, numbers = select(xp, narrow, K, kappa, index)
+    left = _active_set(problem, tried, kappa_tried, numbers, done)
+    index = xp.concat([left, wide], axis=0)
     if index.shape[0] > 0:
-        rest = K.take(index)
+        rest = K.select(index)
         if isinstance(rest, Dense) and index.shape[0] == 1 and kappa.shape[1] >= _LARGE:
             rest = rest.low_rank(problem.rounding)
         interior_point(problem, rest, xp.take(kappa, index, axis=0), index, done, max_iter)
@@ -102,7 +108,9 @@ def solve_box_qp(
     return QPSolution(weights, objective, gap, multiplier, n_iter)
 
 
-def _active_set(problem: Problem, K: Dense, kappa: Array, index: Array, done: Done) -> Array:
+def _active_set(
+    problem: Problem, K: Dense | LowRank, kappa: Array, index: Array, done: Done
+) -> Array:
     """Run the primal-dual active set method; return the problems that it leaves."""
     xp = problem.xp
     if index.shape[0] == 0:
@@ -176,7 +184,9 @@ class _Guess:
         return _Guess(free, fixed), xp.sum(xp.astype(wrong, xp.int64), axis=-1)
 
 
-def _solve_free(problem: Problem, K: Dense, kappa: Array, guess: _Guess) -> tuple[Array, Array]:
+def _solve_free(
+    problem: Problem, K: Dense | LowRank, kappa: Array, guess: _Guess
+) -> tuple[Array, Array]:
     """Solve for the free weights and the multiplier of the sum, the other weights given.
 
     A ridge of some thousand roundings keeps duplicated points solvable; with a non-negative K it

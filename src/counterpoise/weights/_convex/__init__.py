@@ -1,0 +1,1 @@
+"""Batched convex solvers: box-constrained quadratic programmes and mixture proportions."""
