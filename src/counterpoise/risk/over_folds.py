@@ -39,7 +39,7 @@ def make_domains(losses: Array, X_source: Any, X_target: Any, estimator: Any, /)
     if X_target.shape[0] > _MOST_TARGET:
         rows = np.random.default_rng(0).choice(X_target.shape[0], _MOST_TARGET, replace=False)
         X_target = X_target[rows, :]
-    target_weights = None if estimator is None else estimator.predict(X_target)
+    target_weights = estimator.predict(X_target) if hasattr(estimator, "predict") else None
     xp = array_namespace(losses)
     source, target, target_weights = (
         None if values is None else xp.astype(as_float(values, like=losses), losses.dtype)

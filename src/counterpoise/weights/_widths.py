@@ -32,7 +32,7 @@ from counterpoise.weights._kernels import (
 )
 from counterpoise.weights.base import held_out_scores
 
-__all__ = ["WIDTH_RULES", "kernel_width", "width_by_rule", "width_grid", "width_scores"]
+__all__ = ["WIDTH_RULES", "best_width", "kernel_width", "width_by_rule", "width_grid", "width_scores"]
 
 WIDTH_RULES = ("knn", "median", "silverman")
 
@@ -42,8 +42,9 @@ _NEIGHBOURS = 5
 _MEDIAN_ROWS = 2000
 # Source rows that "knn" averages over in `width_by_rule`: all pairs of 100 000 would take minutes.
 _KNN_ROWS = 2000
-# Folds of both samples in `width_scores`.
+# Folds of both samples in `width_scores`, and the difference in score that `best_width` ignores.
 _FOLDS = 5
+_TIED = 1e-3
 
 
 def width_scores(
@@ -89,6 +90,17 @@ def width_scores(
         float(width): float(np.mean(held_out_scores(*([v[i] for v in logs] for logs in held_out))))
         for i, width in enumerate(to_numpy(widths))
     }
+
+
+def best_width(scores: dict[float, float], /) -> float | str:
+    """Return the widest of the widths that score within 0.001 of the best; "median" for none.
+
+    Where the samples lie apart, every narrow kernel separates them, and the score cannot choose.
+    """
+    if not scores:
+        return "median"
+    best = max(scores.values())
+    return max(width for width, score in scores.items() if score >= best - _TIED)
 
 
 def width_by_rule(X_source: Array, X_target: Array, rule: Any, /) -> Array:

@@ -235,7 +235,7 @@ def _best_log_scale(source: np.ndarray, target: np.ndarray) -> float:
     if np.any(np.isneginf(target)):
         return 0.0  # The score is minus infinity at every scale.
     if np.all(np.isneginf(source)):
-        return float("inf")
+        return 1000.0  # The larger, the better: the samples lie apart.
 
     def slope(log_scale: float) -> float:
         return float(np.mean(expit(-target - log_scale)) - np.mean(expit(source + log_scale)))

@@ -22,7 +22,7 @@ from counterpoise._validation import check_number
 from counterpoise.weights._centers import check_expansion, draw_centers
 from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
 from counterpoise.weights._kernels import blocks, negative_squares
-from counterpoise.weights._widths import kernel_width, width_by_rule, width_scores
+from counterpoise.weights._widths import best_width, kernel_width, width_by_rule, width_scores
 from counterpoise.weights.base import DensityRatio, exp_ratio
 
 __all__ = ["KLIEP", "KLIEPFit", "fit_kliep", "kliep_log_ratio"]
@@ -57,10 +57,10 @@ class KLIEP(DensityRatio):
     ----------
     width : float, "cv", "knn", "median" or "silverman", default="cv"
         Standard deviation of the kernel. "cv" takes the best of ten multiples (0.05 to 2) of the
-        "median" width by the held-out score (that of `score`, ratios capped at n_source) over
-        five folds of both samples; the "median" width itself if a sample has one row. Holding out
-        target points only, as first proposed, rewards ever narrower kernels as soon as the target
-        reaches beyond the source sample. "knn" is the rule of arXiv:1710.06514 (mean distance from
+        "median" width by the held-out score (that of `score`; the widest of those within 0.001 of
+        the best) over five folds of both samples; the "median" width itself if a sample has one
+        row. Holding out target points only, as first proposed, rewards ever narrower kernels as
+        soon as the target reaches beyond the source sample. "knn" is the rule of arXiv:1710.06514 (mean distance from
         the source points to their five nearest target points; above 2000 source rows, evenly
         spaced ones in sorted order). It shrinks as the target sample grows, so that a fixed number
         of centres no longer covers the target and the weights become rough.
@@ -100,7 +100,7 @@ class KLIEP(DensityRatio):
     n_iter_ : int
         Newton steps taken.
     cv_scores_ : dict
-        With width="cv": each width tried and its held-out mean log ratio. Empty otherwise.
+        With width="cv": each width tried and its held-out score. Empty otherwise.
 
     Notes
     -----
@@ -158,7 +158,7 @@ class KLIEP(DensityRatio):
             self.cv_scores_ = width_scores(
                 self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
             )
-            width = max(self.cv_scores_, key=self.cv_scores_.__getitem__, default="median")
+            width = best_width(self.cv_scores_)
         fit = fit_kliep(
             X_source,
             X_target,

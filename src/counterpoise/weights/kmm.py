@@ -30,7 +30,7 @@ from counterpoise.weights._kernels import (
     kernel_mean,
     kernel_product,
 )
-from counterpoise.weights._widths import kernel_width, width_scores
+from counterpoise.weights._widths import best_width, kernel_width, width_scores
 from counterpoise.weights.base import DensityRatio
 
 __all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "kmm_weights"]
@@ -105,7 +105,7 @@ class KMM(DensityRatio):
         their five nearest target points. It shrinks as the target sample grows and is narrow when
         it is much larger than the source's: weighted means then stay near the source's. "cv": the
         best of eight multiples (0.1 to 2) of the median width by held-out score over five folds
-        of both samples, at the price of forty fits.
+        of both samples (the widest of those within 0.001 of the best), at the price of forty fits.
     regularization : float, default=0.1
         Penalty on weights that differ from 1. Without it (0, the method as published and as in
         the paper) a kernel matrix of low numerical rank leaves most directions of w free, and the
@@ -231,7 +231,7 @@ class KMM(DensityRatio):
             self.cv_scores_ = width_scores(
                 self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
             )
-            width = max(self.cv_scores_, key=self.cv_scores_.__getitem__, default="median")
+            width = best_width(self.cv_scores_)
         solution = kernel_mean_matching(
             X_source,
             X_target,

@@ -96,7 +96,7 @@ def solve_box_qp(
     left = _active_set(problem, tried, kappa_tried, numbers, done)
     index = xp.concat([left, wide], axis=0)
     if index.shape[0] > 0:
-        rest = K.select(index)
+        rest = K.problems(index)
         if isinstance(rest, Dense) and index.shape[0] == 1 and kappa.shape[1] >= _LARGE:
             rest = rest.low_rank(problem.rounding)
         interior_point(problem, rest, xp.take(kappa, index, axis=0), index, done, max_iter)

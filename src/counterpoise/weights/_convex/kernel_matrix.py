@@ -17,7 +17,7 @@ class Dense:
         self.matrix = matrix
         self.xp = array_namespace(matrix)
 
-    def select(self, index: Array) -> Dense:
+    def problems(self, index: Array) -> Dense:
         """Return the problems at `index`."""
         return Dense(self.xp.take(self.matrix, index, axis=0))
 
@@ -91,7 +91,7 @@ class LowRank:
         self.factor, self.diagonal = factor, diagonal
         self.xp = array_namespace(factor)
 
-    def select(self, index: Array) -> LowRank:
+    def problems(self, index: Array) -> LowRank:
         """Return the problems at `index`."""
         factor, diagonal = (self.xp.take(a, index, axis=0) for a in (self.factor, self.diagonal))
         return LowRank(factor, diagonal)

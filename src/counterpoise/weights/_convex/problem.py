@@ -91,10 +91,10 @@ class Done:
 
 
 def select(xp: Namespace, mask: Array, *values: Any) -> list[Any]:
-    """Keep the problems where `mask` holds; kernel matrices select with their own `select`."""
+    """Keep the problems where `mask` holds; kernel matrices have a `problems`."""
     (index,) = xp.nonzero(mask)
     if index.shape[0] == mask.shape[0]:
         return list(values)
     return [
-        v.select(index) if hasattr(v, "select") else xp.take(v, index, axis=0) for v in values
+        v.problems(index) if hasattr(v, "problems") else xp.take(v, index, axis=0) for v in values
     ]
