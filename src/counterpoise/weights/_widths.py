@@ -32,7 +32,14 @@ from counterpoise.weights._kernels import (
 )
 from counterpoise.weights.base import held_out_scores
 
-__all__ = ["WIDTH_RULES", "best_width", "kernel_width", "width_by_rule", "width_grid", "width_scores"]
+__all__ = [
+    "WIDTH_RULES",
+    "best_width",
+    "kernel_width",
+    "width_by_rule",
+    "width_grid",
+    "width_scores",
+]
 
 WIDTH_RULES = ("knn", "median", "silverman")
 
