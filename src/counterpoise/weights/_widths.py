@@ -84,7 +84,7 @@ def width_scores(
     if n_folds < 2:
         return {}
     samples = [sort_rows(X) for X in (X_source, X_target)]
-    widths = width_grid(*samples, factors)
+    widths = width_grid(samples[0], samples[1], factors)
     groups = [rng.permutation(X.shape[0]) % n_folds for X in samples]
     held_out: tuple[list, list] = ([], [])
     for k in range(n_folds):

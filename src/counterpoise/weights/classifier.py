@@ -47,13 +47,11 @@ class ClassifierRatio(DensityRatio):
     Whatever a classifier can read is allowed: data frames with text, categories, dates and missing
     values, or any pipeline.
 
-    The weights are as good as the probabilities. A classifier that overfits gives source rows it
-    was trained on probabilities near 0; so each source row gets its probability from a classifier
-    that was fitted without it (`cv`). Classifiers with good ranking and poor probabilities
-    (boosting, naive Bayes, support vector machines) need `calibration`. Classes must not be
-    reweighted (``class_weight``): the factor n_source / n_target accounts for their sizes,
-    exactly, also within each fold. In a region with no overlap the odds are decided by the form of
-    the classifier alone.
+    The weights are as good as the probabilities. Each source row gets its probability from a
+    classifier that was fitted without it (`cv`). Classifiers with good ranking and poor
+    probabilities (boosting, naive Bayes, support vector machines) need `calibration`. Classes
+    must not be reweighted (``class_weight``): the factor n_source / n_target accounts for their
+    sizes. In a region with no overlap the form of the classifier alone decides the odds.
 
     Cost: `cv` + 1 fits, times up to 6 with `calibration`. Each fit of the default is
     O((n + m) D) per iteration; its memory is a few copies of the encoded features.
@@ -230,20 +228,9 @@ class ClassifierRatio(DensityRatio):
 
 
 def odds_ratio(probability: Array, prior_ratio: float, /, *, bound: float) -> Array:
-    """Return p / (1 - p) times the ratio of sample sizes, source over target.
+    """Return p / (1 - p) times `prior_ratio`, n_source / n_target where p was learnt.
 
-    Parameters
-    ----------
-    probability : array of shape (...,)
-        Probability of the target among the pooled rows.
-    prior_ratio : float
-        n_source / n_target among the rows that the probability was learnt from.
-    bound : float
-        Probabilities are clipped to [bound, 1 - bound] first.
-
-    Returns
-    -------
-    array of shape (...,)
+    Probabilities p of the target are clipped to [bound, 1 - bound] first.
 
     Examples
     --------

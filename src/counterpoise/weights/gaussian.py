@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,11 @@ class GaussianRatio(DensityRatio):
 
     _min_rows = 2
 
+    columns_: np.ndarray
+    means_: tuple[Array, ...]
+    factors_: tuple[Array, ...]
+    shrinkage_: tuple[float, ...]
+
     def __init__(
         self,
         *,
@@ -156,14 +162,9 @@ class GaussianRatio(DensityRatio):
 
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
-            check_number(
-                self.regularization,
-                "regularization",
-                low=0,
-                high=1,
-                closed="both",
-                remedy='Pass 0 for the plain fit, or "auto".',
-            )
+            remedy = 'Pass 0 for the plain fit, or "auto".'
+            value = self.regularization
+            check_number(value, "regularization", low=0, high=1, closed="both", remedy=remedy)
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         self._check_regularization()
@@ -342,17 +343,10 @@ def gaussian_factor(
     regularization: float | str = 0.0,
     unit: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return the Cholesky factor of a shrunk covariance, and the shrinkage, from sums.
+    """Return the Cholesky factor (..., D, D) of a shrunk covariance, and the shrinkage (...).
 
-    Parameters
-    ----------
-    scatter : array of shape (..., D, D)
-        sum z z' of n rows z = (x - mean) / unit.
-    fourth : array of shape (...) or None
-        sum ||z||^4; only "auto" needs it.
-    n : number
-    regularization : float or "auto"
-    unit : array of shape (..., D), optional
+    `scatter` (..., D, D) is sum z z' of n rows z = (x - mean) / unit, and `fourth` (...) is
+    sum ||z||^4, which only "auto" needs.
     """
     xp = array_namespace(scatter)
     dimension = scatter.shape[-1]
@@ -387,7 +381,7 @@ def _scatter(centred: Array, *, fourth: bool = True) -> tuple[Array, Array | Non
     return scatter, xp.sum(xp.sum(centred**2, axis=-1) ** 2, axis=-1) if fourth else None
 
 
-def _shrinkage(scatter: Array, fourth: Array | None, n: float) -> Array:
+def _shrinkage(scatter: Array, fourth: Any, n: float) -> Array:
     xp, dimension = array_namespace(scatter), scatter.shape[-1]
     if dimension == 0:
         return xp.zeros(scatter.shape[:-2], dtype=scatter.dtype, device=device(scatter))

@@ -39,13 +39,11 @@ class KernelDensityRatio(DensityRatio):
 
     w(x) = p_target(x) / p_source(x), p(x) = mean_j N(x; x_j, width^2 I) over the points of the
     domain, in logs throughout. At the source points p_source leaves the point itself out:
-    otherwise each point raises its own density, most where there are few others, and the largest
-    weights, which matter most, come out far too small.
+    otherwise each point raises its own density, and the largest weights come out far too small.
 
-    It assumes smooth densities and suits one to three features and samples of some hundred
-    points. With more features a density is much harder to estimate than a ratio: prefer the
-    methods that fit the ratio itself. It fails for features of different units (see
-    `standardize`) and where the tails of the domains differ.
+    It assumes smooth densities and suits one to three features. With more, prefer the methods
+    that fit the ratio itself. It fails for features of different units (see `standardize`) and
+    where the tails of the domains differ.
 
     Cost: O(n (n + m) D) time, in blocks; memory O((n + m) D). `predict` costs O(n + m) kernels
     for each point.
@@ -149,20 +147,9 @@ def kernel_log_density(
     """Log of the Gaussian kernel density estimate from `sample` (m, D) at X (k, D), as (k,).
 
     log mean_j N(x; s_j, width^2 I), computed in blocks with the largest term taken out of the
-    sum, so that it is finite however far x is from the sample.
-
-    Parameters
-    ----------
-    X : array of shape (k, D)
-    sample : array of shape (m, D)
-    width : float
-    own : array of int, shape (k,), optional
-        The row of `sample` that each row of X is: it is left out of the density there.
-
-    Returns
-    -------
-    array of shape (k,)
-        Minus infinity where the only point is left out.
+    sum, so that it is finite however far x is from the sample. `own` (k,) is the row of `sample`
+    that each row of X is, if it is one: it is left out of the density there (minus infinity if no
+    other is left).
 
     Examples
     --------

@@ -45,29 +45,24 @@ class KLIEP(DensityRatio):
     bounds what is missing in `objective_`. Everything is computed in logs, so that kernels far
     narrower than the distance between the samples neither underflow nor divide by zero.
 
-    It makes no assumption on the two densities, needs no tuning beyond the width, and never gives
-    a negative weight. It degrades with the number of features, as all local methods do, and where
-    no source point is near a large part of the target: w can only be large there at the few
-    source points closest by, which then carry almost all weight (a warning says so).
-
-    Fitting costs O((n + m) B D) for the kernels and O(m B^2) for each of 5 to 15 Newton steps,
-    with B centres; the memory is one m x B array. "cv" multiplies that by 50.
+    It makes no assumption on the two densities and never gives a negative weight. It degrades
+    with the number of features, as all local methods do, and where no source point is near a
+    large part of the target: the few source points closest by then carry almost all weight (a
+    warning says so). Cost: O((n + m) B D) for the kernels and O(m B^2) for each of 5 to 15 Newton
+    steps, with B centres; the memory is one m x B array. "cv" multiplies that by 50.
 
     Parameters
     ----------
     width : float, "cv", "knn", "median" or "silverman", default="cv"
         Standard deviation of the kernel. "cv" takes the best of ten multiples (0.05 to 2) of the
-        "median" width by the held-out score (that of `score`; the widest of those within 0.001 of
-        the best) over five folds of both samples; the "median" width itself if a sample has one
-        row. Holding out target points only, as first proposed, rewards ever narrower kernels as
-        soon as the target reaches beyond the source sample. "knn" is the rule of arXiv:1710.06514 (mean distance from
-        the source points to their five nearest target points; above 2000 source rows, evenly
-        spaced ones in sorted order). It shrinks as the target sample grows, so that a fixed number
-        of centres no longer covers the target and the weights become rough.
+        "median" width by held-out score over five folds of both samples (the widest of those
+        within 0.001 of the best); the "median" width itself if a sample has one row. "knn" is the
+        rule of arXiv:1710.06514: mean distance from the source points to their five nearest
+        target points (above 2000 source rows, of evenly spaced ones). It shrinks as the target
+        sample grows, so that a fixed number of centres no longer covers the target.
     n_centers : int, default=100
-        Kernel centres: a subset of the target points (all, if there are not more). The solution
-        uses few of them, and the fit hardly changes above about a hundred in a few dimensions;
-        the cost grows with the square.
+        Kernel centres: a subset of the target points (all, if there are not more). The fit hardly
+        changes above about a hundred in a few dimensions; the cost grows with the square.
     random_state : int, RandomState or None, default=0
         Chooses the centres and the folds of "cv", after sorting the target's rows, so that the
         result does not depend on their order. None gives another choice every time.
@@ -257,18 +252,13 @@ def fit_kliep(
 
     Parameters
     ----------
-    X_source : array of shape (..., n, D)
-    X_target : array of shape (..., m, D)
+    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
         Leading axes of the samples, the centres and the widths broadcast.
     width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
     centers : int or array of shape (..., B, D), default=100
         A number takes that many of the first target rows (all, if there are not more).
     tol, max_iter
-        As in `mixture_proportions`.
-
-    Returns
-    -------
-    KLIEPFit
+        As in `KLIEP`.
 
     Examples
     --------
@@ -306,17 +296,13 @@ def _fit_block(samples: list[Array], width: Array, tol: float, max_iter: int) ->
     xp = array_namespace(width)
     scale = (1.0 / (math.sqrt(2.0) * width))[:, None, None]
     X_source, X_target, centers = (X * scale for X in samples)
-    log_mean, source = _log_kernel_mean(X_source, centers)
+    log_mean = _log_kernel_mean(X_source, centers)
     L, peak = _likelihoods(X_target, centers, log_mean)
     fit = maximize_likelihood(L, tol=tol, max_iter=max_iter)
     used = fit.proportions > 0
     log_p = xp.log(xp.where(used, fit.proportions, xp.ones_like(fit.proportions)))
     log_coef = xp.where(used, log_p - log_mean, xp.full_like(log_p, -xp.inf))
-    if source is None:
-        weights = xp.exp(_log_expansion(X_source, centers, log_coef))
-    else:
-        kernel, mean = source
-        weights = (kernel @ (fit.proportions / mean)[..., None])[..., 0]
+    weights = xp.exp(_log_expansion(X_source, centers, log_coef))
     return weights, log_coef, fit.objective + peak, fit.gap, fit.n_iter
 
 
@@ -326,17 +312,12 @@ def _likelihoods(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Arra
     The array of rows x centres is filled in blocks, so that it exists once only.
     """
     xp = array_namespace(X)
-    rows = X.shape[-2]
-    cuts = list(blocks(rows, math.prod(log_mean.shape) // 8, like=X))
-    if len(cuts) == 1:
-        L, peak = _scaled_kernels(X, centers, log_mean)
-        return L, xp.mean(peak, axis=-1)
     L = xp.empty((*X.shape[:-1], centers.shape[-2]), dtype=X.dtype, device=device(X))
     total: Any = 0.0
-    for cut in cuts:
+    for cut in blocks(X.shape[-2], math.prod(log_mean.shape) // 8, like=X):
         L[..., cut, :], peak = _scaled_kernels(X[..., cut, :], centers, log_mean)
         total = total + xp.sum(peak, axis=-1)
-    return L, total / rows
+    return L, total / X.shape[-2]
 
 
 def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Array]:
@@ -352,26 +333,17 @@ def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, A
     return L, high[..., 0]
 
 
-def _log_kernel_mean(X: Array, centers: Array) -> tuple[Array, tuple[Array, Array] | None]:
-    """Log of mean_i exp(-|x_i - c_b|^2) as (..., B), and the kernels with their mean.
-
-    The latter are scaled to maximum 1 over the rows, and None if X (..., n, D) is so large that
-    it was taken in several blocks of rows.
-    """
+def _log_kernel_mean(X: Array, centers: Array) -> Array:
+    """Log of mean_i exp(-|x_i - c_b|^2) over the rows of X (..., n, D), as (..., B), in blocks."""
     xp = array_namespace(X)
-    rows = X.shape[-2]
     size = math.prod(X.shape[:-2]) * centers.shape[-2]
     parts = []
-    for cut in blocks(rows, size // 8, like=X):
+    for cut in blocks(X.shape[-2], size // 8, like=X):
         exponent = negative_squares(X[..., cut, :], centers)
         high = xp.max(exponent, axis=-2, keepdims=True)
-        exponent -= high
-        kernel = xp.exp(exponent)
-        mean = xp.sum(kernel, axis=-2) / rows
+        mean = xp.sum(xp.exp(exponent - high), axis=-2) / X.shape[-2]
         parts.append(xp.log(mean) + high[..., 0, :])
-    if len(parts) == 1:
-        return parts[0], (kernel, mean)
-    return _log_mean_exp(xp.stack(parts, axis=-1)) + math.log(len(parts)), None
+    return _log_mean_exp(xp.stack(parts, axis=-1)) + math.log(len(parts))
 
 
 def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:

@@ -19,7 +19,7 @@ from counterpoise._arrays import (
     take_rows,
 )
 from counterpoise._linalg import pivoted_cholesky
-from counterpoise._validation import check_finite, check_matrix, check_number, check_same_width
+from counterpoise._validation import check_matrix, check_number, check_same_width
 from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
 from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
 from counterpoise.weights._convex.problem import Constraints
@@ -33,7 +33,7 @@ from counterpoise.weights._kernels import (
 from counterpoise.weights._widths import best_width, kernel_width, width_scores
 from counterpoise.weights.base import DensityRatio
 
-__all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "kmm_weights"]
+__all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
 
 # Multiples of the "median" width that width="cv" compares.
 _CV_FACTORS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -45,34 +45,21 @@ _COARSE = 0.5
 
 
 @dataclass(frozen=True)
-class KMMSolution:
+class KMMSolution(QPSolution):
     """Kernel mean matching weights of a batch of problems, each with its certificate.
 
     Attributes
     ----------
-    weights : array of shape (..., n)
-    objective : array of shape (...,)
-        1/2 w'Kw - kappa'w at the weights.
-    gap : array of shape (...,)
-        Bound on how far the objective is above its minimum, relative to 1/2 w'Kw + kappa'w.
-    multiplier : array of shape (...,)
-        Multiplier of the constraint on the mean: positive where the upper limit holds the mean
-        down, negative where the lower limit holds it up, 0 where neither matters.
-    n_iter : array of shape (...,)
-        Linear systems that were solved.
-    width : array of shape (...,) or None
-        Kernel width, where it was computed here.
+    weights, objective, gap, multiplier, n_iter : arrays of shape (..., n) and (...,)
+        As in `QPSolution`.
+    width : array of shape (...,)
+        Kernel width.
     expansion : pair of arrays of shape (r, D) and (r,), or None
         At low rank, points c and coefficients a: in the features used, sum_c a_c k(x, c) is
         n times the mean kernel of x with the target less sum_i w_i times that with source point i.
     """
 
-    weights: Array
-    objective: Array
-    gap: Array
-    multiplier: Array
-    n_iter: Array
-    width: Array | None = None
+    width: Array
     expansion: tuple[Array, Array] | None = None
 
 
@@ -90,47 +77,42 @@ class KMM(DensityRatio):
     space, between the weighted mean of the source and the mean of the target: no density is
     estimated. The solution is exact: `gap_` bounds the relative distance to the minimum.
 
-    It assumes that the source covers the target. It fails where it does not (a warning says so
-    when the samples lie apart), for features of different units (see `standardize`), and with
-    many features, where all distances are alike. The width decides what is matched: narrow
-    kernels match local densities, wide ones means and variances only. Cost: O(n m D) for kappa,
-    O(n^2) memory and a few to a few tens of O(n^3) factorisations; in low-rank form
-    O((n + m) r D + n r^2) time and O(n r) memory.
+    It fails where the source does not cover the target (a warning says so when the samples lie
+    apart), for features of different units (see `standardize`), and with many features, where all
+    distances are alike. Narrow kernels match local densities, wide ones means and variances only.
+    Cost: O(n m D) for kappa, O(n^2) memory and a few to a few tens of O(n^3) factorisations; in
+    low-rank form O((n + m) r D + n r^2) time and O(n r) memory.
 
     Parameters
     ----------
     width : float, "knn", "median", "silverman" or "cv", default="median"
-        Kernel width: the median distance in the pooled sample. "silverman": Silverman's rule for
-        the pooled sample. "knn" is the paper's rule: the mean distance from source points to
-        their five nearest target points. It shrinks as the target sample grows and is narrow when
-        it is much larger than the source's: weighted means then stay near the source's. "cv": the
-        best of eight multiples (0.1 to 2) of the median width by held-out score over five folds
-        of both samples (the widest of those within 0.001 of the best), at the price of forty fits.
+        Kernel width: the median distance in the pooled sample, or Silverman's rule for it. "knn"
+        is the paper's rule: the mean distance from source points to their five nearest target
+        points. It shrinks as the target sample grows, and weighted means then stay near the
+        source's. "cv": the best of eight multiples (0.1 to 2) of the median width by held-out
+        score over five folds of both samples (the widest of those within 0.001 of the best), at
+        the price of forty fits.
     regularization : float, default=0.1
-        Penalty on weights that differ from 1. Without it (0, the method as published and as in
-        the paper) a kernel matrix of low numerical rank leaves most directions of w free, and the
-        exact solution is a corner of the box: few, large weights even where there is no shift (a
-        standard deviation of 4 for 300 points in one or two features; 0.2 to 0.3 with the
-        default, at the same recovered means: ``benchmarks/kmm_penalty.py``).
+        Penalty on weights that differ from 1. Without it (0, as in the paper) a kernel matrix of
+        low numerical rank leaves most directions of w free, and the solution has few, large
+        weights even where there is no shift: a standard deviation of 4 for 300 points in one or
+        two features, against 0.2 to 0.3 with the default, at the same recovered means
+        (``benchmarks/kmm_penalty.py``). Without it there is no `predict`.
     bound : float, default=1000.0
-        Largest weight allowed, above 1; `inf` for none. The usual value 1000 (Huang et al.) only
-        guards against one point taking everything: since the weights sum to about n, it has no
-        effect at all below 1000 source points.
+        Largest weight allowed, above 1; `inf` for none. The usual value 1000 (Huang et al.) has no
+        effect below 1000 source points, because the weights sum to about n.
     tolerance : float, default=None
         How far the mean weight may be from 1, its expectation for the true ratio. None: 1 -
-        1/sqrt(n), the choice of Huang et al. 0 fixes the mean at 1. With wide kernels the
-        constraint hardly matters: matching the means in feature space brings the mean weight
-        close to 1. With narrow kernels some target points match no source point and the mean
-        falls below 1; a tight tolerance then spreads the missing mass over isolated source
-        points, which biases weighted means towards the source more than it repairs the scale.
-        To fix the scale, use `normalize`.
+        1/sqrt(n), the choice of Huang et al. 0 fixes the mean at 1. With narrow kernels some
+        target points match no source point and the mean falls below 1; a tight tolerance then
+        spreads the missing mass over isolated source points, which biases weighted means towards
+        the source more than it repairs the scale. To fix the scale, use `normalize`.
     rank : int, "auto" or None, default="auto"
-        Number of features of the low-rank form, in which k(x, z) is replaced by its projection
-        phi(x)'phi(z) on the kernels of `rank` source points (Nystrom's method; the points are
-        those of a pivoted Cholesky factorisation). The programme is then solved exactly for that
-        kernel. None: the exact kernel matrix, n^2 numbers. "auto": exact up to 5000 source
-        points, rank 500 above. What the features do not explain is not matched, and pulls weights
-        towards 1; a warning says so where that is more than half of the kernel's diagonal.
+        Low-rank form: k(x, z) is replaced by its projection on the kernels of `rank` source
+        points (Nystrom's method, points by pivoted Cholesky), and the programme is solved exactly
+        for that kernel. None: the exact kernel matrix, n^2 numbers. "auto": exact up to 5000
+        source points, rank 500 above. What the projection leaves out is not matched, and pulls
+        weights towards 1; a warning says so where it is more than half of the kernel's diagonal.
     normalize : bool, default=False
         Divide the weights by their mean over the source points.
     standardize : bool, default=False
@@ -170,9 +152,6 @@ class KMM(DensityRatio):
     of the solution (1e-3 in double precision). Where neither sample has points it is
     1 - nu / regularization. `predict` keeps it above 1 / (2 (n + m)): samples of this size cannot
     show it to be smaller.
-
-    Without a penalty the method defines weights at the source points only, and there is no
-    `predict` and no `score`.
 
     References
     ----------
@@ -241,7 +220,7 @@ class KMM(DensityRatio):
             tolerance=self.tolerance,
             rank=self.rank,
         )
-        self.width_ = float(solution.width)  # type: ignore[arg-type]
+        self.width_ = float(solution.width)
         self.objective_ = float(solution.objective)
         self.gap_ = float(solution.gap)
         self.n_iter_ = int(solution.n_iter)
@@ -295,32 +274,24 @@ def kernel_mean_matching(
 ) -> KMMSolution:
     """Kernel mean matching weights for one pair of samples or a batch of pairs.
 
-    See `KMM` for the problem and the parameters that are not listed here.
-
     Parameters
     ----------
-    X_source : array of shape (..., n, D)
-    X_target : array of shape (..., m, D)
-        With leading axes that broadcast against those of `X_source`.
+    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
+        With leading axes that broadcast.
     width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
-    regularization : float, default=0.0
-        The paper's settings are the defaults here.
+    regularization, bound, tolerance
+        As in `KMM`; the defaults here are the paper's settings.
     rank : int, "auto" or None, default=None
-        A low-rank form is for one pair of samples, not for a batch.
+        As in `KMM`, for one pair of samples.
     gap_tol : float, default=1e-9
         Relative duality gap at which a problem counts as solved (raised to about 1e-4 in single
-        precision).
+        precision). A warning says where it was not reached.
     max_iter : int, default=100
         Largest number of interior point iterations; twenty are rarely needed.
 
     Returns
     -------
     KMMSolution
-
-    Warns
-    -----
-    RuntimeWarning
-        When samples lie apart, or when a problem was not solved to `gap_tol`.
 
     Examples
     --------
@@ -340,7 +311,7 @@ def kernel_mean_matching(
     xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
     remedy = "Pass 0 for the plain programme."
     check_number(regularization, "regularization", low=0, closed="low", remedy=remedy)
-    constraints = _constraints(X_source.shape[-2], bound, tolerance)
+    constraints = mean_constraints(X_source.shape[-2], bound, tolerance)
     widths = kernel_width(X_source, X_target, width)
     options = {"gap_tol": gap_tol, "max_iter": max_iter, "penalised": regularization > 0}
     rank = _effective_rank(rank, X_source.shape[-2])
@@ -358,63 +329,8 @@ def kernel_mean_matching(
     return solution
 
 
-def kmm_weights(
-    K: Any,
-    kappa: Any,
-    /,
-    *,
-    bound: float = 1000.0,
-    tolerance: float | None = None,
-    gap_tol: float = 1e-9,
-    max_iter: int = 100,
-) -> KMMSolution:
-    """Solve the quadratic programme of kernel mean matching for given matrices.
-
-    minimise 1/2 w'Kw - kappa'w subject to 0 <= w <= bound and abs(mean(w) - 1) <= tolerance.
-
-    Parameters
-    ----------
-    K : array of shape (..., n, n)
-        Kernel matrix of the source: symmetric, positive semi-definite.
-    kappa : array of shape (..., n)
-        n times the mean, over the target, of the kernel with each source point.
-    bound, tolerance, gap_tol, max_iter
-        As in `KMM` and `kernel_mean_matching`.
-
-    Returns
-    -------
-    KMMSolution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights.kmm import kmm_weights
-    >>> kmm_weights(np.eye(2), np.asarray([1.5, 0.5]), tolerance=0.0).weights
-    array([1.5, 0.5])
-    """
-    xp, (K, kappa) = as_float_arrays(K, kappa)
-    n = kappa.shape[-1] if kappa.ndim > 0 else 0
-    if n == 0 or K.shape != (*kappa.shape, n):
-        raise ValueError(
-            f"`K` must have shape (..., n, n) and `kappa` (..., n); got {tuple(K.shape)} and "
-            f"{tuple(kappa.shape)}. Pass one kernel matrix and one vector per problem."
-        )
-    for value, name in ((K, "K"), (kappa, "kappa")):
-        check_finite(xp, value, name, "Check the features and the kernel width.")
-    constraints = _constraints(n, bound, tolerance)
-    batch = kappa.shape[:-1]
-    K, kappa = xp.reshape(K, (-1, n, n)), xp.reshape(kappa, (-1, n))
-    options: dict[str, Any] = {"gap_tol": gap_tol, "max_iter": max_iter}
-    found = [
-        solve_box_qp(Dense(K[sets, ...]), kappa[sets, ...], constraints, **options)
-        for sets in blocks(kappa.shape[0], n * n // 2, like=kappa)
-    ]
-    solution = _joined(xp, found, batch)
-    _warn_unsolved(xp, solution.gap, gap_tol)
-    return solution
-
-
-def _constraints(n: int, bound: float, tolerance: float | None) -> Constraints:
+def mean_constraints(n: int, bound: float, tolerance: float | None, /) -> Constraints:
+    """Return 0 <= w <= bound and abs(mean(w) - 1) <= tolerance for n weights, checked."""
     check_number(bound, "bound", low=1, remedy="Pass `inf` for no bound.")
     if tolerance is None:
         tolerance = 1.0 - 1.0 / math.sqrt(n)
@@ -466,7 +382,7 @@ def _solve_batch(
     if not batch:
         apart = max(apart, int(disjoint_supports(X_source, X_target)))
     _warn_apart(apart, flat.shape[0])
-    return _joined(xp, found, batch, width=flat)
+    return _joined(xp, found, widths)
 
 
 def _solve_low_rank(
@@ -506,22 +422,20 @@ def _solve_low_rank(
     goal = n * (inverse @ target_mean)
     K = LowRank(features[None, ...], xp.full_like(features[None, :, 0], penalty))
     found = solve_box_qp(K, (features @ goal + penalty)[None, :], constraints, **options)
-    solution = _joined(xp, [found], (), width=width)
-    missing = goal - xp.linalg.matrix_transpose(features) @ solution.weights
+    missing = goal - xp.linalg.matrix_transpose(features) @ found.weights[0, :]
     coef = xp.linalg.matrix_transpose(inverse) @ missing
-    return KMMSolution(**vars(solution) | {"expansion": (centers, coef)})
+    return _joined(xp, [found], width, expansion=(centers, coef))
 
 
 def _joined(
-    xp: Namespace, found: list[QPSolution], batch: tuple[int, ...], **more: Array
+    xp: Namespace, found: list[QPSolution], width: Array, expansion: Any = None
 ) -> KMMSolution:
-    """Put the blocks of a batch together again."""
-    joined = {
-        name: xp.concat([getattr(block, name) for block in found], axis=0)
-        for name in ("weights", "objective", "gap", "multiplier", "n_iter")
-    }
-    joined = {k: xp.reshape(v, (*batch, *v.shape[1:])) for k, v in joined.items()}
-    return KMMSolution(**joined, **{k: xp.reshape(v, batch) for k, v in more.items()})
+    """Put the blocks of a batch together again, in the shape of the widths."""
+    joined = {}
+    for name in vars(found[0]):
+        values = xp.concat([getattr(block, name) for block in found], axis=0)
+        joined[name] = xp.reshape(values, (*width.shape, *values.shape[1:]))
+    return KMMSolution(**joined, width=width, expansion=expansion)
 
 
 def _warn_apart(count: int, total: int) -> None:

@@ -34,12 +34,11 @@ class NearestNeighborRatio(DensityRatio):
     with n - 1 in place of n at the source points, where one is left out. The smoothing s adds
     pseudo-counts that say "no shift": weights stay positive, and `score` finite.
 
-    Nothing is assumed about the densities and nothing needs tuning, and Voronoi counts are
-    exact in the sense that every target point is represented once, by the source point most like
-    it. They are noisy: a weight is hardly ever based on more than a few points, so use them for
-    weighted means rather than for the weights themselves; the k-nearest ratio is smoother and more
+    Nothing is assumed about the densities and nothing needs tuning. Voronoi counts represent
+    every target point once, by the source point most like it. They are noisy: use them for
+    weighted means rather than for the weights themselves. The k-nearest ratio is smoother and more
     biased. Both lose their meaning with many features, where the nearest source point is far away
-    and shrinks the shift (in 20 features by about half), and both depend on the units.
+    (in 20 features they repair about half of a shift), and both depend on the units.
 
     Cost: a KD-tree up to 10 features, O((n + m) log n) time and O(n + m) memory; above, where a
     tree visits nearly all points, O(n m D) in blocks of matrix products with the same memory.
@@ -74,8 +73,7 @@ class NearestNeighborRatio(DensityRatio):
     Notes
     -----
     Voronoi counts at new points are too large on average (by about half in two features): a new
-    point falls into a large cell more often than a source point does. The score, which does not
-    depend on the scale, suffers less.
+    point falls into a large cell more often than a source point does.
 
     Ties. Identical source rows share one cell evenly. A target point equally far from two
     different source points goes to one of them; which one does not depend on the order of the
@@ -135,9 +133,8 @@ class NearestNeighborRatio(DensityRatio):
     def _fit_k_nearest(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         k: Any = self.k
         n = source.shape[0]
-        check_number(
-            k, "k", low=1, closed="low", integer=True, remedy="Pass None for Voronoi counts."
-        )
+        remedy = "Pass None for Voronoi counts."
+        check_number(k, "k", low=1, closed="low", integer=True, remedy=remedy)
         if k > n - 1:
             raise ValueError(
                 f"`k` must be at most n_source - 1 = {n - 1}, because a source point is not its "
@@ -153,14 +150,9 @@ class NearestNeighborRatio(DensityRatio):
     def _smoothing(self, n: int) -> float:
         if isinstance(self.smoothing, str) and self.smoothing == "auto":
             return (self.n_target_ / n if self.k is None else self.k) / math.sqrt(n)
-        check_number(
-            self.smoothing,
-            "smoothing",
-            low=0,
-            high=math.inf,
-            closed="low",
-            remedy='Pass 0 for plain counts, 1 for the usual rule, or "auto".',
-        )
+        remedy = 'Pass 0 for plain counts, 1 for the usual rule, or "auto".'
+        low, high = 0, math.inf
+        check_number(self.smoothing, "smoothing", low=low, high=high, closed="low", remedy=remedy)
         return float(self.smoothing)
 
     def _smoothed(self, counts: np.ndarray, n: int) -> np.ndarray:

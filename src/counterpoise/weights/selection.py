@@ -105,11 +105,8 @@ def select_weights(
     the true ratio whatever the method, and is then the Jensen-Shannon divergence of the domains;
     0 is the score of no weighting.
 
-    An enormous ratio where the source has no points earns no more than a large one, because a
-    probability cannot exceed 1.
-
-    The score says which ratio is closest to the truth. It does not say that any of them is good:
-    look at the overlap and at the size of the weights before using them.
+    The score does not say that any candidate is good: look at the overlap and at the size of the
+    weights before use.
 
     Parameters
     ----------

@@ -47,23 +47,19 @@ class ULSIF(DensityRatio):
     alpha mean_target k k': the minimiser of the mean squared error against the true ratio, up to
     a constant that does not depend on theta, plus lambda/2 norm(theta)^2.
 
-    One linear system, so it is the fastest of the kernel methods, and width and penalty are
-    chosen by an exact leave-one-out score at the price of one eigendecomposition per width.
-    Negative values are cut off where the ratio is evaluated; the original proposal cuts negative
-    coefficients instead, which distorts the fit also where it was positive. Points cut off have
-    weight 0, and `score` is minus infinity if one of them is in the target: compare uLSIF with
-    other methods on another criterion then.
+    It is the fastest of the kernel methods: one linear system, and an exact leave-one-out score
+    that chooses width and penalty at the price of one eigendecomposition per width. Negative
+    values are cut off where the ratio is evaluated. Points cut off have weight 0, and `score` is
+    minus infinity if one of them is in the target.
 
     With `alpha` > 0 (RuLSIF) the fit estimates the *relative* ratio
-    p_target / (alpha p_target + (1 - alpha) p_source), which is at most 1/alpha and so can be
-    estimated well where the plain ratio explodes. `weights_` are then relative ratios: they trade
-    bias for variance, and do not average to 1 over the source. With alpha = 0, that average is
-    only approximately 1; `normalize=True` makes it exact.
+    p_target / (alpha p_target + (1 - alpha) p_source), which is at most 1/alpha. `weights_` are
+    then relative ratios: they trade bias for variance, and do not average to 1 over the source.
+    With alpha = 0, that average is approximately 1; `normalize=True` makes it exact.
 
-    The fit cannot extrapolate: where the target reaches beyond the source, H is nearly zero and
-    lambda alone limits the ratio. It costs O((n + m) B (B + D)) for B centres, times the number
-    of widths, three times that with the leave-one-out scores, and never holds more than a block
-    of rows x centres: no subsampling is needed for large samples.
+    Where the target reaches beyond the source, H is nearly zero and lambda alone limits the
+    ratio. Cost: O((n + m) B (B + D)) for B centres and each width, three times that with the
+    leave-one-out scores; the memory is a block of rows x centres.
 
     Parameters
     ----------
@@ -164,7 +160,8 @@ class ULSIF(DensityRatio):
         xp = array_namespace(X_source)
         if isinstance(self.width, str) and self.width == "cv":
             return width_grid(X_source, X_target, _CV_FACTORS)
-        given: Any = [self.width] if isinstance(self.width, str | Real) else list(self.width)
+        width: Any = self.width
+        given = [width] if isinstance(width, str | Real) else list(width)
         if not given:
             raise ValueError('`width` must not be empty. Pass widths to choose from, or "cv".')
         return xp.stack([width_by_rule(X_source, X_target, width) for width in given])
@@ -184,8 +181,10 @@ class ULSIF(DensityRatio):
             lam = xp.asarray(penalties, dtype=widths.dtype, device=device(widths))
             scores = []
             for width in widths:
-                samples = (_kernels(X, self.centers_, float(width)) for X in (X_source, X_target))
-                scores.append(loo_scores(*samples, lam, alpha=self.alpha, cap=cap))
+                source, target = (
+                    _kernels(X, self.centers_, float(width)) for X in (X_source, X_target)
+                )
+                scores.append(loo_scores(source, target, lam, alpha=self.alpha, cap=cap))
             self.loo_scores_ = xp.stack(scores)
             best = int(xp.argmax(xp.reshape(self.loo_scores_, (-1,))))
             row, column = divmod(best, len(penalties))
