@@ -42,27 +42,16 @@ _CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
 
 
 def squared_distances(A: Array, B: Array, /) -> Array:
-    """Squared Euclidean distances between the rows of A (..., a, D) and B (..., b, D).
+    """Squared Euclidean distances between the rows of A (..., a, D) and B (..., b, D): (..., a, b).
 
     Up to three features, differences are squared and added: exact for duplicates. With more
     features that costs too much, and |a|^2 + |b|^2 - 2 a'b takes over, about the mean of B so
     that a common offset does not eat the digits; its error is a few units of rounding of the
     largest squared norm, and it is clipped at 0.
-
-    Returns
-    -------
-    array of shape (..., a, b)
     """
-    xp = array_namespace(A, B)
     if A.shape[-1] > DIRECT_FEATURES:
-        return xp.clip(_product_form(A, B, 1.0), 0.0, None)
-    total = _gap(A, B, 0)
-    total *= total
-    for feature in range(1, A.shape[-1]):
-        gap = _gap(A, B, feature)
-        gap *= gap
-        total += gap
-    return total
+        return array_namespace(A, B).clip(_product_form(A, B, 1.0), 0.0, None)
+    return _difference_form(A, B, 1.0)
 
 
 def negative_squares(A: Array, B: Array, /) -> Array:
@@ -73,13 +62,21 @@ def negative_squares(A: Array, B: Array, /) -> Array:
     """
     if A.shape[-1] > DIRECT_FEATURES or not on_cpu(A):
         return _product_form(A, B, -1.0)
+    return _difference_form(A, B, -1.0)
+
+
+def _difference_form(A: Array, B: Array, sign: float) -> Array:
+    """Squared distances times `sign`, feature by feature."""
     gap = _gap(A, B, 0)
-    total = -gap
+    total = sign * gap
     total *= gap
     for feature in range(1, A.shape[-1]):
         gap = _gap(A, B, feature)
         gap *= gap
-        total -= gap
+        if sign > 0:
+            total += gap
+        else:
+            total -= gap
     return total
 
 
@@ -101,23 +98,7 @@ def _product_form(A: Array, B: Array, sign: float) -> Array:
 def gaussian_kernel(A: Array, B: Array, width: float | Array, /) -> Array:
     """Gaussian kernel exp(-|a - b|^2 / (2 width^2)) between the rows of A and B.
 
-    Parameters
-    ----------
-    A : array of shape (..., a, D)
-    B : array of shape (..., b, D)
-    width : float or array of shape (...,)
-        Standard deviation of the kernel, one number or one per batch element.
-
-    Returns
-    -------
-    array of shape (..., a, b)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights._kernels import gaussian_kernel
-    >>> gaussian_kernel(np.zeros((1, 2)), np.asarray([[1.0, 1.0]]), 1.0).round(4)
-    array([[0.3679]])
+    A (..., a, D), B (..., b, D) and one width, or one per batch element, give (..., a, b).
     """
     xp = array_namespace(A, B)
     # Scaling the (small) inputs saves a pass over the (large) kernel.

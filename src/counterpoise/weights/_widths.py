@@ -65,20 +65,10 @@ def width_scores(
 ) -> dict[float, float]:
     """Return the held-out score of multiples of the "median" width, by five folds of both samples.
 
-    Parameters
-    ----------
-    log_ratios : function
-        Of the training rows and the held-out rows of both samples, and of the widths: returns the
-        log ratios at both sets of held-out rows, each of shape (n_widths, rows).
-    X_source, X_target : arrays of shape (n, D) and (m, D)
-        Sorted before they are cut into folds: the order of the rows does not matter.
-    factors : sequence of float
-    rng : numpy Generator or RandomState
-
-    Returns
-    -------
-    dict
-        Score of each width (see `DensityRatio.score`); empty where a sample has one row.
+    `log_ratios` takes the training rows and the held-out rows of both samples, and the widths; it
+    returns the log ratios at both sets of held-out rows, each of shape (n_widths, rows). Rows are
+    sorted before they are cut into folds: their order does not matter. Empty where a sample has
+    one row.
     """
     n_folds = min(_FOLDS, X_source.shape[0], X_target.shape[0])
     if n_folds < 2:
@@ -124,33 +114,21 @@ def width_grid(X_source: Array, X_target: Array, factors: Sequence[float], /) ->
 
 
 def kernel_width(X_source: Array, X_target: Array, rule: Any, /) -> Array:
-    """Width of the Gaussian kernel for each data set of a batch.
+    """Width of the Gaussian kernel for each data set of a batch, (...,).
 
     Parameters
     ----------
-    X_source : array of shape (..., n, D)
-    X_target : array of shape (..., m, D)
+    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
     rule : float, array of shape (...,), "knn", "median" or "silverman"
-        A number is taken as it is.
+        A number is taken as it is. A rule that gives 0 (to rounding), because points are
+        duplicated or all equal, is an error.
 
         - "knn": the mean, over the source points, of the mean distance to their five nearest
-          target points (to all of them, if there are fewer than five). The rule of the paper,
-          arXiv:1710.06514. It follows the local spacing of the target, so it shrinks as the
-          target sample grows.
+          target points (to all of them, if there are fewer). The rule of arXiv:1710.06514.
         - "median": the median distance between two points of the pooled sample. Above 2000
-          pooled rows, evenly spaced rows of each sample stand for it, in proportion to the
-          sample sizes: the result then depends a little on the row order.
+          pooled rows, evenly spaced rows of each sample stand for it.
         - "silverman": s (4 / ((D + 2) N))^(1 / (D + 4)), with N = n + m and s^2 the mean over
           the features of the pooled sample's variance (divisor N - 1).
-
-    Returns
-    -------
-    array of shape (...,)
-
-    Raises
-    ------
-    ValueError
-        When a rule gives 0 (to rounding), because points are duplicated or all equal.
     """
     xp = array_namespace(X_source, X_target)
     batch = batch_shape(X_source, X_target)

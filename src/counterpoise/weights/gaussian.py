@@ -27,7 +27,6 @@ __all__ = [
     "gaussian_log_density",
     "gaussian_log_ratio",
     "independent_columns",
-    "ledoit_wolf_shrinkage",
 ]
 
 _ROWS = 4096
@@ -365,15 +364,6 @@ def gaussian_factor(
     return factor, shrinkage
 
 
-def ledoit_wolf_shrinkage(centred: Array, /) -> Array:
-    """Return the Ledoit-Wolf intensity in [0, 1] for centred rows (..., n, D), as (...).
-
-    The mean squared error of the sample covariance over its mean squared distance to the
-    multiple of the identity that it is shrunk to (doi:10.1016/S0047-259X(03)00096-4).
-    """
-    return _shrinkage(*_scatter(centred), centred.shape[-2])
-
-
 def _scatter(centred: Array, *, fourth: bool = True) -> tuple[Array, Array | None]:
     """Sum z z' and ||z||^4 over centred rows z (..., n, D)."""
     xp = array_namespace(centred)
@@ -382,6 +372,11 @@ def _scatter(centred: Array, *, fourth: bool = True) -> tuple[Array, Array | Non
 
 
 def _shrinkage(scatter: Array, fourth: Any, n: float) -> Array:
+    """Ledoit-Wolf intensity in [0, 1] (doi:10.1016/S0047-259X(03)00096-4).
+
+    The mean squared error of the sample covariance over its mean squared distance to the
+    multiple of the identity that it is shrunk to.
+    """
     xp, dimension = array_namespace(scatter), scatter.shape[-1]
     if dimension == 0:
         return xp.zeros(scatter.shape[:-2], dtype=scatter.dtype, device=device(scatter))

@@ -56,8 +56,7 @@ class KernelDensityRatio(DensityRatio):
 
         - "silverman": s (4 / ((D + 2) n))^(1 / (D + 4)), s^2 the mean variance of the features;
           best for normal densities.
-        - "median": the median distance between two points. Far too wide for a density in few
-          features; with many, a useful amount of smoothing.
+        - "median": the median distance between two points; with many features, a useful width.
         - "knn": the mean distance to the five nearest other points.
         - "cv": the best of twelve multiples (0.1 to 4) of Silverman's width by the
           leave-one-out log likelihood of the domain (on 1000 of its points, if it has more).
@@ -78,12 +77,10 @@ class KernelDensityRatio(DensityRatio):
 
     Notes
     -----
-    A kernel density decays like exp(-distance^2) outside its sample, so that far out the ratio of
-    two of them is a matter of widths, not of evidence. Both densities are therefore cut off from
-    below at `floor_`, the density of a sample with a single point within sight, at a distance of
-    sqrt(D) widths (the smaller of the two domains' values). Outside both samples the ratio
-    is exactly 1; outside one of them it stays finite and above 0. One source point alone has no
-    others to estimate its density from: its source density is the floor.
+    Far outside its sample a kernel density is a matter of its width, not of evidence. Both
+    densities are therefore cut off from below at `floor_`, the density of a sample with a single
+    point in sight, at a distance of sqrt(D) widths (the smaller of the two domains' values).
+    Outside both samples the ratio is exactly 1; outside one of them it stays finite and above 0.
 
     References
     ----------

@@ -99,8 +99,8 @@ class KLIEP(DensityRatio):
 
     Notes
     -----
-    At a new point so far from every centre that the ratio is below the smallest float, `predict`
-    gives 0, and `score` is minus infinity if that point belongs to the target.
+    Where the ratio is below the smallest float, `predict` gives 0, and `score` is minus infinity
+    if that point belongs to the target.
 
     References
     ----------

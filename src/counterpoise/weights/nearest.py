@@ -50,8 +50,7 @@ class NearestNeighborRatio(DensityRatio):
     smoothing : float or "auto", default="auto"
         Laplace smoothing s, not negative; with 0, weights can be exactly 0. It pulls all weights
         towards 1, Voronoi counts by the share s n / (m + s n) and the k-nearest ratio by
-        s / (k + s), whatever the data say: with the usual value 1 and n = m, Voronoi counts repair
-        half of the shift. "auto" makes that share 1 / (1 + sqrt(n)), less than the sampling error.
+        s / (k + s). "auto" makes that share 1 / (1 + sqrt(n)), less than the sampling error.
     normalize : bool, default=False
         Divide the weights by their mean over the source points; for Voronoi counts it is 1.
     standardize : bool, default=False

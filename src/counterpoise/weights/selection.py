@@ -26,7 +26,13 @@ from counterpoise.weights.kmm import KMM
 from counterpoise.weights.nearest import NearestNeighborRatio
 from counterpoise.weights.ulsif import ULSIF
 
-__all__ = ["NAMES", "WeightSelection", "default_candidates", "select_weights"]
+__all__ = [
+    "NAMES",
+    "WeightSelection",
+    "default_candidates",
+    "named_estimator",
+    "select_weights",
+]
 
 # A name is an estimator with its defaults; those that live on distances get standardised features,
 # because whoever gives a name has not thought about units.
@@ -204,11 +210,17 @@ def _named(candidates: Any) -> dict[str, Any]:
     return named
 
 
-def _estimator(value: Any) -> Any:
+def named_estimator(value: Any, /) -> Any:
+    """Return the estimator that a name stands for, or an estimator itself; None for neither."""
     if isinstance(value, str) and value in NAMES:
         return NAMES[value]()
-    if hasattr(value, "fit") and not isinstance(value, type | str):
-        return value
+    return value if hasattr(value, "fit") and not isinstance(value, type | str) else None
+
+
+def _estimator(value: Any) -> Any:
+    estimator = named_estimator(value)
+    if estimator is not None:
+        return estimator
     names = ", ".join(repr(name) for name in NAMES)
     raise ValueError(
         f"`candidates` must hold estimators from counterpoise.weights or names among {names}; "

@@ -2,13 +2,11 @@
 
 maximise  f(p) = mean_j log(sum_b L_jb p_b)   over the simplex  {p >= 0, sum_b p_b = 1}
 
-is convex. It is the whole of KLIEP (after a change of variables), and of the fit of the weights
-of any mixture with known components. General cone solvers need about a second for a thousand
-rows and a hundred components, and no array library has a solver for many problems at once: that
-is why this one is written here. It is tested against a cone solver, one problem at a time. A step
-costs O(rows components^2 + components^3). References: Koenker, Mizera (2014),
-doi:10.1080/01621459.2013.869224; Kim, Carbonetto, Stephens, Anitescu (2020), arXiv:1806.01412 (the
-problem); Mehrotra (1992), doi:10.1137/0802028 (the steps).
+is convex. It is the whole of KLIEP, after a change of variables. No array library has a solver for
+many problems at once, and cone solvers need about a second for one: hence this one, which is tested
+against a cone solver. A step costs O(rows components^2 + components^3). References: Koenker, Mizera
+(2014), doi:10.1080/01621459.2013.869224; Kim, Carbonetto, Stephens, Anitescu (2020),
+arXiv:1806.01412 (the problem); Mehrotra (1992), doi:10.1137/0802028 (the steps).
 
 How it works. The constraint sum p = 1 may be traded for a penalty: minimise sum p - f(p) over
 p >= 0, whose solution has sum p = 1 because f rises by log c when p grows by the factor c. With
