@@ -190,40 +190,26 @@ class KLIEP(DensityRatio):
                 stacklevel=4,
             )
 
-    def _log_ratio(self, X: Array) -> Array:
+    def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)
         log_coef, centers = (as_float(a, like=X) for a in (self.log_coef_, self.centers_))
         used = xp.nonzero(log_coef > -xp.inf)[0]
         scale = 1.0 / (math.sqrt(2.0) * self.width_)
         centers = xp.take(centers, used, axis=0) * scale
-        return _log_expansion(X * scale, centers, xp.take(log_coef, used))
-
-    def _ratio(self, X: Array) -> Array:
-        return exp_ratio(array_namespace(X), self._log_ratio(X))
+        return exp_ratio(xp, _log_expansion(X * scale, centers, xp.take(log_coef, used)))
 
 
 @dataclass(frozen=True)
 class KLIEPFit:
     """Fitted KLIEP expansions, one per data set of a batch.
 
-    Attributes
-    ----------
-    weights : array of shape (..., n_source)
-    log_coef : array of shape (..., n_centers)
-        log alpha, minus infinity where alpha is 0.
-    centers : array of shape (..., n_centers, D)
-    width : array of shape (...,)
-    objective : array of shape (...,)
-        Mean log ratio over the target sample.
-    gap : array of shape (...,)
-        Upper bound on what is missing in the objective.
-    n_iter : array of shape (...,)
+    `gap` bounds what is missing in `objective`, the mean log ratio over the target sample.
     """
 
-    weights: Array
-    log_coef: Array
-    centers: Array
-    width: Array
+    weights: Array  # (..., n_source)
+    log_coef: Array  # (..., n_centers): log alpha, minus infinity where alpha is 0
+    centers: Array  # (..., n_centers, D)
+    width: Array  # (...,), as all that follow
     objective: Array
     gap: Array
     n_iter: Array

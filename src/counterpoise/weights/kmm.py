@@ -48,19 +48,12 @@ _COARSE = 0.5
 class KMMSolution(QPSolution):
     """Kernel mean matching weights of a batch of problems, each with its certificate.
 
-    Attributes
-    ----------
-    weights, objective, gap, multiplier, n_iter : arrays of shape (..., n) and (...,)
-        As in `QPSolution`.
-    width : array of shape (...,)
-        Kernel width.
-    expansion : pair of arrays of shape (r, D) and (r,), or None
-        At low rank, points c and coefficients a: in the features used, sum_c a_c k(x, c) is
-        n times the mean kernel of x with the target less sum_i w_i times that with source point i.
+    At low rank, `expansion` holds points c and coefficients a: in the features used,
+    sum_c a_c k(x, c) is n times the mean kernel of x with the target, less sum_i w_i k(x, x_i).
     """
 
-    width: Array
-    expansion: tuple[Array, Array] | None = None
+    width: Array  # (...,)
+    expansion: tuple[Array, Array] | None = None  # (r, D) and (r,)
 
 
 class KMM(DensityRatio):

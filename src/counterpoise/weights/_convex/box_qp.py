@@ -8,15 +8,13 @@ the reference in the tests. Two methods share the work, each good where the othe
 
 - a primal-dual active set (semi-smooth Newton) method: guess which weights lie strictly inside
   their bounds, solve the equations for those, correct the guess by the signs of weights and
-  multipliers. For narrow kernels (K well conditioned) it ends after two or three linear systems
-  with exact zeros; for wide kernels it cycles, so that it is not tried when neighbours are too
-  much alike, and stopped as soon as it stalls;
+  multipliers. With a penalty or a narrow kernel (K well conditioned) it ends after two or three
+  linear systems with exact zeros; for wide kernels without a penalty it cycles, and is not tried;
 - a primal-dual interior point method (Mehrotra's predictor-corrector) for the problems left:
-  slower, some twelve systems, but sure. Its iterates stay strictly feasible.
+  some twelve systems. Its iterates stay strictly feasible.
 
-A result counts as solved by one criterion only: a duality gap computed from the gradient, which
-bounds the distance to the optimal value whatever the method. Solved problems leave the batch at
-once, so that later iterations neither cost anything for them nor change them.
+A problem is solved when a duality gap, computed from the gradient, is small: it bounds the distance
+to the optimal value whatever the method. Solved problems leave the batch at once.
 """
 
 from __future__ import annotations
@@ -45,24 +43,15 @@ _BLOCK_STALLS, _FEW, _STALLS = 3, 20, 10
 class QPSolution:
     """Solutions of a batch of S problems, with the certificate of each.
 
-    Attributes
-    ----------
-    weights : array of shape (S, n)
-    objective : array of shape (S,)
-        1/2 w'Kw - kappa'w.
-    gap : array of shape (S,)
-        Upper bound on objective minus optimal objective, over 1/2 w'Kw + kappa'w.
-    multiplier : array of shape (S,)
-        Of the constraint on the sum: positive at `high`, negative at `low`, else 0.
-    n_iter : array of shape (S,)
-        Linear systems set up and solved.
+    `gap` is an upper bound on the objective minus its optimum, relative to 1/2 w'Kw + kappa'w. The
+    multiplier of the constraint on the sum is positive at `high`, negative at `low`, and else 0.
     """
 
-    weights: Array
-    objective: Array
+    weights: Array  # (S, n)
+    objective: Array  # (S,), as all that follow: 1/2 w'Kw - kappa'w
     gap: Array
     multiplier: Array
-    n_iter: Array
+    n_iter: Array  # linear systems set up and solved
 
 
 def solve_box_qp(

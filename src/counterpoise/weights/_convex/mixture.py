@@ -49,20 +49,11 @@ _LOOSE = 1e-4
 class MixtureFit:
     """Proportions of a mixture, and the proof of how good they are.
 
-    Attributes
-    ----------
-    proportions : array of shape (..., n_components)
-        On the simplex; components that do not matter are exactly 0.
-    objective : array of shape (...,)
-        Mean log-likelihood.
-    gap : array of shape (...,)
-        Upper bound on what any other proportions could add to `objective`.
-    n_iter : array of shape (...,)
-        Newton steps taken.
+    `gap` bounds what any other proportions could add to `objective`, the mean log-likelihood.
     """
 
-    proportions: Array
-    objective: Array
+    proportions: Array  # (problems, components): components that do not matter are exactly 0
+    objective: Array  # (problems,), as all that follow
     gap: Array
     n_iter: Array
 
