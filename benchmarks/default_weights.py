@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 import counterpoise as cp
 from counterpoise.search.fitting import fit_estimator, losses_of
 from counterpoise.weights._encoding import DomainEncoder
-from counterpoise.weights._resolve import NAMES, resolve_weights
+from counterpoise.weights.resolve import NAMES, resolve_weights
 
 REAL = {
     "breast cancer": datasets.load_breast_cancer,

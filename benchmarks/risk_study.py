@@ -37,7 +37,7 @@ import counterpoise as cp
 from counterpoise._folds import Folds
 from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk import METHODS, Domains, HeldOut, estimate_risk
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 ALPHAS = np.logspace(-2, 4, 7)
 COSTS = np.logspace(-3, 2, 6)

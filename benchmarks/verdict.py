@@ -42,7 +42,7 @@ from counterpoise.diagnostics.sums import (
     weight_numbers,
 )
 from counterpoise.diagnostics.verdict import judge
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 ROWS = (50, 100, 200, 500, 1000)

@@ -58,7 +58,7 @@ def test_names_load_on_first_use_and_others_do_not_exist():
 
 def test_packages_import_only_from_packages_on_their_left():
     order = ["_html", "_files", "_sklearn", "_arrays", "_digest", "_pareto", "_validation"]
-    order += ["_cluster", "_dask", "_folds"]
+    order += ["_cluster", "_dask", "_folds", "_linalg", "_neighbors"]
     order += ["datasets", "weights", "losses", "risk"]
     order += ["diagnostics", "ridge", "search", "tables", "experiments"]
     order += ["jobs", "report", "cli"]

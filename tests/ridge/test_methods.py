@@ -12,7 +12,7 @@ METHODS = [
     "moment_controlled",
     "doubly_robust",
     MomentControlled(controls=[Moments(2)], penalty=0.01),
-    MomentControlled(controls=[Constant(), Moments(1)], penalty="lasso"),
+    MomentControlled(controls=[Constant(), Moments(1)]),
     MomentControlled(controls=[Constant(), Moments(2)], cross_fit=False),
     DoublyRobust(Moments(1), base=Normalized(), cross_fit=False),
 ]

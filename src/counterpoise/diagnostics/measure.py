@@ -29,8 +29,8 @@ from counterpoise.diagnostics.sums import (
 from counterpoise.diagnostics.verdict import judge
 from counterpoise.risk import RiskEstimate, target_risk
 from counterpoise.weights._encoding import DomainEncoder
-from counterpoise.weights._resolve import resolve_weights
 from counterpoise.weights._table import as_table
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["METHODS_COMPARED", "PHASES", "assemble", "conclude", "diagnose"]
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
-from counterpoise.weights._neighbors import Neighbors
+from counterpoise._neighbors import Neighbors
 
 __all__ = ["EXPECTED_OUTSIDE", "TwoSampleTest", "delong", "outside_share", "two_sample_test"]
 

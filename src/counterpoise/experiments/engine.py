@@ -19,14 +19,15 @@ from counterpoise._arrays import (
     is_numpy_namespace,
     to_numpy,
 )
+from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_choice
 from counterpoise.experiments.problems import Batch
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
 from counterpoise.experiments.ridge_path import pack_outer, path_forms, unpack
 from counterpoise.risk.methods import Method
 from counterpoise.risk.sums import Sums
-from counterpoise.weights._base import exp_ratio
-from counterpoise.weights.gaussian import _cholesky_or_nan, fit_gaussian, gaussian_log_ratio
+from counterpoise.weights.base import exp_ratio
+from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 
@@ -147,7 +148,7 @@ def _fit_from_moments(xp: Namespace, moments: Array, m: int, D: int) -> tuple[Ar
     full = unpack(moments, D + 2)
     mean = full[..., :D, D]
     covariance = (full[..., :D, :D] - mean[..., :, None] * mean[..., None, :]) * (m / (m - 1))
-    return mean, _cholesky_or_nan(covariance)
+    return mean, cholesky_or_nan(covariance)
 
 
 @dataclass(frozen=True)

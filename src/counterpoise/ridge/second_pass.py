@@ -25,12 +25,10 @@ from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row
 from counterpoise.ridge.stream import Chunk, Stream, named_errors
 from counterpoise.ridge.stream_weights import StreamWeights, predict_weights
 from counterpoise.risk import Average
-from counterpoise.weights._base import DensityRatio, warn_no_overlap
+from counterpoise.weights.base import NO_OVERLAP_MEAN, DensityRatio, warn_no_overlap
 
 __all__ = ["Plan", "sums_of_stream"]
 
-# A mean weight below this says that source and target do not overlap.
-_NO_MASS = 1e-8
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def sums_of_stream(
     sums = _path_sums(total, plan)
     D = plan.frame.shape[0]
     mean = float(sums.total[D, D]) / total.rows
-    if weights.estimator is not None and mean < _NO_MASS:
+    if weights.estimator is not None and mean < NO_OVERLAP_MEAN:
         warn_no_overlap(
             f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
         )

@@ -35,7 +35,7 @@ from counterpoise.ridge.stream import Stream, as_stream, as_target_stream
 from counterpoise.ridge.stream_weights import StreamWeights, look_at_source, predict_weights
 from counterpoise.risk import Method, get_method
 from counterpoise.risk.methods import check_features
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["ShiftRidge"]
 

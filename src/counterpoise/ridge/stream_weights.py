@@ -20,8 +20,8 @@ from counterpoise.ridge.first_pass import Overview, joined_rows, look_at, places
 from counterpoise.ridge.folds import random_rows
 from counterpoise.ridge.row_checks import check_rows
 from counterpoise.ridge.stream import Chunk, Stream
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.resolve import resolve_weights
 from counterpoise.weights.gaussian import GaussianRatio
 
 __all__ = ["StreamWeights", "look_at_source", "predict_weights"]

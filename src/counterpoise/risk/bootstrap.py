@@ -13,13 +13,7 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_float, de
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
-from counterpoise.weights._base import exp_ratio
-from counterpoise.weights.gaussian import (
-    GaussianRatio,
-    fit_gaussian,
-    gaussian_log_ratio,
-    target_unit,
-)
+from counterpoise.weights.gaussian import GaussianRatio
 
 __all__ = ["Resampler"]
 
@@ -154,12 +148,6 @@ def _fit_again(estimator: Any, source: Array, target: Array) -> Array:
     Normal densities are fitted to all pairs at once; any other estimator one after the other.
     """
     if type(estimator) is GaussianRatio:
-        xp, unit = array_namespace(source), target_unit(target)
-        domains = [
-            fit_gaussian(X, regularization=estimator.regularization, unit=unit)[:2]
-            for X in (source, target)
-        ]
-        ratio = exp_ratio(xp, gaussian_log_ratio(source, *domains))
-        return ratio / xp.mean(ratio, axis=-1, keepdims=True) if estimator.normalize else ratio
+        return estimator.batch_weights(source, target)
     pairs = zip(to_numpy(source), to_numpy(target), strict=True)
     return np.stack([to_numpy(clone(estimator).fit(*pair).weights_) for pair in pairs])

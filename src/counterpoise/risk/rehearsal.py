@@ -14,10 +14,10 @@ import numpy as np
 from array_api_compat import numpy as np_xp
 
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
+from counterpoise._neighbors import Neighbors
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
-from counterpoise.weights._neighbors import Neighbors
 
 __all__ = ["Rehearsal", "combine", "rehearse"]
 

@@ -12,9 +12,9 @@ from counterpoise._folds import Splits
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_choice
 from counterpoise.risk import Domains
-from counterpoise.weights._base import DensityRatio
 from counterpoise.weights._encoding import DomainEncoder
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["FoldWeights", "resolve_fold_weights"]
 

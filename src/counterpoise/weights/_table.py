@@ -16,9 +16,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import _safe_indexing
 
-from counterpoise._arrays import Array, array_namespace, as_float, device, is_array, is_numpy_array
+from counterpoise._arrays import (
+    Array,
+    array_namespace,
+    as_float,
+    device,
+    is_array,
+    is_numpy_array,
+    take_rows,
+)
 from counterpoise._validation import check_matrix, feature_names
-from counterpoise.weights._expansion import take_rows
 
 __all__ = ["MixedEncoder", "as_table", "result_like", "row_order", "stack_tables", "take"]
 

@@ -8,15 +8,13 @@ the reference in the tests. Two methods share the work, each good where the othe
 
 - a primal-dual active set (semi-smooth Newton) method: guess which weights lie strictly inside
   their bounds, solve the equations for those, correct the guess by the signs of weights and
-  multipliers. For narrow kernels (K well conditioned) it ends after two or three linear systems
-  with exact zeros; for wide kernels it cycles, so that it is not tried when neighbours are too
-  much alike, and stopped as soon as it stalls;
+  multipliers. With a penalty or a narrow kernel (K well conditioned) it ends after two or three
+  linear systems with exact zeros; for wide kernels without a penalty it cycles, and is not tried;
 - a primal-dual interior point method (Mehrotra's predictor-corrector) for the problems left:
-  slower, some twelve systems, but sure. Its iterates stay strictly feasible.
+  some twelve systems. Its iterates stay strictly feasible.
 
-A result counts as solved by one criterion only: a duality gap computed from the gradient, which
-bounds the distance to the optimal value whatever the method. Solved problems leave the batch at
-once, so that later iterations neither cost anything for them nor change them.
+A problem is solved when a duality gap, computed from the gradient, is small: it bounds the distance
+to the optimal value whatever the method. Solved problems leave the batch at once.
 """
 
 from __future__ import annotations
@@ -24,10 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from counterpoise._arrays import Array, array_namespace, device
-from counterpoise.weights._interior_point import interior_point
-from counterpoise.weights._qp_parts import Constraints, Dense, Done, LowRank, Problem, select
+from counterpoise.weights._convex.interior_point import interior_point
+from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
+from counterpoise.weights._convex.problem import Constraints, Done, Problem, select
 
-__all__ = ["Constraints", "Dense", "LowRank", "QPSolution", "solve_box_qp"]
+__all__ = ["QPSolution", "solve_box_qp"]
 
 # The active set method ends within about this many systems, or not at all.
 _ACTIVE_SET_ITERATIONS = 40
@@ -44,24 +43,15 @@ _BLOCK_STALLS, _FEW, _STALLS = 3, 20, 10
 class QPSolution:
     """Solutions of a batch of S problems, with the certificate of each.
 
-    Attributes
-    ----------
-    weights : array of shape (S, n)
-    objective : array of shape (S,)
-        1/2 w'Kw - kappa'w.
-    gap : array of shape (S,)
-        Upper bound on objective minus optimal objective, over 1/2 w'Kw + kappa'w.
-    multiplier : array of shape (S,)
-        Of the constraint on the sum: positive at `high`, negative at `low`, else 0.
-    n_iter : array of shape (S,)
-        Linear systems set up and solved.
+    `gap` is an upper bound on the objective minus its optimum, relative to 1/2 w'Kw + kappa'w. The
+    multiplier of the constraint on the sum is positive at `high`, negative at `low`, and else 0.
     """
 
-    weights: Array
-    objective: Array
+    weights: Array  # (S, n)
+    objective: Array  # (S,), as all that follow: 1/2 w'Kw - kappa'w
     gap: Array
     multiplier: Array
-    n_iter: Array
+    n_iter: Array  # linear systems set up and solved
 
 
 def solve_box_qp(
@@ -70,10 +60,14 @@ def solve_box_qp(
     constraints: Constraints,
     /,
     *,
+    penalised: bool = False,
     gap_tol: float = 1e-9,
     max_iter: int = 100,
 ) -> QPSolution:
     """Solve a batch of problems with kappa (S, n).
+
+    `penalised` says that a penalty is on the diagonal of K: the active set method then converges
+    for wide kernels too, and is tried for every problem.
 
     `gap_tol` is the relative duality gap at which a problem counts as solved; it is raised to
     what the dtype can resolve. Problems that do not get there within `max_iter` interior point
@@ -83,14 +77,15 @@ def solve_box_qp(
     problem = Problem(constraints, gap_tol, kappa)
     done = Done(xp)
     index = xp.arange(kappa.shape[0], device=device(kappa))
-    if isinstance(K, Dense):
+    narrow = xp.full(index.shape, penalised, device=device(kappa))
+    if not penalised and isinstance(K, Dense):
         narrow = K.separation() > _SEPARATED
-        (wide,) = select(xp, ~narrow, index)
-        tried, kappa_tried, numbers = select(xp, narrow, K, kappa, index)
-        left = _active_set(problem, tried, kappa_tried, numbers, done)
-        index = xp.concat([left, wide], axis=0)
+    (wide,) = select(xp, ~narrow, index)
+    tried, kappa_tried, numbers = select(xp, narrow, K, kappa, index)
+    left = _active_set(problem, tried, kappa_tried, numbers, done)
+    index = xp.concat([left, wide], axis=0)
     if index.shape[0] > 0:
-        rest = K.take(index)
+        rest = K.problems(index)
         if isinstance(rest, Dense) and index.shape[0] == 1 and kappa.shape[1] >= _LARGE:
             rest = rest.low_rank(problem.rounding)
         interior_point(problem, rest, xp.take(kappa, index, axis=0), index, done, max_iter)
@@ -102,7 +97,9 @@ def solve_box_qp(
     return QPSolution(weights, objective, gap, multiplier, n_iter)
 
 
-def _active_set(problem: Problem, K: Dense, kappa: Array, index: Array, done: Done) -> Array:
+def _active_set(
+    problem: Problem, K: Dense | LowRank, kappa: Array, index: Array, done: Done
+) -> Array:
     """Run the primal-dual active set method; return the problems that it leaves."""
     xp = problem.xp
     if index.shape[0] == 0:
@@ -176,7 +173,9 @@ class _Guess:
         return _Guess(free, fixed), xp.sum(xp.astype(wrong, xp.int64), axis=-1)
 
 
-def _solve_free(problem: Problem, K: Dense, kappa: Array, guess: _Guess) -> tuple[Array, Array]:
+def _solve_free(
+    problem: Problem, K: Dense | LowRank, kappa: Array, guess: _Guess
+) -> tuple[Array, Array]:
     """Solve for the free weights and the multiplier of the sum, the other weights given.
 
     A ridge of some thousand roundings keeps duplicated points solvable; with a non-negative K it

@@ -2,10 +2,11 @@
 
 maximise  f(p) = mean_j log(sum_b L_jb p_b)   over the simplex  {p >= 0, sum_b p_b = 1}
 
-is convex. It is the whole of KLIEP (after a change of variables), and of the fit of the weights
-of any mixture with known components. General cone solvers need about a second for a thousand
-rows and a hundred components, and no array library has a solver for many problems at once: that
-is why this one is written here. It is tested against a cone solver, one problem at a time.
+is convex. It is the whole of KLIEP, after a change of variables. No array library has a solver for
+many problems at once, and cone solvers need about a second for one: hence this one, which is tested
+against a cone solver. A step costs O(rows components^2 + components^3). References: Koenker, Mizera
+(2014), doi:10.1080/01621459.2013.869224; Kim, Carbonetto, Stephens, Anitescu (2020),
+arXiv:1806.01412 (the problem); Mehrotra (1992), doi:10.1137/0802028 (the steps).
 
 How it works. The constraint sum p = 1 may be traded for a penalty: minimise sum p - f(p) over
 p >= 0, whose solution has sum p = 1 because f rises by log c when p grows by the factor c. With
@@ -28,12 +29,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
-from counterpoise._validation import check_finite, check_number
-from counterpoise.weights._kernels import blocks
-from counterpoise.weights._qp_parts import add_diagonal, factorised
+from counterpoise._arrays import Array, Namespace, array_namespace, device
+from counterpoise._linalg import add_diagonal, factorised
 
-__all__ = ["MixtureFit", "attainable", "maximize_likelihood", "mixture_proportions", "without_dust"]
+__all__ = ["MixtureFit", "attainable", "maximize_likelihood", "without_dust"]
 
 # Steps of the EM algorithm before the first Newton step: two passes over L each, where a Newton
 # step costs about as much as thirty; six of them save two or three Newton steps.
@@ -50,91 +49,13 @@ _LOOSE = 1e-4
 class MixtureFit:
     """Proportions of a mixture, and the proof of how good they are.
 
-    Attributes
-    ----------
-    proportions : array of shape (..., n_components)
-        On the simplex; components that do not matter are exactly 0.
-    objective : array of shape (...,)
-        Mean log-likelihood.
-    gap : array of shape (...,)
-        Upper bound on what any other proportions could add to `objective`.
-    n_iter : array of shape (...,)
-        Newton steps taken.
+    `gap` bounds what any other proportions could add to `objective`, the mean log-likelihood.
     """
 
-    proportions: Array
-    objective: Array
+    proportions: Array  # (problems, components): components that do not matter are exactly 0
+    objective: Array  # (problems,), as all that follow
     gap: Array
     n_iter: Array
-
-
-def mixture_proportions(L: Any, /, *, tol: float = 1e-8, max_iter: int = 100) -> MixtureFit:
-    """Return the proportions that maximise mean_j log(sum_b L_jb p_b), for each matrix of a batch.
-
-    Parameters
-    ----------
-    L : array of shape (..., n_rows, n_components)
-        Likelihood of each observation under each component, not negative. Rows may be multiplied
-        by any positive number without a change in the proportions. No row may be all zero.
-    tol : float, default=1e-8
-        Stop when the objective is proved to be within `tol` of its maximum. Float32 cannot prove
-        less than about 2e-5, and that is where it stops.
-    max_iter : int, default=100
-        At most this many Newton steps; five to fifteen are usual. `gap` says what was reached.
-
-    Returns
-    -------
-    MixtureFit
-
-    Notes
-    -----
-    A step costs O(n_rows n_components^2 + n_components^3), the memory is one copy of L for a
-    single matrix; of a batch, a few matrices are worked on at a time. Proportions are not unique
-    when columns of L are linearly dependent (duplicated components); L p and the objective are.
-
-    References
-    ----------
-    Koenker, Mizera (2014), doi:10.1080/01621459.2013.869224; Kim, Carbonetto, Stephens, Anitescu
-    (2020), arXiv:1806.01412 (the problem); Mehrotra (1992), doi:10.1137/0802028 (the steps).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights._mixture import mixture_proportions
-    >>> mixture_proportions(np.asarray([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])).proportions.round(6)
-    array([0.666667, 0.333333])
-    """
-    check_number(tol, "tol", low=0)
-    check_number(max_iter, "max_iter", low=1, closed="low", integer=True)
-    L = as_float(L)
-    xp = array_namespace(L)
-    _check_likelihoods(xp, L)
-    rows, components = L.shape[-2:]
-    stack = xp.reshape(L, (-1, rows, components))
-    parts = []
-    for sets in blocks(stack.shape[0], rows * components // 8, like=L):
-        peak = xp.max(stack[sets, ...], axis=-1)
-        scaled = without_dust(xp, stack[sets, ...] / peak[..., None])
-        part = maximize_likelihood(scaled, tol=tol, max_iter=max_iter)
-        shift = xp.mean(xp.log(peak), axis=-1)
-        parts.append((part.proportions, part.objective + shift, part.gap, part.n_iter))
-    fields = [xp.concat(list(field), axis=0) for field in zip(*parts, strict=True)]
-    return MixtureFit(*(xp.reshape(f, (*L.shape[:-2], *f.shape[1:])) for f in fields))
-
-
-def _check_likelihoods(xp: Namespace, L: Array) -> None:
-    if L.ndim < 2 or 0 in L.shape:
-        raise ValueError(
-            f"`L` must have shape (..., n_rows, n_components); got {tuple(L.shape)}. Pass one row "
-            "per observation and one column per component."
-        )
-    check_finite(xp, L, "L", "Divide each row by its largest likelihood first.")
-    if bool(xp.any(L < 0)) or bool(xp.any(xp.max(L, axis=-1) == 0)):
-        raise ValueError(
-            "`L` must not be negative and must have a positive entry in every row; it is negative "
-            "somewhere, or some observation has likelihood 0 under every component. Compute "
-            "likelihoods in logs and subtract the largest of each row before exponentiating."
-        )
 
 
 @dataclass
@@ -157,7 +78,13 @@ class _Iterate:
 
 
 def maximize_likelihood(L: Array, /, *, tol: float, max_iter: int) -> MixtureFit:
-    """Solve a stack L (problems, rows, components): rows with maximum 1, no dust, no checks."""
+    """Return the proportions of each problem of a stack L (problems, rows, components).
+
+    Every row of L has its maximum at 1, and entries below what `without_dust` keeps are 0. Stops
+    when the objective is proved to be within `tol` of its maximum (float32 cannot prove less than
+    about 2e-5), or after `max_iter` Newton steps; five to fifteen are usual. Proportions are not
+    unique where columns of L are linearly dependent; L p and the objective are.
+    """
     xp = array_namespace(L)
     tol = attainable(xp, L.dtype, tol)
     state = _start(xp, L)

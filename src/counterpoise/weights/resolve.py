@@ -9,8 +9,13 @@ from sklearn.base import clone
 
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_weights
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights.selection import NAMES, default_candidates, select_weights
+from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.selection import (
+    NAMES,
+    default_candidates,
+    named_estimator,
+    select_weights,
+)
 
 __all__ = ["NAMES", "resolve_weights"]
 
@@ -45,12 +50,8 @@ def resolve_weights(
                 "Pass weights of shape (n_source,)."
             )
         return checked.astype(np.float64, copy=False), None
-    estimator: Any = None
-    if isinstance(weights, str) and weights in NAMES:
-        estimator = NAMES[weights]()
-    elif hasattr(weights, "fit") and not isinstance(weights, type):
-        estimator = clone(weights)
-    elif not (isinstance(weights, str) and weights == "auto"):
+    estimator = named_estimator(weights)
+    if estimator is None and not (isinstance(weights, str) and weights == "auto"):
         names = ", ".join(repr(name) for name in [*NAMES, "auto"])
         raise ValueError(
             f"`weights` must be one of {names}, an estimator from counterpoise.weights, an array "
@@ -65,5 +66,5 @@ def resolve_weights(
     if estimator is None:
         estimator = select_weights(default_candidates(), X_source, X_target).best_estimator
     else:
-        estimator.fit(X_source, X_target)
+        estimator = clone(estimator).fit(X_source, X_target)
     return to_numpy(estimator.weights_), estimator

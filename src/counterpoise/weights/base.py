@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float
+from counterpoise._arrays import Array, Namespace, array_namespace, as_float, to_numpy
 from counterpoise._validation import (
     check_domains,
     check_matrix,
@@ -17,11 +20,18 @@ from counterpoise._validation import (
 )
 from counterpoise.weights._kernels import disjoint_supports
 
-__all__ = ["DensityRatio", "exp_ratio", "held_out_score", "warn_no_overlap"]
+__all__ = [
+    "NO_OVERLAP_MEAN",
+    "DensityRatio",
+    "exp_ratio",
+    "held_out_scores",
+    "target_unit",
+    "warn_no_overlap",
+]
 
-# Mean ratio over the source points (1 is expected) below which there is certainly no overlap; a
-# poor fit in many dimensions, or a narrow source inside a wide target, stays above.
-_NO_MASS = 1e-8
+# Mean ratio over the source points (1 is expected) below which there is certainly no overlap. The
+# mean stays above this for a poor fit in many dimensions, or a narrow source in a wide target.
+NO_OVERLAP_MEAN = 1e-8
 
 
 class DensityRatio(BaseEstimator):
@@ -102,12 +112,16 @@ class DensityRatio(BaseEstimator):
         return self._ratio(X) / self.normalizer_
 
     def score(self, X_source: Any, X_target: Any) -> float:
-        """Return the held-out Kullback-Leibler criterion, higher is better.
+        """Return the held-out log score of telling target from source rows; higher is better.
 
-        mean log w(x) over the target minus log mean w(x) over the source. It does not depend on
-        the scale of w, is 0 for constant weights, and its expectation is largest for the true
-        ratio, where it is the Kullback-Leibler divergence of the target from the source: one
-        scale for every method.
+        With p(x) = c w(x) / (1 + c w(x)), the probability that a row comes from the target where
+        both samples count the same,
+
+            1/2 (mean log 2 p(x) over the target + mean log 2 (1 - p(x)) over the source),
+
+        at the scale c that makes it largest. It does not depend on the scale of w, is 0 for
+        constant weights, and its expectation is largest for the true ratio, where it is the
+        Jensen-Shannon divergence of the two domains (at most log 2): one scale for every method.
 
         Parameters
         ----------
@@ -119,7 +133,9 @@ class DensityRatio(BaseEstimator):
         float
             Minus infinity when a target point gets weight 0.
         """
-        return held_out_score(self.predict(X_source), self.predict(X_target))
+        with np.errstate(divide="ignore"):
+            logs = ([np.log(to_numpy(self.predict(X)))] for X in (X_source, X_target))
+            return float(held_out_scores(*logs)[0])
 
     def _check_fit(self, X_source: Any, X_target: Any) -> tuple[Any, Any]:
         _, X_source, X_target = check_domains(X_source, X_target, min_rows=self._min_rows)
@@ -142,7 +158,7 @@ class DensityRatio(BaseEstimator):
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
         """Warn where no weighting of the source can look like the target."""
         mean = float(array_namespace(ratio).mean(ratio))
-        if mean < _NO_MASS:
+        if mean < NO_OVERLAP_MEAN:
             reason = f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
         elif self._looks_for_gaps and _lie_apart(X_source, X_target):
             reason = (
@@ -154,11 +170,8 @@ class DensityRatio(BaseEstimator):
         warn_no_overlap(reason)
 
     def _learn_scale(self, X_source: Array, X_target: Array) -> tuple[Array, Array]:
-        xp = array_namespace(X_source, X_target)
-        self.location_ = xp.mean(X_target, axis=0)
-        spread = xp.std(X_target, axis=0)
-        # A feature that is constant in the target keeps its unit.
-        self.scale_ = xp.where(spread > 0, spread, xp.ones_like(spread))
+        self.location_ = array_namespace(X_target).mean(X_target, axis=0)
+        self.scale_ = target_unit(X_target)
         return (X_source - self.location_) / self.scale_, (X_target - self.location_) / self.scale_
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
@@ -184,15 +197,51 @@ def _lie_apart(X_source: Array, X_target: Array) -> bool:
     return X_source.shape[0] + X_target.shape[0] > 2 and disjoint_supports(X_source, X_target)
 
 
-def held_out_score(ratio_source: Array, ratio_target: Array, /) -> float:
-    """Mean log ratio over the target minus log mean ratio over the source."""
-    xp = array_namespace(ratio_source, ratio_target)
-    if bool(xp.any(ratio_target <= 0)):
-        return -float("inf")
-    mean_source = float(xp.mean(ratio_source))
-    if mean_source == 0:
-        return float("inf") if ratio_source.shape[0] else float("nan")
-    return float(xp.mean(xp.log(ratio_target)) - xp.log(xp.mean(ratio_source)))
+def target_unit(X_target: Array, /) -> Array:
+    """Return the standard deviation of each feature of (..., m, D), as (..., D).
+
+    It is 1 for a feature that is constant, or that varies by no more than its rounding errors.
+    """
+    xp = array_namespace(X_target)
+    spread = xp.std(X_target, axis=-2)
+    rounding = 16 * xp.finfo(X_target.dtype).eps * xp.max(xp.abs(X_target), axis=-2)
+    return xp.where(spread > rounding, spread, xp.ones_like(spread))
+
+
+def held_out_scores(log_source: list[np.ndarray], log_target: list[np.ndarray], /) -> np.ndarray:
+    """Score of each fold (see `DensityRatio.score`), from the log ratios of its held-out rows.
+
+    The scale c is common to all folds: the best for all their rows together. A log of a mean
+    ratio appears nowhere. Such a log is biased where the ratio has a heavy tail, most so in small
+    folds, and prefers ratios that are too steep.
+    """
+    source, target = (np.concatenate(logs).astype(np.float64) for logs in (log_source, log_target))
+    log_scale = _best_log_scale(source, target)
+    return np.asarray(
+        [
+            np.log(2)
+            + 0.5 * np.mean(log_expit(of_target + log_scale))
+            + 0.5 * np.mean(log_expit(-of_source - log_scale))
+            for of_source, of_target in zip(log_source, log_target, strict=True)
+        ]
+    )
+
+
+def _best_log_scale(source: np.ndarray, target: np.ndarray) -> float:
+    """Maximise the score, which is concave in log c, over log c."""
+    every = np.concatenate([source, target])
+    if np.any(np.isnan(every)):
+        return float("nan")
+    if np.any(np.isneginf(target)):
+        return 0.0  # The score is minus infinity at every scale.
+    if np.all(np.isneginf(source)):
+        return 1000.0  # The larger, the better: the samples lie apart.
+
+    def slope(log_scale: float) -> float:
+        return float(np.mean(expit(-target - log_scale)) - np.mean(expit(source + log_scale)))
+
+    finite = every[np.isfinite(every)]
+    return brentq(slope, -np.max(finite) - 40.0, -np.min(finite) + 40.0, xtol=1e-10)
 
 
 def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:

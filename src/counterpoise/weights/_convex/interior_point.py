@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from counterpoise._arrays import Array, Namespace, device
-from counterpoise.weights._qp_parts import Done, Problem, select
+from counterpoise.weights._convex.problem import Done, Problem, select
 
 __all__ = ["interior_point"]
 
