@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise.report import (
+from counterpoise.present import (
     BalanceDisplay,
     CandidatesDisplay,
     RiskCurveDisplay,

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -27,11 +26,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from counterpoise import __version__
 from counterpoise._cluster import connect
+from counterpoise._format import format_p_value
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets import Ozone, fetch_ozone, load_ozone
 from counterpoise.datasets.ozone import OZONE_URL
@@ -44,8 +43,9 @@ from counterpoise.experiments.quadratic import backend
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store, StoreError
 from counterpoise.experiments.summarise import Summary, summarise
-from counterpoise.report.figures import draw_figures, figure_bytes
-from counterpoise.report.page import format_p, reproduction_page
+from counterpoise.present.paper_figures import draw_figures, figure_bytes
+from counterpoise.present.reproduction import claims_section, reproduction_page
+from counterpoise.present.terminal import print_section
 
 __all__ = ["reproduce"]
 
@@ -130,7 +130,7 @@ def reproduce(
     except (ValueError, StoreError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
-    console.print(_claims_table(claims))
+    print_section(claims_section(claims), console)
     console.print(f"{seconds:.0f} s. Open {store.directory / 'index.html'}")
 
 
@@ -284,7 +284,7 @@ def _claim_row(claim: Claim, part: Finding) -> dict[str, Any]:
         "gamma": part.gamma,
         "effect": "" if part.effect is None else f"{part.effect:.3g}",
         "standard error": "" if part.standard_error is None else f"{part.standard_error:.2g}",
-        "p": "" if part.log10_p is None else format_p(part.log10_p),
+        "p": "" if part.log10_p is None else format_p_value(log10=part.log10_p),
         "data sets": part.repetitions,
         "verdict": "held" if part.held else "not held",
     }
@@ -308,21 +308,3 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
         ("seed", str(plan.seed)),
         ("computed by", f"counterpoise {__version__}, {backend(plan.device)} on {plan.device}"),
     ]
-
-
-def _claims_table(claims: list[Claim]) -> Table:
-    table = Table(title="What holds up?", box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    for name, justify in (("claim", "left"), ("part", "left"), ("effect", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    table.add_column("std. error", justify="right")
-    table.add_column("p", justify="right")
-    table.add_column("verdict", no_wrap=True)
-    for claim in claims:
-        for i, part in enumerate(claim.findings):
-            effect = "" if part.effect is None else f"{part.effect:.3g}"
-            error = "" if part.standard_error is None else f"{part.standard_error:.2g}"
-            p = "" if part.log10_p is None else format_p(part.log10_p)
-            verdict = "[green]held[/]" if part.held else "[red]not held[/]"
-            label = f"{claim.number} {claim.problem}" if i == 0 else ""
-            table.add_row(label, part.says, effect, error, p, verdict)
-    return table

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
-from counterpoise.jobs import TextTable
-
-__all__ = ["guarded", "show", "stages"]
+__all__ = ["guarded", "stages"]
 
 _QUICK = ("reading", "comparing", "encoding")
 
@@ -72,21 +67,3 @@ def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
             last = stage
 
         yield advance
-
-
-def show(parts: Sequence[str | TextTable], /) -> None:
-    """Print text and tables."""
-    console = Console(highlight=False)
-    width = None if console.is_terminal else 120
-    for part in parts:
-        if isinstance(part, str):
-            style = "bold" if part.startswith("Verdict") else ""
-            console.print(Text(part, style), soft_wrap=width is not None)
-            continue
-        console.print(Text(part.title, "italic"))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for i, head in enumerate(part.heads):
-            table.add_column(Text(head), justify="left" if i < part.left else "right")
-        for row in part.rows:
-            table.add_row(*(Text(cell) for cell in row))
-        console.print(table, width=width)

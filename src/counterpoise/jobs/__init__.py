@@ -18,7 +18,6 @@ from counterpoise.jobs.records import (
     TableShape,
 )
 from counterpoise.jobs.select import Selected, select
-from counterpoise.jobs.text import TextTable, as_text
 
 __all__ = [
     "EXAMPLES",
@@ -36,8 +35,6 @@ __all__ = [
     "Selection",
     "ShiftMap",
     "TableShape",
-    "TextTable",
-    "as_text",
     "audit",
     "load",
     "load_data",

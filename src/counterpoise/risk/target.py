@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace
 from counterpoise._dask import is_dask, target_risk_dask
-from counterpoise._html import comparison_html
+from counterpoise._facts import card_html, card_text, comparison_card
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.risk.estimate import RiskEstimate, estimate_from_moments
 from counterpoise.risk.methods import METHODS, Method, get_method, name_methods
@@ -157,21 +157,10 @@ class RiskComparison(Mapping[str, RiskEstimate]):
         return len(self.estimates)
 
     def _repr_html_(self) -> str:
-        return comparison_html(self)
+        return card_html(comparison_card(self))
 
     def __str__(self) -> str:
-        header = f"{'method':<18}{'risk':>10}{'std. error':>12}  {'95% interval':<22}{'n_eff':>8}"
-        lines = [header]
-        for name, estimate in self.estimates.items():
-            if not isinstance(estimate.value, float):
-                lines.append(f"{name:<18}{tuple(estimate.value.shape)} risks")
-                continue
-            low, high = estimate.interval()
-            lines.append(
-                f"{name:<18}{estimate.value:>10.4g}{estimate.standard_error:>12.3g}  "
-                f"{f'{low:.4g} to {high:.4g}':<22}{estimate.n_effective:>8.1f}"
-            )
-        return "\n".join(lines)
+        return card_text(comparison_card(self))
 
 
 def compare_risks(

@@ -15,8 +15,8 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from counterpoise._facts import search_html
 from counterpoise._folds import Folds, resolve_splits
-from counterpoise._html import search_html
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.losses import Loss

@@ -1,0 +1,305 @@
+"""Figures of the reproduction, one look for all; each function draws and returns a figure."""
+# ruff: noqa: RUF001 (labels are in Greek)
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from counterpoise.experiments.curves import ClassDensities, ExampleCurves
+from counterpoise.experiments.protocols import LABELS
+from counterpoise.experiments.summarise import Summary
+from counterpoise.present.palette import LIGHT, REPRODUCTION, colors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLORS", "TITLES", "draw_figures", "figure_bytes"]
+
+COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
+_MARKERS = dict(zip(COLORS, "xv^<>osPD", strict=True))
+TITLES = {
+    "synthetic": "Synthetic, Gaussian weights",
+    "ozone": "Ozone, Gaussian weights",
+    "kmm": "Synthetic, KMM weights",
+    "kliep": "Synthetic, KLIEP weights",
+}
+_SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
+_STYLE: Any = {
+    **colors(LIGHT),
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.constrained_layout.use": True,
+    "font.size": 11,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "svg.hashsalt": "counterpoise",
+}
+
+
+def draw_figures(
+    summary: Summary,
+    /,
+    *,
+    curves: ExampleCurves | None = None,
+    classes: ClassDensities | None = None,
+) -> Iterator[tuple[str, str, Figure]]:
+    """Yield file name, caption and figure of everything that was computed."""
+    drawn: list[tuple[str, str, Callable[[], Figure]]] = []
+    if curves is not None:
+        drawn += [
+            (
+                "example-distributions",
+                "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
+                lambda: _distributions(curves),
+            ),
+            (
+                "example-weight-variance",
+                "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
+                lambda: _weight_variance(curves),
+            ),
+            (
+                "example-large-weights",
+                "Example: probability of a weight above c. Figure 3; solid under the source, "
+                "dotted under the target.",
+                lambda: _large_weights(curves),
+            ),
+            (
+                "example-sampling-variances",
+                "Example: sampling variance of the three risk estimators, per point. Figure 4.",
+                lambda: _sampling_variances(curves),
+            ),
+        ]
+    if summary.rates:
+        drawn.append(
+            (
+                "example-rates",
+                "Example: error of the estimated β, and the bias it gives the risk, against the "
+                "sample size. Dashed: the rates n^(-1/2) and 1/n.",
+                lambda: _rates(summary),
+            )
+        )
+    if classes is not None:
+        drawn.append(
+            (
+                "synthetic-classes",
+                "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper.",
+                lambda: _classes(classes),
+            )
+        )
+    for problem in dict.fromkeys(row.problem for row in summary.risks):
+        drawn += [
+            (
+                f"{problem}-risk",
+                f"{TITLES[problem]}: mean target risk of the chosen classifier against γ, with "
+                "two standard errors; below, paired with plain weighting.",
+                partial(_risk, summary, problem),
+            ),
+            (
+                f"{problem}-estimates",
+                f"{TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
+                "standard errors.",
+                partial(_errors, summary, problem),
+            ),
+        ]
+    for name, caption, draw in drawn:
+        with _style():
+            yield name, caption, draw()
+
+
+def figure_bytes(figure: Figure, kind: str, /) -> bytes:
+    """Return a figure as the bytes of a "png" or "svg" file, the same bytes every time."""
+    buffer = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    with _style():
+        figure.savefig(buffer, format=kind, dpi=160, metadata=metadata)
+    return buffer.getvalue()
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    size = (4.6 * columns + 0.6 * (columns == 1), 3.4 * rows)
+    figure = Figure(figsize=size)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def _distributions(curves: ExampleCurves) -> Figure:
+    figure, axes = _axes()
+    ax = axes[0, 0]
+    ax.plot(curves.x, curves.source, color=COLORS["weighted"], label="source N(-1, γ²)")
+    ax.plot(curves.x, curves.target, color=COLORS["oracle"], label="target N(0, 1)")
+    ax.set(xlabel="x", ylabel="density", ylim=(0, None))
+    ax.legend()
+    return figure
+
+
+def _weight_variance(curves: ExampleCurves) -> Figure:
+    figure, axes = _axes()
+    ax = axes[0, 0]
+    ax.plot(curves.gammas, curves.weight_variance, color=COLORS["weighted"], label="exact")
+    ax.plot(
+        curves.gammas, curves.printed_variance, "--", color=COLORS["source"], label="as printed"
+    )
+    ax.set(xlabel="source standard deviation γ", ylabel="V[w]", yscale="log")
+    ax.legend()
+    return figure
+
+
+def _large_weights(curves: ExampleCurves) -> Figure:
+    figure, axes = _axes()
+    ax = axes[0, 0]
+    colors = (COLORS["truncated"], COLORS["weighted"], COLORS["controlled_known"])
+    for color, (gamma, (source, target)) in zip(colors, curves.exceedances.items(), strict=True):
+        ax.plot(curves.thresholds, source, color=color, label=f"γ = {gamma:g}")
+        ax.plot(curves.thresholds, target, ":", color=color)
+    ax.set(xlabel="c", ylabel="P(w > c)", xscale="log", yscale="log", ylim=(1e-4, 1))
+    ax.legend()
+    return figure
+
+
+def _sampling_variances(curves: ExampleCurves) -> Figure:
+    figure, axes = _axes()
+    ax = axes[0, 0]
+    ax.plot(curves.gammas, curves.target_variance, color=COLORS["oracle"], label="target, σ²_T")
+    ax.plot(
+        curves.gammas, curves.weighted_variance, color=COLORS["weighted"], label="weighted, σ²_W"
+    )
+    ax.plot(
+        curves.gammas,
+        curves.controlled_variance,
+        color=COLORS["controlled_known"],
+        label="controlled, σ²_β",
+    )
+    ax.set(xlabel="source standard deviation γ", ylabel="variance", yscale="log")
+    ax.legend()
+    return figure
+
+
+def _classes(classes: ClassDensities) -> Figure:
+    figure, axes = _axes(1, 2, sharey=True)
+    for ax, domain in zip(axes[0], ("source", "target"), strict=True):
+        for label, color in ((-1, COLORS["weighted"]), (1, COLORS["truncated"])):
+            values = classes.densities[domain, label]
+            levels = [values.max() * share for share in (0.1, 0.3, 0.5, 0.7, 0.9)]
+            ax.contour(classes.axis, classes.axis, values, levels=levels, colors=color)
+            ax.plot([], [], color=color, label=f"p(x | y = {label:+d})")
+        ax.set(title=domain, xlabel="x₁", aspect="equal")
+    axes[0, 0].set_ylabel("x₂")
+    axes[0, 0].legend(loc="upper left", fontsize="small")
+    return figure
+
+
+def _risk(summary: Summary, problem: str) -> Figure:
+    figure, axes = _axes(2, 2, sharex=True, sharey="row")
+    for column, (sets, title) in enumerate(_SETS.items()):
+        for name in COLORS:
+            key = (problem, sets, name)
+            _line(axes[0, column], name, _pick(summary.risks, key), "mean", "standard_error")
+            if name != "oracle":  # far below the others, which would be squeezed together
+                rows = _pick(summary.comparisons, key)
+                _line(axes[1, column], name, rows, "difference", "standard_error")
+        axes[0, column].set_title(title)
+        axes[1, column].axhline(0, color=COLORS["weighted"], linewidth=1.8)
+        axes[1, column].set_xlabel("γ")
+    axes[0, 0].set_ylabel("mean target risk")
+    axes[1, 0].set_ylabel("difference from weighted")
+    _legend(figure, axes[0, 0])
+    return figure
+
+
+def _pick(rows: list, key: tuple[str, str, str]) -> list:
+    return [row for row in rows if (row.problem, row.sets, row.estimator) == key]
+
+
+def _errors(summary: Summary, problem: str) -> Figure:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    figure, axes = _axes(2, 2, sharex=True, sharey="row")
+    for column, (sets, title) in enumerate(_SETS.items()):
+        for name in COLORS:
+            rows = _pick(summary.errors, (problem, sets, name))
+            _line(axes[0, column], name, rows, "rmse", "rmse_standard_error")
+            _line(axes[1, column], name, rows, "bias", "bias_standard_error")
+        axes[0, column].set(title=title, yscale="log")
+        axes[1, column].axhline(0, color=LIGHT.soft, linewidth=0.8)
+        axes[1, column].set_xlabel("γ")
+    axis = axes[0, 0].yaxis
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+    low, high = axes[0, 0].get_ylim()
+    # Between powers of ten, labels only where there are few powers.
+    axis.set_minor_formatter("{x:g}" if high < 100 * low else NullFormatter())
+    if max(map(abs, axes[1, 0].get_ylim())) > 3:
+        # Some estimators are off by orders of magnitude, on either side of zero.
+        axes[1, 0].set_yscale("symlog", linthresh=1.0)
+        axes[1, 0].yaxis.set_major_formatter("{x:g}")
+    axes[0, 0].set_ylabel("RMSE of the estimate")
+    axes[1, 0].set_ylabel("bias of the estimate")
+    _legend(figure, axes[0, 0])
+    return figure
+
+
+def _rates(summary: Summary) -> Figure:
+    figure, axes = _axes(1, 2)
+    styles = {1.0: "-", 1.25: "-."}
+    for gamma, style in styles.items():
+        for center in ("known", "sample"):
+            rows = [r for r in summary.rates if (r.gamma, r.center) == (gamma, center)]
+            if not rows:
+                continue
+            sizes = [row.size for row in rows]
+            options = {
+                "color": COLORS[f"controlled_{center}"],
+                "linestyle": style,
+                "marker": _MARKERS[f"controlled_{center}"],
+                "label": f"{center} mean, γ = {gamma:g}",
+            }
+            axes[0, 0].plot(sizes, [row.beta_rmse for row in rows], **options)
+            biases = [abs(row.bias) for row in rows]
+            bars = [2 * row.bias_standard_error for row in rows]
+            axes[0, 1].errorbar(sizes, biases, yerr=bars, **options)
+    first = summary.rates[0]
+    last = summary.rates[len({row.size for row in summary.rates}) - 1].size
+    for ax, start, power in ((axes[0, 0], first.beta_rmse, 0.5), (axes[0, 1], abs(first.bias), 1)):
+        ends = [1.3 * start, 1.3 * start * (first.size / last) ** power]
+        ax.plot([first.size, last], ends, "--", color=COLORS["unweighted"])
+        ax.set(xlabel="source points n", xscale="log", yscale="log")
+    axes[0, 0].set_ylabel("RMSE of the estimated β")
+    axes[0, 1].set_ylabel("|bias| of the risk")
+    axes[0, 0].legend(fontsize="small")
+    return figure
+
+
+def _line(ax: Any, name: str, rows: list, value: str, error: str) -> None:
+    if not rows:
+        return
+    ax.errorbar(
+        [row.gamma for row in rows],
+        [getattr(row, value) for row in rows],
+        yerr=[2 * getattr(row, error) for row in rows],
+        color=COLORS[name],
+        marker=_MARKERS[name],
+        label=LABELS[name],
+        capsize=2,
+        linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
+    )
+
+
+def _legend(figure: Figure, ax: Any) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
