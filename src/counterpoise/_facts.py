@@ -42,7 +42,6 @@ __all__ = [
     "risk_card",
     "search_card",
     "search_html",
-    "text_table",
 ]
 
 #: What is said of candidates whose risk may be that of the choice.
@@ -81,16 +80,9 @@ class Fact:
 class Column:
     """The heading of a column.
 
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "text", "word"}
-        How cells are aligned and sorted. A word is a short text.
-    sorted : {"", "ascending", "descending"}
-        Whether the rows come in the order of this column.
-    optional : int
-        0 for a column that is always shown. A terminal that is too narrow leaves out columns with
-        the highest number first.
+    `kind` is "number", "text" or "word" (a short text), `sorted` is "ascending" if the rows come in
+    the order of this column. A narrow terminal leaves out `optional` columns, those with the
+    highest number first.
     """
 
     name: str
@@ -101,22 +93,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and rows of text.
+    """Headings and rows of text; cells of number columns are `Numeral`.
 
-    Attributes
-    ----------
-    title : str
-    columns : sequence of Column
-    rows : sequence of sequences of str
-        Cells of number columns are `Numeral`.
-    caption : str
-        One or two sentences under the title.
-    name : str
-        Address on a page.
-    looks : sequence of str
-        Classes of each row on a page: "", "alike" or "alike chosen". Empty: no row has one.
-    sortable, page_only : bool
-        Whether a page lets the reader sort the rows; whether a terminal leaves the table out.
+    For pages: `name` is the address, `looks` are the classes of the rows ("alike", "chosen"), and
+    `sortable` lets the reader sort. A terminal leaves out a table that is `page_only`.
     """
 
     title: str
@@ -131,15 +111,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Card:
-    """What a notebook or a terminal shows of one result; whatever is empty is left out.
-
-    Attributes
-    ----------
-    title, verdict, headline : str
-    facts : sequence of Fact
-    tables : sequence of Table
-    lists : sequence of (heading, items)
-    """
+    """What is shown of one result; `lists` holds (heading, items). Empty fields are left out."""
 
     title: str = ""
     verdict: str = ""
@@ -233,72 +205,64 @@ def name_candidates(search: Any, /) -> list[str]:
     return [shorten(name, 120) for name in candidate_names(search.cv_results_["params"])]
 
 
+_TAIL = "Above 0.7, a few rows dominate the estimate."
+_MEANINGS = {
+    "source rows": "Rows with labels.",
+    "target rows": "Rows that the weights are fitted to.",
+    "effective sample size": "Number of equally weighted rows with the same information.",
+    "design effect": "Factor by which weighting increases the number of rows needed.",
+    "mean weight": "Expected: 1.",
+    "largest weight's share": "Of the total weight.",
+    "Pareto k of the weights": _TAIL,
+    "Pareto k of the weighted losses": _TAIL,
+    "correlation with the weights": "Of the weighted losses. A control variate uses it.",
+    "variance reduction": "Share of the variance that a control variate removes.",
+    "risk methods differ by": "Normalised against controlled.",
+    "risk if weights are off by 2": "Each weight by a factor of up to 2.",
+    "AUC of source against target": "0.5: not distinguishable. 1: fully separated.",
+    "target outside the source": "Expected without a shift: 1%.",
+    "largest difference of means": "In standard deviations, before weighting.",
+    "largest after weighting": "Below 0.1 counts as balanced.",
+}
+
+
 def diagnostics_facts(found: Any, /) -> list[Fact]:
     """Return the numbers of a Diagnostics record, with what each means."""
     mean = f"{format_number(found.weight_mean)} ± {format_error(found.weight_mean_error)}"
     auc = f"{format_number(found.auc)} (p = {format_p_value(found.auc_p_value)})"
-    before, after = (
-        _largest(found.features, d) for d in (found.balance_before, found.balance_after)
-    )
-    outside = format_share(found.outside_share)
-    gap = "The source has hardly any rows there."
-    return [
-        Fact("source rows", f"{found.n_source:,}", "Rows with labels."),
-        Fact("target rows", f"{found.n_target:,}", "Rows that the weights are fitted to."),
-        Fact(
-            "effective sample size",
-            format_number(found.n_effective),
-            "Number of equally weighted rows with the same information.",
-        ),
-        Fact(
-            "design effect",
-            format_number(found.design_effect),
-            "Factor by which weighting increases the number of rows needed.",
-        ),
-        Fact("mean weight", mean, "Expected: 1."),
-        Fact("variance of the weights", format_number(found.weight_variance)),
-        Fact("largest weight's share", format_share(found.largest_share), "Of the total weight."),
-        Fact(
-            "Pareto k of the weights",
-            format_number(found.pareto_k),
-            "Above 0.7, a few rows dominate the estimate.",
-        ),
-        *(_loss_facts(found) if found.losses is not None else ()),
-        Fact("AUC of source against target", auc, "0.5: not distinguishable. 1: fully separated."),
-        Fact("target outside the source", outside, "Expected without a shift: 1%."),
-        Fact("largest difference of means", before, "In standard deviations, before weighting."),
-        Fact("largest after weighting", after, "Below 0.1 counts as balanced."),
-        *(Fact(f"target where {g.words}", format_share(g.share), gap) for g in found.gaps),
+    values = {
+        "source rows": f"{found.n_source:,}",
+        "target rows": f"{found.n_target:,}",
+        "effective sample size": format_number(found.n_effective),
+        "design effect": format_number(found.design_effect),
+        "mean weight": mean,
+        "variance of the weights": format_number(found.weight_variance),
+        "largest weight's share": format_share(found.largest_share),
+        "Pareto k of the weights": format_number(found.pareto_k),
+        **(_loss_values(found) if found.losses is not None else {}),
+        "AUC of source against target": auc,
+        "target outside the source": format_share(found.outside_share),
+        "largest difference of means": _largest(found.features, found.balance_before),
+        "largest after weighting": _largest(found.features, found.balance_after),
+    }
+    facts = [Fact(name, value, _MEANINGS.get(name, "")) for name, value in values.items()]
+    few = "The source has hardly any rows there."
+    return facts + [
+        Fact(f"target where {gap.words}", format_share(gap.share), few) for gap in found.gaps
     ]
 
 
-def _loss_facts(found: Any) -> list[Fact]:
-    facts = [
-        Fact(
-            "Pareto k of the weighted losses",
-            format_number(found.pareto_k_losses),
-            "Above 0.7, a few rows dominate the estimate.",
-        ),
-        Fact(
-            "correlation with the weights",
-            format_number(found.correlation),
-            "Of the weighted losses. A control variate uses it.",
-        ),
-        Fact(
-            "variance reduction",
-            format_share(found.variance_reduction),
-            "Share of the variance that a control variate removes.",
-        ),
-    ]
+def _loss_values(found: Any) -> dict[str, str]:
+    values = {
+        "Pareto k of the weighted losses": format_number(found.pareto_k_losses),
+        "correlation with the weights": format_number(found.correlation),
+        "variance reduction": format_share(found.variance_reduction),
+    }
     if found.disagreement is not None:
-        apart = f"{format_number(found.disagreement)} standard errors"
-        facts.append(Fact("risk methods differ by", apart, "Normalised against controlled."))
+        values["risk methods differ by"] = f"{format_number(found.disagreement)} standard errors"
     if type(found.weights).__module__ == "numpy":  # on Dask it takes several passes over the data
-        between = format_interval(*found.sensitivity(2.0))
-        facts.append(
-            Fact("risk if weights are off by 2", between, "Each weight by a factor of up to 2.")
-        )
-    return facts
+        values["risk if weights are off by 2"] = format_interval(*found.sensitivity(2.0))
+    return values
 
 
 def _largest(features: Sequence[str], differences: Any) -> str:
@@ -355,23 +319,15 @@ def card_text(card: Card, /) -> str:
             f"{printable(fact.name):<{width}}  {printable(fact.value)}" for fact in card.facts
         ]
     for table in card.tables:
-        lines += [*text_table(table), *([table.caption] if table.caption else [])]
+        cells = [[column.name for column in table.columns]]
+        cells += [[printable(cell) for cell in row] for row in table.rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        sides = ["<" if column.kind != "number" else ">" for column in table.columns]
+        for row in cells:
+            placed = zip(row, sides, widths, strict=True)
+            lines.append("  ".join(f"{cell:{side}{size}}" for cell, side, size in placed).rstrip())
+        lines += [table.caption] if table.caption else []
     return "\n".join(lines)
-
-
-def text_table(table: Table, /) -> list[str]:
-    """Return the lines of a table: headings, then rows; numbers to the right."""
-    cells = [[column.name for column in table.columns]]
-    cells += [[printable(cell) for cell in row] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = [column.kind != "number" for column in table.columns]
-    return [
-        "  ".join(
-            cell.ljust(width) if to_left else cell.rjust(width)
-            for cell, width, to_left in zip(row, widths, left, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
 
 
 def card_html(card: Card, /) -> str:

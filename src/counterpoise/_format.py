@@ -172,8 +172,9 @@ def shorten(text: str, width: int, /) -> str:
 def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
     """Shorten names to `width` characters so that what differs between them stays visible.
 
-    In names such as "strength=0.1, kernel=rbf" the words before the equal signs are cut. Other
-    names lose the middle of what they have in common. Equal names are numbered.
+    In names such as "strength=0.1, kernel=rbf" the words before the equal signs are cut, or left
+    out where the values need the room. Other names lose the middle of what they have in common.
+    Equal names are numbered.
 
     Examples
     --------
@@ -183,7 +184,13 @@ def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
     ['incom…first parent', 'inco…second parent']
     """
     full = [printable(name) for name in names]
-    labels = [_cut_keys(name, width) or _cut_common(name, full, width) for name in full]
+    pairs = [[part.partition("=") for part in name.split(", ")] for name in full]
+    if all(len(name) <= width for name in full):
+        labels = full
+    elif all(sign for name in pairs for _, sign, _ in name):
+        labels = _cut_keys(pairs, width)
+    else:
+        labels = [_cut_common(name, full, width) for name in full]
     seen: dict[str, int] = {}
     for i, label in enumerate(labels):
         seen[label] = seen.get(label, 0) + 1
@@ -192,24 +199,23 @@ def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
     return labels
 
 
-def _cut_keys(name: str, width: int) -> str:
-    """Shorten "key=value, key=value" by its keys; the empty string where that is not enough."""
-    if len(name) <= width:
-        return name
-    pairs = [part.partition("=") for part in name.split(", ")]
-    if not all(key and sign for key, sign, _ in pairs):
-        return ""
-    room = width - sum(len(value) + 3 for _, _, value in pairs) + 2
-    sizes = [len(key) for key, _, _ in pairs]
-    if room < 2 * len(sizes):
-        return ""
-    while sum(sizes) > room:
-        sizes[sizes.index(max(sizes))] -= 1
-    keys = [
-        key if len(key) <= size else f"{key[: size - 1]}…"
-        for (key, _, _), size in zip(pairs, sizes, strict=True)
-    ]
-    return ", ".join(f"{key}={value}" for key, (_, _, value) in zip(keys, pairs, strict=True))
+def _cut_keys(names: Sequence[Sequence[tuple[str, str, str]]], width: int) -> list[str]:
+    labels = []
+    for name in names:
+        room = width - sum(len(value) + 3 for _, _, value in name) + 2
+        sizes = [len(key) for key, _, _ in name]
+        if room < 2 * len(sizes):
+            values = [", ".join(value for _, _, value in own) for own in names]
+            return [_cut_common(value, values, width) for value in values]
+        while sum(sizes) > room:
+            sizes[sizes.index(max(sizes))] -= 1
+        keys = [
+            key if len(key) <= size else f"{key[: size - 1]}…"
+            for (key, _, _), size in zip(name, sizes, strict=True)
+        ]
+        cut = zip(keys, name, strict=True)
+        labels.append(", ".join(f"{key}={value}" for key, (_, _, value) in cut))
+    return labels
 
 
 def _cut_common(name: str, names: Sequence[str], width: int) -> str:

@@ -100,7 +100,7 @@ def test_the_page_is_self_contained_and_escaped(directory):
 
 
 def test_page_text_is_escaped():
-    from counterpoise.present.page import reproduction_page
+    from counterpoise.present.reproduction import reproduction_page
 
     text = reproduction_page(
         title="<b>&", facts=[("a", "<i>")], claims=[], errata=[("<u>", "", "")], figures=[]

@@ -67,8 +67,8 @@ def files(pages, written, tmp_path_factory):
     """Every page as a file."""
     from matplotlib.figure import Figure
 
-    from counterpoise.present.figures import figure_bytes
-    from counterpoise.present.page import reproduction_page
+    from counterpoise.present.paper_figures import figure_bytes
+    from counterpoise.present.reproduction import reproduction_page
 
     figure = Figure(figsize=(9, 4))
     figure.subplots().set(xlabel="gamma", ylabel="risk")
@@ -208,7 +208,7 @@ def test_tables_sort_by_words_and_put_what_is_missing_last(browser, files):
         heading(browser, table, name).click()
         rows, _, _ = browser.execute_script(COLUMN, table, name)
         assert rows[2:] == ["", "", ""]
-    assert rows[:2] == ["chosen", "as good"]
+    assert rows[:2] == ["chosen", "similar"]
 
 
 def test_negative_numbers_are_sorted_as_numbers(browser, files):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
-from counterpoise._html import candidate_labels
+from counterpoise._format import candidate_names, shorten_names
 from counterpoise.present import (
     BalanceDisplay,
     CandidatesDisplay,
@@ -19,7 +19,6 @@ from counterpoise.present import (
     VarianceReductionDisplay,
     WeightsDisplay,
 )
-from counterpoise.present._rows import row_labels
 from counterpoise.present.palette import BOTH, DARK, LIGHT, line_style, method_marker
 
 VALUES = np.array([0.01, 0.1, 1.0, 10.0])
@@ -313,23 +312,23 @@ def test_methods_differ_in_line_and_marker():
 
 def test_labels_are_short_unlike_and_plain():
     names = [f"a long name that only differs in number {i} from the others" for i in range(12)]
-    labels = row_labels(names, 22)
+    labels = shorten_names(names, 22)
     assert len(set(labels)) == 12
     assert all(len(label) <= 22 for label in labels)
     assert all(str(i) in label for i, label in enumerate(labels))
-    assert row_labels(["same", "same"], 22) == ["same", "same (2)"]
-    assert row_labels(["a\nb\x00\u202ec"], 22) == [
+    assert shorten_names(["same", "same"], 22) == ["same", "same (2)"]
+    assert shorten_names(["a\nb\x00\u202ec"], 22) == [
         "a b\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}c"
     ]
 
 
 def test_candidates_are_named_by_what_differs():
     params = [{"svc__C": 0.1, "svc__kernel": "rbf"}, {"svc__C": 10.0, "svc__kernel": "rbf"}]
-    assert candidate_labels(params) == ["C=0.1", "C=10"]
+    assert candidate_names(params) == ["C=0.1", "C=10"]
     clash = [{"a__C": 1.0, "b__C": 2.0}, {"a__C": 2.0, "b__C": 1.0}]
-    assert candidate_labels(clash) == ["a__C=1, b__C=2", "a__C=2, b__C=1"]
-    assert candidate_labels([{"alpha": 100000.0}]) == ["alpha=100000"]
-    assert candidate_labels([{}]) == ["the model as it is"]
+    assert candidate_names(clash) == ["a__C=1, b__C=2", "a__C=2, b__C=1"]
+    assert candidate_names([{"alpha": 100000.0}]) == ["alpha=100000"]
+    assert candidate_names([{}]) == ["the model as it is"]
 
 
 @pytest.mark.parametrize("name", ["$x_1$", "$", "a $\\frac{$", "_hidden", "<b>", "x" * 400])

@@ -8,15 +8,21 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
-from counterpoise._html import (
-    comparison_html,
-    diagnostics_html,
-    diagnostics_rows,
+from counterpoise._facts import (
+    card_html,
+    card_text,
+    comparison_card,
+    diagnostics_card,
+    diagnostics_facts,
+    risk_card,
+    search_html,
+)
+from counterpoise._format import (
+    format_interval,
+    format_number,
+    format_p_value,
     format_parameter,
     format_share,
-    format_value,
-    risk_html,
-    search_html,
 )
 
 
@@ -51,25 +57,25 @@ def losses():
 def test_a_risk_is_shown_with_its_interval(losses):
     risk = cp.target_risk(*losses)
     low, high = risk.interval()
-    text = Text(risk_html(risk)).text
+    text = Text(card_html(risk_card(risk))).text
     for number in (risk.value, low, high):
-        assert format_value(number) in text
+        assert format_number(number) in text
     assert "controlled" in text
 
 
 def test_many_risks_are_a_table_that_ends(losses):
     values, weights = losses
     many = cp.target_risk(np.stack([values + i for i in range(25)]), weights)
-    shown = Text(risk_html(many))
+    shown = Text(card_html(risk_card(many)))
     assert shown.tags.count("tr") == 11
     assert "and 15 more" in shown.text
     cube = cp.target_risk(np.broadcast_to(values, (2, 3, 400)), weights)
-    assert "(2, 3) risks" in Text(risk_html(cube)).text
+    assert "(2, 3) risks" in Text(card_html(risk_card(cube))).text
 
 
 def test_a_comparison_has_a_row_per_method(losses):
     found = cp.compare_risks(*losses)
-    shown = Text(comparison_html(found))
+    shown = Text(card_html(comparison_card(found)))
     assert shown.tags.count("tr") == len(found) + 1
     for name in found:
         assert name in shown.text
@@ -80,17 +86,17 @@ def test_diagnostics_show_the_verdict_and_every_number(make_audit, hostile, verd
     from dataclasses import replace
 
     found = replace(make_audit(hostile).diagnostics, verdict=verdict, reasons=hostile, advice=[])
-    shown = Text(diagnostics_html(found))
+    shown = Text(card_html(diagnostics_card(found)))
     assert verdict[1:] in shown.text
     assert hostile[0] in shown.text
     assert "script" not in shown.tags
-    assert shown.tags.count("tr") == len(diagnostics_rows(found))
+    assert shown.tags.count("tr") == len(diagnostics_facts(found))
 
 
 def test_diagnostics_without_losses_leave_their_rows_out(rng):
     X = rng.normal(size=(50, 2))
-    rows = diagnostics_rows(cp.diagnose(X, X + 0.1, weights=np.ones(50)))
-    names = [name for name, _, _ in rows]
+    facts = diagnostics_facts(cp.diagnose(X, X + 0.1, weights=np.ones(50)))
+    names = [fact.name for fact in facts]
     assert "variance reduction" not in names
     assert "effective sample size" in names
 
@@ -104,11 +110,11 @@ def test_searches_are_shown_after_fit_only(rng):
     assert search_html(search) == ""
     text = Text(search_html(search.fit(X, y))).text
     assert f"C={search.best_params_['C']:g}" in text
-    assert format_value(search.best_risk_.value) in text
+    assert format_number(search.best_risk_.value) in text
     assert "chosen" in text
     ridge = cp.ShiftRidgeCV(weights=None).fit(X, y)
     shown = Text(search_html(ridge))
-    assert f"alpha={ridge.alpha_:.4g}" in shown.text
+    assert f"alpha={ridge.alpha_:.3g}" in shown.text
     assert "and 190 more" in shown.text
 
 
@@ -126,12 +132,13 @@ def test_parameters_of_a_search_are_escaped(losses):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.12345, "0.1235"),
+        (0.12345, "0.123"),
         (12345.6, "12,346"),
-        (1.5, "1.500"),
-        (-0.001234, "-0.001234"),
+        (1.5, "1.50"),
+        (0.9996, "1.00"),
+        (-0.001234, "-0.00123"),
         (1.234e-9, "1.23e-09"),
-        (0.0, "0.000"),
+        (0.0, "0.00"),
         (float("nan"), "–"),  # noqa: RUF001
         (None, "–"),  # noqa: RUF001
         (float("inf"), "∞"),
@@ -139,7 +146,7 @@ def test_parameters_of_a_search_are_escaped(losses):
     ],
 )
 def test_numbers_are_readable(value, text):
-    assert format_value(value) == text
+    assert format_number(value) == text
 
 
 def test_shares_and_parameters_are_readable():

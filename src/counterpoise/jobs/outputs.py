@@ -115,32 +115,16 @@ def summary(record: Audit | Selection, /) -> dict[str, Any]:
     audit = record.audit if isinstance(record, Selection) else record
     found, made = audit.diagnostics, audit.provenance
     content = {
-        "command": made.command,
-        "arguments": dict(made.arguments),
-        "versions": dict(made.versions),
-        "seed": made.seed,
-        "started": made.started,
-        "seconds": round(made.seconds, 3),
+        **vars(made),
         "source": vars(audit.source),
         "target": vars(audit.target),
-        "columns": dict(audit.columns),
-        "notes": list(audit.notes),
-        "verdict": found.verdict,
-        "reasons": list(found.reasons),
-        "advice": list(found.advice),
-        "shift": audit.shift,
-        "shift_words": audit.shift_words,
-        "shifted": list(audit.shifted),
+        **_some(audit, "columns", "notes", "shift", "shift_words", "shifted"),
+        **_some(found, "verdict", "reasons", "advice", "auc", "auc_p_value", "outside_share"),
         "weights": {
             "name": audit.weights_name,
             "words": audit.weights_words,
-            "n_effective": found.n_effective,
-            "largest_share": found.largest_share,
-            "pareto_k": found.pareto_k,
+            **_some(found, "n_effective", "largest_share", "pareto_k"),
         },
-        "auc": found.auc,
-        "auc_p_value": found.auc_p_value,
-        "outside_share": found.outside_share,
         "balance": [vars(column) for column in audit.balance],
     }
     if isinstance(record, Selection):
@@ -151,28 +135,25 @@ def summary(record: Audit | Selection, /) -> dict[str, Any]:
 def _selection(record: Selection) -> dict[str, Any]:
     candidates = record.candidates
     return {
-        "task": record.task,
-        "label": record.label,
-        "model": record.model,
-        "loss": record.loss,
-        "method": record.method,
-        "folds": record.folds,
-        "chosen": dict(candidates.parameters[candidates.chosen]),
-        "chosen_words": record.chosen_words,
-        "risk": {"value": record.risk, "low": record.risk_low, "high": record.risk_high},
-        "corrected_risk": {
-            "value": record.corrected_risk,
-            "low": record.corrected_low,
-            "high": record.corrected_high,
-        },
-        "variance_reduction": record.variance_reduction,
+        **_some(record, "task", "label", "model", "loss", "method", "folds"),
+        **_some(record, "chosen_words", "variance_reduction", "truth_note"),
+        "chosen": candidates.parameters[candidates.chosen],
+        "risk": _risk(record.risk, record.risk_low, record.risk_high),
+        "corrected_risk": _risk(record.corrected_risk, record.corrected_low, record.corrected_high),
         "truth": None
         if record.truth is None
         else {"value": record.truth, "standard_error": record.truth_error},
-        "truth_note": record.truth_note,
         "candidates": len(candidates.parameters),
         "indistinguishable": int(candidates.indistinguishable.sum()),
     }
+
+
+def _risk(value: float, low: float, high: float) -> dict[str, float]:
+    return {"value": value, "low": low, "high": high}
+
+
+def _some(record: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def _candidates(record: Selection) -> dict[str, Any]:

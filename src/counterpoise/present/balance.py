@@ -36,8 +36,7 @@ class BalanceDisplay(Display):
     ----------
     order_ : int array
         The features that are drawn, from the top.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     points_ : dict of str to Line2D
         "before" and "after".
 
@@ -58,12 +57,12 @@ class BalanceDisplay(Display):
         self.before = np.asarray(before, dtype=np.float64)
         self.after = np.asarray(after, dtype=np.float64)
         for name, values in (("before", self.before), ("after", self.after)):
-            if values.shape != (len(self.features),):
+            if values.shape != (count := len(self.features),):
                 raise ValueError(
-                    f"`{name}` must hold one difference per feature ({len(self.features)}); got "
-                    f"shape {values.shape}."
+                    f"`{name}` must hold one difference per feature ({count}); got {values.shape}."
                 )
         self.width = width
+        self.size = (6.0, rows_height(len(self.features), 0.26))
 
     @classmethod
     def from_diagnostics(
@@ -107,11 +106,6 @@ class BalanceDisplay(Display):
         found = diagnose(X, X_target, weights=np.asarray(estimator.weights_))
         return cls.from_diagnostics(found, ax=ax, theme=theme)
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches of a new figure."""
-        return 6.0, rows_height(len(self.features), 0.26)
-
     def _draw(self, ax: Any, palette: Palette) -> None:
         self.order_ = np.argsort(-np.nan_to_num(np.abs(self.before)), kind="stable")[:MOST_ROWS]
         set_rows(ax, [self.features[i] for i in self.order_], self.width, palette)
@@ -123,32 +117,21 @@ class BalanceDisplay(Display):
         ends = (np.clip(values, -edge, edge) for values in (before, after))
         ax.hlines(y, *ends, color=palette.grid, linewidth=2.2, zorder=2)
         self.points_ = {}
-        looks = {
-            "before": (before, palette.target, "s", palette.hollow),
-            "after": (after, palette.controlled, "o", palette.controlled),
-        }
-        for name, (values, color, marker, face) in looks.items():
-            (self.points_[name],) = ax.plot(
-                np.clip(values, -edge, edge),
-                y,
-                marker,
-                color=color,
-                markerfacecolor=face,
-                markeredgewidth=1.5,
-                label=f"{name} weighting",
-                zorder=3 + (name == "after"),
-            )
+        for name, values, color, marker, face in (
+            ("before", before, palette.target, "s", palette.hollow),
+            ("after", after, palette.controlled, "o", palette.controlled),
+        ):
+            look = {"color": color, "markerfacecolor": face, "markeredgewidth": 1.5, "zorder": 3}
+            shown = np.clip(values, -edge, edge)
+            (self.points_[name],) = ax.plot(shown, y, marker, label=f"{name} weighting", **look)
             for row in np.flatnonzero(np.abs(values) > edge):
                 sign, side = ("→", "left") if values[row] > 0 else ("←", "right")
-                place = (np.copysign(edge, values[row]), row)
-                ax.annotate(sign, place, color=color, va="center", ha=side)
+                ax.annotate(sign, (shown[row], row), color=color, va="center", ha=side)
         ax.set_xlim(-1.12 * edge, 1.12 * edge)
         plain_ticks(ax, "x")
         ax.set_xlabel("target less source (standard deviations)", loc="right")
-        note = ""
-        if len(self.order_) < len(self.features):
-            note = f"The {len(self.order_)} largest of {len(self.features):,} differences"
-        legend_above(ax, palette, note=note)
+        note = f"The {len(self.order_)} largest of {len(self.features):,} differences"
+        legend_above(ax, palette, note=note if len(self.order_) < len(self.features) else "")
 
 
 def _edge(before: np.ndarray, after: np.ndarray) -> float:

@@ -47,10 +47,8 @@ class CandidatesDisplay(Display):
     risk_name : str, default="target risk"
     level : float, default=0.95
         Level of the intervals.
-    width : int, default=36
-        Longer labels are shortened.
-    most : int, default=30
-        Largest number of rows.
+    width, most : int
+        Largest number of characters of a label, and of rows.
 
     Attributes
     ----------
@@ -58,8 +56,7 @@ class CandidatesDisplay(Display):
         Estimates and intervals of all candidates, by method.
     order_ : int array
         The candidates that are drawn, from the top.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     points_ : dict of str to Line2D
         The estimates by method, and "truth".
 
@@ -99,6 +96,8 @@ class CandidatesDisplay(Display):
         self.level = level
         self.width = width
         self.most = most
+        rows = min(len(self.labels), self.most)
+        self.size = (6.4, rows_height(rows, max(0.30, 0.13 * len(self.bands_))))
 
     @classmethod
     def from_estimator(
@@ -125,21 +124,16 @@ class CandidatesDisplay(Display):
         -------
         CandidatesDisplay
         """
+        risks = risks_by_method(estimator, methods, X, y)
         display = cls(
             name_candidates(estimator),
-            risks_by_method(estimator, methods, X, y),
+            risks,
             chosen=int(estimator.best_index_),
             indistinguishable=getattr(estimator, "indistinguishable_", None),
             truth=truth,
             level=level,
         )
         return display.plot(ax, theme=theme)
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches of a new figure."""
-        rows = min(len(self.labels), self.most)
-        return 6.4, rows_height(rows, max(0.30, 0.13 * len(self.bands_)))
 
     def _draw(self, ax: Any, palette: Palette) -> None:
         names = list(self.bands_)
@@ -152,22 +146,15 @@ class CandidatesDisplay(Display):
         for name, offset in zip(names, offsets, strict=True):
             self._draw_method(ax, name, float(offset), name == names[-1], palette)
         if self.truth is not None:
+            look = {"color": palette.truth, "markersize": 17, "markeredgewidth": 1.8, "zorder": 5}
+            y = np.arange(len(self.order_))
             (self.points_["truth"],) = ax.plot(
-                self.truth[self.order_],
-                np.arange(len(self.order_)),
-                "|",
-                color=palette.truth,
-                markersize=17,
-                markeredgewidth=1.8,
-                label="truth",
-                zorder=5,
+                self.truth[self.order_], y, "|", label="truth", **look
             )
         label = f"{plain_text(self.risk_name)} ({self.level:.0%} interval)"
         ax.set_xlabel(label, loc="right", parse_math=False)
-        note = ""
-        if len(self.order_) < len(self.labels):
-            note = f"The best {len(self.order_)} of {len(self.labels):,} candidates"
-        legend_above(ax, palette, note=note)
+        note = f"The best {len(self.order_)} of {len(self.labels):,} candidates"
+        legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")
 
     def _mark_rows(self, ax: Any, palette: Palette) -> None:
         alike = set(self.indistinguishable.tolist())
@@ -207,12 +194,6 @@ class CandidatesDisplay(Display):
             zorder=4,
         )
         if main:
+            look = {"va": "center", "fontsize": "small", "color": palette.soft}
             for row in np.flatnonzero(np.isnan(band.value)):
-                ax.annotate(
-                    "failed",
-                    (0.01, row),
-                    xycoords=("axes fraction", "data"),
-                    va="center",
-                    fontsize="small",
-                    color=palette.soft,
-                )
+                ax.annotate("failed", (0.01, row), xycoords=("axes fraction", "data"), **look)

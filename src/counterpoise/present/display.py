@@ -25,11 +25,8 @@ class Display:
 
     ax_: Axes
     figure_: Figure
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches of a new figure."""
-        return 6.0, 3.8
+    #: Width and height in inches of a new figure.
+    size: tuple[float, float] = (6.0, 3.8)
 
     def plot(self, ax: Any = None, *, theme: str | None = None) -> Self:
         """Draw.

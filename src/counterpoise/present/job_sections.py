@@ -20,15 +20,7 @@ from counterpoise._format import (
 )
 from counterpoise.present.job_pictures import audit_pictures, selection_pictures
 from counterpoise.present.page import render_page
-from counterpoise.present.sections import (
-    Boxes,
-    Document,
-    Made,
-    Numbers,
-    Pictures,
-    Section,
-    Verdict,
-)
+from counterpoise.present.sections import Document, Facts, Made, Pictures, Section, Verdict
 
 if TYPE_CHECKING:
     from counterpoise.jobs.records import Audit, Predictions, Provenance, Risks, Selection
@@ -70,29 +62,18 @@ def selection_page(selection: Selection, /) -> str:
 
 def audit_document(audit: Audit, /) -> Document:
     """Return what is shown of an audit."""
-    found = audit.diagnostics
-    question = "Can the weighted source represent the target?"
+    numbers = Facts(diagnostics_facts(audit.diagnostics), "Diagnostics")
+    shift = [audit.shift_words, Facts(_audit_facts(audit)), audit.weights_words]
     return Document(
         kind="Audit",
         title=f"{_shift(audit)} between {audit.source.name} and {audit.target.name}",
-        lead=f"Source: {_shape(audit.source)}. Target: {_shape(audit.target)}. "
-        f"{format_count(len(audit.columns), 'column')} in both.",
-        line=f"verdict: {found.verdict}; shift: {audit.shift}",
+        lead=f"{_samples(audit)} {format_count(len(audit.columns), 'column')} in both.",
+        line=f"verdict: {audit.diagnostics.verdict}; shift: {audit.shift}",
         sections=[
-            _verdict(audit, question),
-            Section(
-                "shift",
-                "The shift",
-                "The shift",
-                [audit.shift_words, Boxes(_audit_facts(audit)), audit.weights_words],
-            ),
-            Section("pictures", "Pictures", "Pictures", [Pictures(audit_pictures(audit))]),
-            Section(
-                "tables",
-                "Tables",
-                "Tables",
-                [_balance_table(audit), Numbers("Diagnostics", diagnostics_facts(found))],
-            ),
+            _verdict(audit, "Can the weighted source represent the target?"),
+            Section("shift", "The shift", shift),
+            Section("pictures", "Pictures", [Pictures(audit_pictures(audit))]),
+            Section("tables", "Tables", [_balance_table(audit), numbers]),
             *_made(audit.provenance, audit.notes),
         ],
     )
@@ -101,57 +82,50 @@ def audit_document(audit: Audit, /) -> Document:
 def selection_document(selection: Selection, /) -> Document:
     """Return what is shown of a selection."""
     audit, candidates = selection.audit, selection.candidates
-    verdict = audit.diagnostics.verdict
     chosen = candidate_names(candidates.parameters)[candidates.chosen]
-    risk = f"{format_number(selection.risk)} ({_interval(selection)})"
+    interval = format_interval(selection.risk_low, selection.risk_high)
     count = format_count(len(candidates.parameters), "candidate")
-    model = selection.model_words[:1].upper() + selection.model_words[1:]
-    choice = [
-        Boxes(_selection_facts(selection)),
-        selection.chosen_words,
-        *([selection.truth_note] if selection.truth_note else []),
-        _methods_table(selection),
-    ]
+    choice = [Facts(_selection_facts(selection)), selection.chosen_words]
+    choice += [selection.truth_note] if selection.truth_note else []
     tables = [
         _candidates_table(selection),
         _balance_table(audit, page_only=True),
         _predictions_table(selection.predictions, selection.label),
-        Numbers("Diagnostics", diagnostics_facts(audit.diagnostics)),
+        Facts(diagnostics_facts(audit.diagnostics), "Diagnostics"),
     ]
     data = [audit.shift_words, selection.label_words, audit.weights_words]
     return Document(
         kind="Model selection",
         title=f"Predicting {selection.label} in {audit.target.name}",
-        lead=f"Source: {_shape(audit.source)}. Target: {_shape(audit.target)}. {model}, {count}, "
-        f"{selection.folds} folds.",
-        line=f"verdict: {verdict}; chosen: {chosen}; risk: {risk}",
+        lead=f"{_samples(audit)} Model: {selection.model_words}, {count}, {selection.folds} folds.",
+        line=f"verdict: {audit.diagnostics.verdict}; chosen: {chosen}; "
+        f"risk: {format_number(selection.risk)} ({interval})",
         sections=[
             _verdict(audit, "Are the numbers on this page reliable?"),
-            Section("choice", "The choice", "The choice", choice),
-            Section("pictures", "Pictures", "Pictures", [Pictures(selection_pictures(selection))]),
-            Section("tables", "Tables", "Tables", tables),
-            Section("data", "The data", "The data", data),
+            Section("choice", "The choice", [*choice, _methods_table(selection)]),
+            Section("pictures", "Pictures", [Pictures(selection_pictures(selection))]),
+            Section("tables", "Tables", tables),
+            Section("data", "The data", data),
             *_made(selection.provenance, audit.notes),
         ],
     )
 
 
-def _shape(table: Any) -> str:
-    return f"{table.name}, {format_count(table.rows, 'row')}"
+def _samples(audit: Audit) -> str:
+    source, target = (
+        f"{table.name}, {format_count(table.rows, 'row')}" for table in (audit.source, audit.target)
+    )
+    return f"Source: {source}. Target: {target}."
 
 
 def _shift(audit: Audit) -> str:
     return _SHIFT.get(audit.shift, audit.shift)
 
 
-def _interval(selection: Selection) -> str:
-    return format_interval(selection.risk_low, selection.risk_high)
-
-
 def _verdict(audit: Audit, question: str) -> Section:
     found = audit.diagnostics
     block = Verdict(question, found.verdict, found.reasons, found.advice)
-    return Section("verdict", "", "Verdict", [block])
+    return Section("verdict", "", [block])
 
 
 def _made(provenance: Provenance, notes: Sequence[str]) -> list[Section]:
@@ -162,73 +136,59 @@ def _made(provenance: Provenance, notes: Sequence[str]) -> list[Section]:
         ("Duration", f"{format_number(provenance.seconds)} s"),
         ("Versions", versions),
     ]
-    block = Made(provenance.command, facts, provenance.arguments)
-    made = Section("made", "How it was made", "How it was made", [block])
-    return [Section("notes", "Notes", "", notes), made] if notes else [made]
+    made = Made(provenance.command, facts, provenance.arguments)
+    section = Section("made", "How it was made", [made])
+    return [Section("notes", "Notes", notes), section] if notes else [section]
+
+
+def _some_facts(audit: Audit, *names: str) -> list[Fact]:
+    return [fact for fact in diagnostics_facts(audit.diagnostics) if fact.name in names]
 
 
 def _audit_facts(audit: Audit) -> list[Fact]:
-    found = audit.diagnostics
     before, after = (
         sum(abs(getattr(row, when)) > _BALANCED for row in audit.balance)
         for when in ("before", "after")
     )
     more = " and others" if len(audit.shifted) > 3 else ""
+    balance = f"of {len(audit.balance)}, before and after weighting"
     return [
-        Fact("Shift", _shift(audit), ", ".join(audit.shifted[:3]) + more),
-        Fact(
+        Fact("shift", _shift(audit), ", ".join(audit.shifted[:3]) + more),
+        Fact("columns off balance", f"{before} → {after}", balance),
+        *_some_facts(
+            audit,
+            "effective sample size",
             "AUC of source against target",
-            format_number(found.auc),
-            "0.5: not distinguishable. 1: fully separated",
-        ),
-        Fact(
-            "Columns off balance",
-            f"{before} → {after}",
-            f"of {len(audit.balance)}, before and after weighting",
-        ),
-        _effective(audit),
-        Fact(
-            "Target outside the source",
-            format_share(found.outside_share),
-            "of its rows; 1% is expected without a shift",
+            "target outside the source",
         ),
     ]
-
-
-def _effective(audit: Audit) -> Fact:
-    found = audit.diagnostics
-    more = f"of {found.n_source:,} source rows, after weighting"
-    return Fact("Effective sample size", format_number(found.n_effective), more)
 
 
 def _selection_facts(selection: Selection) -> list[Fact]:
     candidates, loss = selection.candidates, selection.loss_words
     low, high = selection.corrected_low, selection.corrected_high
     names = candidate_names(candidates.parameters)
+    risk = format_number(selection.corrected_risk)
+    more = f"95% interval {format_interval(low, high)}, in the target, corrected for the choice"
     facts = [
-        Fact("Chosen", names[candidates.chosen], f"{selection.model_words}, judged by {loss}"),
-        Fact(
-            f"Expected {loss}",
-            format_number(selection.corrected_risk),
-            f"{format_interval(low, high)} with 95% confidence, in the target, corrected for the "
-            "choice",
-        ),
+        Fact("chosen", names[candidates.chosen], f"{selection.model_words}, judged by {loss}"),
+        Fact(f"expected {loss}", risk, more),
     ]
     if selection.truth is not None:
         inside = "inside" if low <= selection.truth <= high else "outside"
         error = f" ± {format_error(selection.truth_error)}" if selection.truth_error else ""
         value = f"{format_number(selection.truth)}{error}"
-        facts.append(Fact("Truth", value, f"{inside} the interval; not used to choose"))
+        facts.append(Fact("truth", value, f"{inside} the interval; not used to choose"))
     for risks in candidates.risks:
         if risks.method == "source":
             value = format_number(risks.value[candidates.chosen])
             more = "risk of the same model by unweighted cross-validation"
-            facts.append(Fact("Without weights", value, more))
-    facts.append(_effective(selection.audit))
+            facts.append(Fact("without weights", value, more))
+    facts += _some_facts(selection.audit, "effective sample size")
     if len(names) > 1:
         alike = int(np.count_nonzero(candidates.indistinguishable))
         more = f"candidates {SIGNIFICANCE} from the choice, itself included"
-        facts.append(Fact("Similar candidates", f"{alike} of {len(names)}", more))
+        facts.append(Fact("similar candidates", f"{alike} of {len(names)}", more))
     return facts
 
 

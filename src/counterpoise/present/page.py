@@ -18,26 +18,6 @@ from counterpoise.present.svg import inline_svg
 
 __all__ = ["render_page"]
 
-# Colours of a page, beside the palette of its pictures.
-_PAGE = {
-    "light": {
-        "--page": "#f5f7f9",
-        "--line": "#d9dee5",
-        "--link": "#0a64a4",
-        "--good": "#0a6b4d",
-        "--fair": "#8a5a00",
-        "--bad": "#b3261e",
-    },
-    "dark": {
-        "--page": "#0d1116",
-        "--line": "#303a46",
-        "--link": "#7cc3f5",
-        "--good": "#3ccf9c",
-        "--fair": "#f0b545",
-        "--bad": "#ff8a7a",
-    },
-}
-
 
 def render_page(document: Document, /) -> str:
     """Return a document as HTML; every text in it is escaped.
@@ -59,16 +39,17 @@ def render_page(document: Document, /) -> str:
     environment.tests |= {"block": lambda block, name: type(block).__name__ == name}
     script = _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         document=document,
         verdicts=VERDICTS,
         version=__version__,
         css=Markup(_asset("style.css")),
-        light=Markup(_declarations(LIGHT, "light")),
-        dark=Markup(_declarations(DARK, "dark")),
+        light=Markup(_declarations(LIGHT)),
+        dark=Markup(_declarations(DARK)),
         script=Markup(script),
         script_hash=Markup(f"sha256-{digest}"),
     )
+    return page.lstrip()
 
 
 @cache
@@ -76,9 +57,8 @@ def _asset(name: str) -> str:
     return files("counterpoise.present").joinpath("templates", name).read_text("utf-8")
 
 
-def _declarations(palette: Palette, theme: str) -> str:
-    variables = css_variables(palette) | _PAGE[theme]
-    return " ".join(f"{name}: {value};" for name, value in variables.items())
+def _declarations(palette: Palette) -> str:
+    return " ".join(f"{name}: {value};" for name, value in css_variables(palette).items())
 
 
 def _svg(picture: Picture) -> Any:

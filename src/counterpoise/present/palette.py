@@ -1,8 +1,8 @@
-"""Colours, line styles and markers: the one place that says what anything looks like.
+"""Colours, line styles and markers of all pictures.
 
-The hues are Okabe and Ito's, which stay apart for every kind of colour blindness; each has a
-shade for a light and one for a dark page. In print without colour, line styles and markers differ
-too, and the shades of the weight classes are ordered by brightness.
+The hues are those of Okabe and Ito, which differ for every kind of colour blindness; each has a
+shade for a light and one for a dark page. Line styles, markers and the brightness of the weight
+classes differ too, so that a print without colour is legible.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ __all__ = [
     "BOTH",
     "DARK",
     "LIGHT",
-    "MARKERS",
-    "METHOD_LABELS",
     "REPRODUCTION",
     "Palette",
-    "colors",
     "css_variables",
     "line_style",
     "method_color",
@@ -28,30 +25,16 @@ __all__ = [
     "method_marker",
     "palette_of",
     "style",
+    "theme_settings",
 ]
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme, as hexadecimal strings.
+    """Colours of one theme, as hexadecimal strings, no two the same.
 
-    No two colours are the same string: a picture in the light theme can be recoloured by
-    replacing one string by another.
-
-    Attributes
-    ----------
-    ink, soft, grid, paper : str
-        Text, secondary text and axes, grid lines, background.
-    unweighted, weighted, controlled, fourth, fifth, sixth : str
-        Of the risk methods; the last three serve whatever else is drawn beside them.
-    truth : str
-        Known truth.
-    source, target : str
-        The two samples.
-    mark : str
-        What is singled out, such as a row of the indistinguishable set.
-    classes : tuple of str
-        Weight classes, least first.
+    `unweighted` to `sixth` are of risk methods, `mark` is of what is singled out, `classes` are of
+    the weight classes from the least on.
     """
 
     ink: str
@@ -72,7 +55,7 @@ class Palette:
 
     @property
     def hollow(self) -> str:
-        """What a hollow marker is filled with."""
+        """Fill of a hollow marker."""
         return self.paper if len(self.paper) == 7 else "none"
 
 
@@ -110,8 +93,7 @@ DARK = Palette(
     mark="#1c2e2b",
     classes=("#2b465c", "#3a6d94", "#559dcb", "#90caf0", "#dcf0ff"),
 )
-# For a transparent background, of which nothing is known: a contrast of about 3 with white and with
-# nearly black alike.
+# For a transparent background: a contrast of about 3 with white and with nearly black.
 BOTH = Palette(
     ink="#808080",
     soft="#818181",
@@ -143,10 +125,8 @@ REPRODUCTION = {
     "oracle": ("#e0a800", "#ebc148"),
 }
 
-# Estimators in the words of someone who has not read the paper.
-METHOD_LABELS = {"source": "unweighted"}
+# Colour, line style and marker of each method; other methods share three more looks.
 _METHODS = {
-    # color, line style, marker
     "source": ("unweighted", "--", "s"),
     "weighted": ("weighted", "-.", "^"),
     "controlled": ("controlled", "-", "o"),
@@ -156,7 +136,6 @@ _OTHERS = (
     ("fifth", (0, (1, 1)), "v"),
     ("sixth", (0, (7, 2)), "P"),
 )
-MARKERS = {"truth": "d", "before": "o", "after": "o"}
 
 _SHAPE: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -180,33 +159,33 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-def _place(method: str) -> tuple[str, Any, str]:
-    # Any other method keeps its own look, whatever is drawn beside it.
+def _look(method: str) -> tuple[str, Any, str]:
+    # A method has the same look in every picture.
     return _METHODS.get(method) or _OTHERS[sum(method.encode()) % len(_OTHERS)]
 
 
 def method_label(method: str, /) -> str:
     """Return a method's name as it is shown."""
-    return METHOD_LABELS.get(method, method)
+    return "unweighted" if method == "source" else method
 
 
 def method_color(palette: Palette, method: str, /) -> str:
     """Return a method's colour."""
-    return getattr(palette, _place(method)[0])
+    return getattr(palette, _look(method)[0])
 
 
 def line_style(method: str, /) -> Any:
     """Return a method's line style."""
-    return _place(method)[1]
+    return _look(method)[1]
 
 
 def method_marker(method: str, /) -> str:
     """Return a method's marker."""
-    return _place(method)[2]
+    return _look(method)[2]
 
 
 def palette_of(ax: Any, /) -> Palette:
-    """Return the palette that suits the background of an axes, be it transparent."""
+    """Return the palette that suits the background of an axes."""
     from matplotlib.colors import to_rgba
 
     for color in (ax.get_facecolor(), ax.figure.get_facecolor()):
@@ -216,31 +195,24 @@ def palette_of(ax: Any, /) -> Palette:
     return BOTH
 
 
-def colors(palette: Palette, /) -> dict[str, Any]:
+def theme_settings(palette: Palette, /) -> dict[str, Any]:
     """Return matplotlib's settings for text, axes and background in a theme."""
-    return {
-        "axes.edgecolor": palette.soft,
-        "axes.facecolor": palette.paper,
-        "axes.labelcolor": palette.ink,
-        "axes.titlecolor": palette.ink,
-        "figure.facecolor": palette.paper,
-        "grid.color": palette.grid,
-        "legend.labelcolor": palette.ink,
-        "savefig.facecolor": palette.paper,
-        "text.color": palette.ink,
-        "xtick.color": palette.soft,
-        "xtick.labelcolor": palette.ink,
-        "ytick.color": palette.soft,
-        "ytick.labelcolor": palette.ink,
+    names = {
+        palette.ink: "axes.labelcolor axes.titlecolor legend.labelcolor text.color "
+        "xtick.labelcolor ytick.labelcolor",
+        palette.soft: "axes.edgecolor xtick.color ytick.color",
+        palette.paper: "axes.facecolor figure.facecolor savefig.facecolor",
+        palette.grid: "grid.color",
     }
+    return {name: color for color, group in names.items() for name in group.split()}
 
 
 @contextmanager
 def style(palette: Palette | None, /) -> Iterator[None]:
-    """Draw in the house style for a while; with None, in the style that the user has set."""
+    """Draw in the style of a theme inside a `with` block; with None, in the user's own style."""
     import matplotlib
 
-    settings: Any = {} if palette is None else {**_SHAPE, **colors(palette)}
+    settings: Any = {} if palette is None else {**_SHAPE, **theme_settings(palette)}
     with matplotlib.rc_context(settings):
         yield
 

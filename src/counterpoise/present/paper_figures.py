@@ -1,4 +1,4 @@
-"""Figures of the reproduction, one look for all; each function draws and returns a figure."""
+"""Figures of the reproduction."""
 # ruff: noqa: RUF001 (labels are in Greek)
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING, Any
 from counterpoise.experiments.curves import ClassDensities, ExampleCurves
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.summarise import Summary
-from counterpoise.present.palette import LIGHT, REPRODUCTION, colors
+from counterpoise.present.palette import LIGHT, REPRODUCTION, theme_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLORS", "TITLES", "draw_figures", "figure_bytes"]
+__all__ = ["draw_figures", "figure_bytes"]
 
-COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
-_MARKERS = dict(zip(COLORS, "xv^<>osPD", strict=True))
-TITLES = {
+_COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
+_MARKERS = dict(zip(_COLORS, "xv^<>osPD", strict=True))
+_TITLES = {
     "synthetic": "Synthetic, Gaussian weights",
     "ozone": "Ozone, Gaussian weights",
     "kmm": "Synthetic, KMM weights",
     "kliep": "Synthetic, KLIEP weights",
 }
+_WIDTH = "source standard deviation γ"
 _SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
 _STYLE: Any = {
-    **colors(LIGHT),
+    **theme_settings(LIGHT),
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -51,64 +52,48 @@ def draw_figures(
     classes: ClassDensities | None = None,
 ) -> Iterator[tuple[str, str, Figure]]:
     """Yield file name, caption and figure of everything that was computed."""
-    drawn: list[tuple[str, str, Callable[[], Figure]]] = []
+    drawn: dict[str, tuple[str, Callable[[], Figure]]] = {}
     if curves is not None:
-        drawn += [
-            (
-                "example-distributions",
-                "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
-                lambda: _distributions(curves),
-            ),
-            (
-                "example-weight-variance",
-                "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
-                lambda: _weight_variance(curves),
-            ),
-            (
-                "example-large-weights",
-                "Example: probability of a weight above c. Figure 3; solid under the source, "
-                "dotted under the target.",
-                lambda: _large_weights(curves),
-            ),
-            (
-                "example-sampling-variances",
-                "Example: sampling variance of the three risk estimators, per point. Figure 4.",
-                lambda: _sampling_variances(curves),
-            ),
-        ]
+        drawn["example-distributions"] = (
+            "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
+            partial(_distributions, curves),
+        )
+        drawn["example-weight-variance"] = (
+            "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
+            partial(_weight_variance, curves),
+        )
+        drawn["example-large-weights"] = (
+            "Example: probability of a weight above c. Figure 3; solid under the source, dotted "
+            "under the target.",
+            partial(_large_weights, curves),
+        )
+        drawn["example-sampling-variances"] = (
+            "Example: sampling variance of the three risk estimators, per point. Figure 4.",
+            partial(_sampling_variances, curves),
+        )
     if summary.rates:
-        drawn.append(
-            (
-                "example-rates",
-                "Example: error of the estimated β, and the bias it gives the risk, against the "
-                "sample size. Dashed: the rates n^(-1/2) and 1/n.",
-                lambda: _rates(summary),
-            )
+        drawn["example-rates"] = (
+            "Example: error of the estimated β, and the bias it gives the risk, against the "
+            "sample size. Dashed: the rates n^(-1/2) and 1/n.",
+            partial(_rates, summary),
         )
     if classes is not None:
-        drawn.append(
-            (
-                "synthetic-classes",
-                "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper.",
-                lambda: _classes(classes),
-            )
+        drawn["synthetic-classes"] = (
+            "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper.",
+            partial(_classes, classes),
         )
     for problem in dict.fromkeys(row.problem for row in summary.risks):
-        drawn += [
-            (
-                f"{problem}-risk",
-                f"{TITLES[problem]}: mean target risk of the chosen classifier against γ, with "
-                "two standard errors; below, paired with plain weighting.",
-                partial(_risk, summary, problem),
-            ),
-            (
-                f"{problem}-estimates",
-                f"{TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
-                "standard errors.",
-                partial(_errors, summary, problem),
-            ),
-        ]
-    for name, caption, draw in drawn:
+        drawn[f"{problem}-risk"] = (
+            f"{_TITLES[problem]}: mean target risk of the chosen classifier against γ, with two "
+            "standard errors; below, paired with plain weighting.",
+            partial(_risk, summary, problem),
+        )
+        drawn[f"{problem}-estimates"] = (
+            f"{_TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
+            "standard errors.",
+            partial(_errors, summary, problem),
+        )
+    for name, (caption, draw) in drawn.items():
         with _style():
             yield name, caption, draw()
 
@@ -138,62 +123,56 @@ def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def _distributions(curves: ExampleCurves) -> Figure:
+def _lines(x: Any, lines: dict[str, tuple[Any, str, str]], **options: Any) -> Figure:
+    """Draw named lines (values, colour, line style) in one panel."""
     figure, axes = _axes()
     ax = axes[0, 0]
-    ax.plot(curves.x, curves.source, color=COLORS["weighted"], label="source N(-1, γ²)")
-    ax.plot(curves.x, curves.target, color=COLORS["oracle"], label="target N(0, 1)")
-    ax.set(xlabel="x", ylabel="density", ylim=(0, None))
+    for label, (y, color, line) in lines.items():
+        ax.plot(x, y, line, color=_COLORS[color], label=label)
+    ax.set(**options)
     ax.legend()
     return figure
+
+
+def _distributions(curves: ExampleCurves) -> Figure:
+    lines = {
+        "source N(-1, γ²)": (curves.source, "weighted", "-"),
+        "target N(0, 1)": (curves.target, "oracle", "-"),
+    }
+    return _lines(curves.x, lines, xlabel="x", ylabel="density", ylim=(0, None))
 
 
 def _weight_variance(curves: ExampleCurves) -> Figure:
-    figure, axes = _axes()
-    ax = axes[0, 0]
-    ax.plot(curves.gammas, curves.weight_variance, color=COLORS["weighted"], label="exact")
-    ax.plot(
-        curves.gammas, curves.printed_variance, "--", color=COLORS["source"], label="as printed"
-    )
-    ax.set(xlabel="source standard deviation γ", ylabel="V[w]", yscale="log")
-    ax.legend()
-    return figure
+    lines = {
+        "exact": (curves.weight_variance, "weighted", "-"),
+        "as printed": (curves.printed_variance, "source", "--"),
+    }
+    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="V[w]", yscale="log")
 
 
 def _large_weights(curves: ExampleCurves) -> Figure:
-    figure, axes = _axes()
-    ax = axes[0, 0]
-    colors = (COLORS["truncated"], COLORS["weighted"], COLORS["controlled_known"])
+    lines = {}
+    colors = ("truncated", "weighted", "controlled_known")
     for color, (gamma, (source, target)) in zip(colors, curves.exceedances.items(), strict=True):
-        ax.plot(curves.thresholds, source, color=color, label=f"γ = {gamma:g}")
-        ax.plot(curves.thresholds, target, ":", color=color)
-    ax.set(xlabel="c", ylabel="P(w > c)", xscale="log", yscale="log", ylim=(1e-4, 1))
-    ax.legend()
-    return figure
+        lines[f"γ = {gamma:g}"] = (source, color, "-")
+        lines[f"_γ = {gamma:g}"] = (target, color, ":")  # not in the legend
+    scales = {"xscale": "log", "yscale": "log", "ylim": (1e-4, 1)}
+    return _lines(curves.thresholds, lines, xlabel="c", ylabel="P(w > c)", **scales)
 
 
 def _sampling_variances(curves: ExampleCurves) -> Figure:
-    figure, axes = _axes()
-    ax = axes[0, 0]
-    ax.plot(curves.gammas, curves.target_variance, color=COLORS["oracle"], label="target, σ²_T")
-    ax.plot(
-        curves.gammas, curves.weighted_variance, color=COLORS["weighted"], label="weighted, σ²_W"
-    )
-    ax.plot(
-        curves.gammas,
-        curves.controlled_variance,
-        color=COLORS["controlled_known"],
-        label="controlled, σ²_β",
-    )
-    ax.set(xlabel="source standard deviation γ", ylabel="variance", yscale="log")
-    ax.legend()
-    return figure
+    lines = {
+        "target, σ²_T": (curves.target_variance, "oracle", "-"),
+        "weighted, σ²_W": (curves.weighted_variance, "weighted", "-"),
+        "controlled, σ²_β": (curves.controlled_variance, "controlled_known", "-"),
+    }
+    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="variance", yscale="log")
 
 
 def _classes(classes: ClassDensities) -> Figure:
     figure, axes = _axes(1, 2, sharey=True)
     for ax, domain in zip(axes[0], ("source", "target"), strict=True):
-        for label, color in ((-1, COLORS["weighted"]), (1, COLORS["truncated"])):
+        for label, color in ((-1, _COLORS["weighted"]), (1, _COLORS["truncated"])):
             values = classes.densities[domain, label]
             levels = [values.max() * share for share in (0.1, 0.3, 0.5, 0.7, 0.9)]
             ax.contour(classes.axis, classes.axis, values, levels=levels, colors=color)
@@ -207,14 +186,14 @@ def _classes(classes: ClassDensities) -> Figure:
 def _risk(summary: Summary, problem: str) -> Figure:
     figure, axes = _axes(2, 2, sharex=True, sharey="row")
     for column, (sets, title) in enumerate(_SETS.items()):
-        for name in COLORS:
+        for name in _COLORS:
             key = (problem, sets, name)
             _line(axes[0, column], name, _pick(summary.risks, key), "mean", "standard_error")
             if name != "oracle":  # far below the others, which would be squeezed together
                 rows = _pick(summary.comparisons, key)
                 _line(axes[1, column], name, rows, "difference", "standard_error")
         axes[0, column].set_title(title)
-        axes[1, column].axhline(0, color=COLORS["weighted"], linewidth=1.8)
+        axes[1, column].axhline(0, color=_COLORS["weighted"], linewidth=1.8)
         axes[1, column].set_xlabel("γ")
     axes[0, 0].set_ylabel("mean target risk")
     axes[1, 0].set_ylabel("difference from weighted")
@@ -231,7 +210,7 @@ def _errors(summary: Summary, problem: str) -> Figure:
 
     figure, axes = _axes(2, 2, sharex=True, sharey="row")
     for column, (sets, title) in enumerate(_SETS.items()):
-        for name in COLORS:
+        for name in _COLORS:
             rows = _pick(summary.errors, (problem, sets, name))
             _line(axes[0, column], name, rows, "rmse", "rmse_standard_error")
             _line(axes[1, column], name, rows, "bias", "bias_standard_error")
@@ -264,7 +243,7 @@ def _rates(summary: Summary) -> Figure:
                 continue
             sizes = [row.size for row in rows]
             options = {
-                "color": COLORS[f"controlled_{center}"],
+                "color": _COLORS[f"controlled_{center}"],
                 "linestyle": style,
                 "marker": _MARKERS[f"controlled_{center}"],
                 "label": f"{center} mean, γ = {gamma:g}",
@@ -277,7 +256,7 @@ def _rates(summary: Summary) -> Figure:
     last = summary.rates[len({row.size for row in summary.rates}) - 1].size
     for ax, start, power in ((axes[0, 0], first.beta_rmse, 0.5), (axes[0, 1], abs(first.bias), 1)):
         ends = [1.3 * start, 1.3 * start * (first.size / last) ** power]
-        ax.plot([first.size, last], ends, "--", color=COLORS["unweighted"])
+        ax.plot([first.size, last], ends, "--", color=_COLORS["unweighted"])
         ax.set(xlabel="source points n", xscale="log", yscale="log")
     axes[0, 0].set_ylabel("RMSE of the estimated β")
     axes[0, 1].set_ylabel("|bias| of the risk")
@@ -292,7 +271,7 @@ def _line(ax: Any, name: str, rows: list, value: str, error: str) -> None:
         [row.gamma for row in rows],
         [getattr(row, value) for row in rows],
         yerr=[2 * getattr(row, error) for row in rows],
-        color=COLORS[name],
+        color=_COLORS[name],
         marker=_MARKERS[name],
         label=LABELS[name],
         capsize=2,

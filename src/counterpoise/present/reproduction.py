@@ -45,16 +45,12 @@ def reproduction_page(
     """
     pictures = [Picture(name, "", caption, lambda c=svg: c) for name, caption, svg in figures]
     columns = [Column(name, "text") for name in ("where", "as printed", "what holds")]
+    errors = Table("Errata of the paper and its scripts", columns, errata, page_only=True)
     sections = [
-        *([Section("notes", "Notes", "", notes)] if notes else []),
+        *([Section("notes", "Notes", notes)] if notes else []),
         claims_section(claims),
-        Section("figures", "Figures", "Figures", [Pictures(pictures, wide=True)]),
-        Section(
-            "errata",
-            "Errata",
-            "Errata",
-            [Table("Errata of the paper and its scripts", columns, errata, page_only=True)],
-        ),
+        Section("figures", "Figures", [Pictures(pictures, wide=True)]),
+        Section("errata", "Errata", [errors]),
     ]
     return render_page(Document("Reproduction", title, _LEAD, "", sections, facts))
 
@@ -67,7 +63,7 @@ def claims_section(claims: Sequence[Claim], /) -> Section:
         "the γ with the strongest evidence against the claim."  # noqa: RUF001
     )
     blocks = [words, *(_claim_table(claim) for claim in claims)]
-    return Section("claims", f"Claims: {held} of {len(claims)} held", "Claims", blocks)
+    return Section("claims", f"Claims: {held} of {len(claims)} held", blocks)
 
 
 def _claim_table(claim: Claim) -> Table:

@@ -40,28 +40,24 @@ class RiskCurveDisplay(Display):
 
     Parameters
     ----------
-    values : array of shape (n_values,)
+    values : sequence of length n_values
         Values of the parameter. Values that are not numbers are spaced evenly, in this order.
     risks : mapping of str to RiskEstimate, (value, low, high) or array
         By method, each with one entry per value.
-    parameter : str, default="value"
-        Name of the parameter.
+    parameter, risk_name, note : str
+        Names of the axes, and a remark above the picture.
     chosen : int, optional
         Index of the choice.
     truth : array of shape (n_values,), optional
         The true risks, where they are known.
-    risk_name : str, default="target risk"
     level : float, default=0.95
         Level of the intervals.
-    note : str, default=""
-        Written above the picture.
 
     Attributes
     ----------
     bands_ : dict of str to Band
         `value`, `low` and `high` by method.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     lines_ : dict of str to Line2D
         By method, and "truth".
 
@@ -133,10 +129,8 @@ class RiskCurveDisplay(Display):
         methods : sequence of str, optional
             Default: "source", "weighted" and "controlled", as far as they are known.
         truth : array of shape (n_candidates,), optional
-            In the order of the candidates.
-        level : float, default=0.95
-        ax, theme
-            As for :meth:`plot`.
+        level, ax, theme
+            As above, and as for :meth:`plot`.
 
         Returns
         -------
@@ -144,26 +138,20 @@ class RiskCurveDisplay(Display):
         """
         risks = risks_by_method(estimator, methods, X, y)
         best = int(estimator.best_index_)
-        note = ""
-        if hasattr(estimator, "alphas_"):
-            values, name = list(estimator.alphas_), "alpha"
-            index = np.arange(len(values))
-            chosen = best
-        else:
-            params = estimator.cv_results_["params"]
-            name, index = _one_parameter(params, best, param)
-            values = [params[i][name] for i in index]
-            chosen = int(np.flatnonzero(index == best)[0])
-            fixed = {key: value for key, value in params[best].items() if key != name}
-            note = f"with {candidate_names([fixed])[0]}" if fixed else ""
+        ridge = hasattr(estimator, "alphas_")
+        params = (
+            [{"alpha": a} for a in estimator.alphas_] if ridge else estimator.cv_results_["params"]
+        )
+        name, index = _one_parameter(params, best, param)
+        fixed = {key: value for key, value in params[best].items() if key != name}
         display = cls(
-            values,
+            [params[i][name] for i in index],
             {key: as_band(risk, level=level).take(index) for key, risk in risks.items()},
             parameter=name,
-            chosen=chosen,
+            chosen=int(np.flatnonzero(index == best)[0]),
             truth=None if truth is None else np.asarray(truth)[index],
             level=level,
-            note=note,
+            note=f"with {candidate_names([fixed])[0]}" if fixed else "",
         )
         return display.plot(ax, theme=theme)
 
@@ -262,33 +250,33 @@ def _one_parameter(
 ) -> tuple[str, np.ndarray]:
     """Return the parameter to draw, and the candidates that differ from the choice only in it."""
     names = list(params[best])
-    if name is not None and name not in names:
-        raise ValueError(
-            f"`param` must be a parameter of the chosen candidate ({', '.join(map(repr, names))}); "
-            f"got {name!r}."
-        )
     if not names:
         raise ValueError(
             "`estimator` searched over no parameter, so there is no curve to draw. "
             "Use CandidatesDisplay."
         )
+    if name is not None and name not in names:
+        raise ValueError(
+            f"`param` must be a parameter of the chosen candidate ({', '.join(map(repr, names))}); "
+            f"got {name!r}."
+        )
 
     def like_best(own: Mapping[str, Any], but: str) -> bool:
         same = own.keys() == params[best].keys()
-        return same and all(_same(own[k], params[best][k]) for k in own if k != but)
+        return same and all(
+            own[k] is params[best][k] or bool(np.all(own[k] == params[best][k]))
+            for k in own
+            if k != but
+        )
 
     found = {
         key: np.array([i for i, own in enumerate(params) if like_best(own, key)])
-        for key in ([name] if name is not None else names)
+        for key in (names if name is None else [name])
     }
 
-    def worth(key: str) -> tuple[bool, int]:
+    def usefulness(key: str) -> tuple[bool, int]:
         values = [params[i][key] for i in found[key]]
-        return (len(values) > 1 and _as_numbers(values) is not None, len(values))
+        return len(values) > 1 and _as_numbers(values) is not None, len(values)
 
-    chosen = max(found, key=worth)
+    chosen = max(found, key=usefulness)
     return chosen, found[chosen]
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or bool(np.all(a == b))

@@ -1,7 +1,7 @@
-"""Sections: what a job found, in the order in which it is read. Terminal and page render them.
+"""Documents: what a job found, in reading order. Terminal and page render the same document.
 
-A block of a section is a paragraph (str), a `Verdict`, `Boxes`, a `Table`, `Numbers`, `Pictures` or
-`Made`. A terminal shows paragraphs, verdicts and tables; a page shows everything.
+A block of a section is a paragraph (str), a `Verdict`, `Facts`, a `Table`, `Pictures` or `Made`. A
+terminal shows paragraphs, verdicts and tables; a page shows everything.
 """
 
 from __future__ import annotations
@@ -12,17 +12,7 @@ from typing import Any
 
 from counterpoise._facts import Fact, Table
 
-__all__ = [
-    "Block",
-    "Boxes",
-    "Document",
-    "Made",
-    "Numbers",
-    "Picture",
-    "Pictures",
-    "Section",
-    "Verdict",
-]
+__all__ = ["Document", "Facts", "Made", "Picture", "Pictures", "Section", "Verdict"]
 
 
 @dataclass(frozen=True)
@@ -36,23 +26,16 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Boxes:
-    """The most important facts, each in a box."""
+class Facts:
+    """Facts in a table with a title; without a title, each in a box."""
 
     facts: Sequence[Fact]
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Many facts with their meaning, as a list."""
-
-    title: str
-    facts: Sequence[Fact]
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: `draw` returns the bytes of an SVG file and is called by a page only."""
+    """A picture: `draw` returns the bytes of an SVG file. Only a page calls it."""
 
     name: str
     title: str
@@ -70,41 +53,25 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Made:
-    """How the numbers were made: a command, facts, and all options."""
+    """How the numbers were made: the command, facts as (name, value), and all options."""
 
     command: str
     facts: Sequence[tuple[str, str]]
     options: Mapping[str, Any]
 
 
-Block = str | Verdict | Boxes | Numbers | Table | Pictures | Made
-
-
 @dataclass(frozen=True)
 class Section:
-    """A heading (empty for none), its address on the page, a word for the menu, and its blocks."""
+    """Blocks under a title (empty for none); `name` is the address on a page."""
 
     name: str
     title: str
-    menu: str
-    blocks: Sequence[Block]
+    blocks: Sequence[str | Verdict | Facts | Table | Pictures | Made]
 
 
 @dataclass(frozen=True)
 class Document:
-    """All that is shown of a job.
-
-    Attributes
-    ----------
-    kind : str
-        "Audit", "Model selection".
-    title, lead : str
-    line : str
-        Everything in one line.
-    sections : sequence of Section
-    facts : sequence of (name, value)
-        How it was made, at the top.
-    """
+    """Everything that is shown of a job; `line` is its one-line form."""
 
     kind: str
     title: str

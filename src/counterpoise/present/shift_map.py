@@ -16,8 +16,8 @@ __all__ = ["ShiftMapDisplay"]
 # Points of each sample that are drawn: more hide each other and make a large file.
 _POINTS = 1000
 _EDGES = (0.5, 1.0, 2.0, 5.0)
-_CLASSES = ("below 0.5", "0.5 to 1", "1 to 2", "2 to 5", "above 5")
-_SIZES = (7, 11, 17, 28, 48)
+# Classes of weights, and the size of their dots.
+_CLASSES = {"below 0.5": 7, "0.5 to 1": 11, "1 to 2": 17, "2 to 5": 28, "above 5": 48}
 
 
 class ShiftMapDisplay(Display):
@@ -36,8 +36,7 @@ class ShiftMapDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     source_index_, target_index_ : int arrays
         The rows that are drawn.
 
@@ -51,6 +50,8 @@ class ShiftMapDisplay(Display):
     >>> display.source_index_.shape, display.target_index_.shape
     ((200,), (1000,))
     """
+
+    size = (6.0, 4.4)
 
     def __init__(
         self,
@@ -129,52 +130,30 @@ class ShiftMapDisplay(Display):
         """
         return cls.from_samples(X, X_target, weights=estimator.weights_, ax=ax, theme=theme)
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches of a new figure."""
-        return 6.0, 4.4
-
     def _draw(self, ax: Any, palette: Palette) -> None:
         rng = np.random.default_rng(self.random_state)
         self.source_index_ = _sample(self.source.shape[0], rng)
         self.target_index_ = _sample(self.target.shape[0], rng)
-        ax.scatter(
-            *self.target[self.target_index_].T,
-            s=14,
-            marker="x",
-            color=palette.target,
-            alpha=0.45,
-            linewidth=0.9,
-            label="target",
-        )
+        look: dict[str, Any] = {"color": palette.target, "alpha": 0.45, "linewidth": 0.9}
+        ax.scatter(*self.target[self.target_index_].T, s=14, marker="x", label="target", **look)
         points = self.source[self.source_index_]
         levels = np.searchsorted(_EDGES, self.weights[self.source_index_], side="right")
-        for level, (name, size) in enumerate(zip(_CLASSES, _SIZES, strict=True)):
-            ax.scatter(
-                *points[levels == level].T,
-                s=size,
-                color=palette.classes[level],
-                edgecolor=palette.paper,
-                linewidth=0.3,
-                label=f"source, weight {name}",
-                zorder=3 + level / 10,
-            )
+        for level, (name, size) in enumerate(_CLASSES.items()):
+            look = {"color": palette.classes[level], "edgecolor": palette.paper, "linewidth": 0.3}
+            rows = points[levels == level].T
+            ax.scatter(*rows, s=size, label=f"source, weight {name}", zorder=3 + level / 10, **look)
         for which, label in zip("xy", self.axis_labels, strict=True):
             plain_ticks(ax, which)
-            ax.set(**{f"{which}label": plain_text(label)})
-            getattr(ax, f"{which}axis").label.set_parse_math(False)
-        legend_above(ax, palette, note=self._what_is_drawn())
-
-    def _what_is_drawn(self) -> str:
-        parts = [
-            f"{drawn.size:,} of {points.shape[0]:,} {name} rows"
-            for name, drawn, points in (
+            getattr(ax, f"set_{which}label")(plain_text(label), parse_math=False)
+        counts = [
+            f"{len(drawn):,} of {len(rows):,} {name} rows"
+            for name, drawn, rows in (
                 ("source", self.source_index_, self.source),
                 ("target", self.target_index_, self.target),
             )
-            if drawn.size < points.shape[0]
+            if len(drawn) < len(rows)
         ]
-        return " and ".join(parts)
+        legend_above(ax, palette, note=" and ".join(counts))
 
 
 def _sample(count: int, rng: np.random.Generator) -> np.ndarray:

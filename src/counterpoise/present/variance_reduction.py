@@ -37,8 +37,7 @@ class VarianceReductionDisplay(Display):
     chosen : int, optional
         Index of the choice.
     order : int array, optional
-        Rows from the top, such as `order_` of a :class:`CandidatesDisplay`. Default: the order
-        given.
+        Rows from the top. Default: the order given.
     width : int, default=36
         Longer labels are shortened.
 
@@ -46,8 +45,7 @@ class VarianceReductionDisplay(Display):
     ----------
     order_ : int array
         The candidates that are drawn, from the top.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     points_ : dict of str to Line2D
         By method.
 
@@ -76,6 +74,7 @@ class VarianceReductionDisplay(Display):
         self.chosen = chosen
         self.order = np.arange(len(self.labels)) if order is None else np.asarray(order, dtype=int)
         self.width = width
+        self.size = (6.4, rows_height(len(self.order)))
 
     @classmethod
     def from_estimator(
@@ -109,18 +108,12 @@ class VarianceReductionDisplay(Display):
         }
         if not shown:
             raise ValueError(
-                "`methods` must hold one that is compared with plain weighting, such as "
-                f"'controlled'; got {', '.join(map(repr, risks))}."
+                f"`methods` must hold one beside 'source' and 'weighted'; got {', '.join(risks)}."
             )
         best = int(estimator.best_index_)
         order = best_first(np.asarray(check_fitted(estimator).value), best)
         display = cls(name_candidates(estimator), shown, chosen=best, order=order)
         return display.plot(ax, theme=theme)
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches of a new figure."""
-        return 6.4, rows_height(len(self.order))
 
     def _draw(self, ax: Any, palette: Palette) -> None:
         self.order_ = self.order[:MOST_ROWS]
@@ -140,21 +133,14 @@ class VarianceReductionDisplay(Display):
             )
         for row in np.flatnonzero(self.order_ == self.chosen):
             ax.get_yticklabels()[row].set_fontweight("bold")
-        self._set_axis(ax, palette)
-        note = ""
-        if len(self.order_) < len(self.labels):
-            note = f"{len(self.order_)} of {len(self.labels):,} candidates"
-        legend_above(ax, palette, note=note)
-
-    def _set_axis(self, ax: Any, palette: Palette) -> None:
-        from matplotlib.ticker import PercentFormatter
-
-        values = np.concatenate([own[self.order_] for own in self.reductions.values()])
-        values = values[np.isfinite(values)]
+        drawn = np.concatenate([own[self.order_] for own in self.reductions.values()])
+        drawn = drawn[np.isfinite(drawn)]
         # A method a hundred times as noisy would leave no room for the others.
-        low = max(float(values.min(initial=0.0)), -2.0)
-        ax.set_xlim(min(low - 0.08, -0.1), max(1.0, float(values.max(initial=0.0))) + 0.03)
+        low = max(float(drawn.min(initial=0.0)), -2.0)
+        ax.set_xlim(min(low - 0.08, -0.1), max(1.0, float(drawn.max(initial=0.0))) + 0.03)
         ax.locator_params(axis="x", nbins=6)
         ax.axvline(0, color=palette.soft, linewidth=1.2, zorder=2)
-        ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        ax.xaxis.set_major_formatter("{x:.0%}")
         ax.set_xlabel("variance reduction", loc="right")
+        note = f"{len(self.order_)} of {len(self.labels):,} candidates"
+        legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")

@@ -54,10 +54,8 @@ class WeightsDisplay(Display):
         self.weights = np.asarray(weights, dtype=np.float64).ravel()
         if self.weights.size == 0 or not np.all(np.isfinite(self.weights) & (self.weights >= 0)):
             raise ValueError(
-                "`weights` must be finite and not negative, at least one of them; got "
-                f"{self.weights.size} values"
-                + (f" from {self.weights.min():g}" if self.weights.size else "")
-                + ". Pass target over source density ratios."
+                "`weights` must be finite and not negative, and at least one; got "
+                f"{self.weights.size} values. Pass target over source density ratios."
             )
 
     @classmethod
@@ -127,7 +125,7 @@ class WeightsDisplay(Display):
                 edgecolor=palette.paper,
                 linewidth=0.6,
             )
-            if counts.max() > 50 * counts[counts > 0].min():
+            if counts.max() > 100 * counts[counts > 0].min():
                 log_axis(ax, "y")
                 ax.set_ylim(bottom=0.5)
         if wide:
