@@ -111,9 +111,7 @@ def format_parameter(value: Any, /, *, digits: int = 3) -> str:
 
 
 def candidate_names(parameters: Sequence[Mapping[str, Any]], /) -> list[str]:
-    """Name candidates by the parameters that differ between them.
-
-    Values have as many digits as it takes to tell them apart, at least three.
+    """Name candidates by the parameters that differ between them, with distinct values.
 
     Examples
     --------

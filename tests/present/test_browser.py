@@ -67,11 +67,13 @@ def files(pages, written, tmp_path_factory):
     """Every page as a file."""
     from matplotlib.figure import Figure
 
+    from counterpoise.present.palette import LIGHT, style
     from counterpoise.present.paper_figures import figure_bytes
     from counterpoise.present.reproduction import reproduction_page
 
-    figure = Figure(figsize=(9, 4))
-    figure.subplots().set(xlabel="gamma", ylabel="risk")
+    with style(LIGHT):
+        figure = Figure(figsize=(9, 4))
+        figure.subplots().set(xlabel="gamma", ylabel="risk")
     reproduction = reproduction_page(
         title="Reproduction <b>",
         facts=[("seed", "0")],
@@ -157,8 +159,9 @@ def test_a_script_that_is_not_ours_would_not_run(browser, files, tmp_path):
     )
     show(browser, page)
     assert browser.execute_script("return window.bad === undefined")
-    (entry,) = [row for row in browser.get_log("browser") if "script" in row["message"]]
-    assert "Content Security Policy" in entry["message"]
+    entries = [row["message"] for row in browser.get_log("browser") if "script" in row["message"]]
+    assert entries  # newer browsers report the handler too
+    assert all("Content Security Policy" in entry for entry in entries)
 
 
 COLUMN = """
@@ -208,7 +211,7 @@ def test_tables_sort_by_words_and_put_what_is_missing_last(browser, files):
         heading(browser, table, name).click()
         rows, _, _ = browser.execute_script(COLUMN, table, name)
         assert rows[2:] == ["", "", ""]
-    assert rows[:2] == ["chosen", "similar"]
+    assert rows[:2] == ["similar", "chosen"]
 
 
 def test_negative_numbers_are_sorted_as_numbers(browser, files):

@@ -19,7 +19,7 @@ from counterpoise.present import (
     VarianceReductionDisplay,
     WeightsDisplay,
 )
-from counterpoise.present.palette import BOTH, DARK, LIGHT, line_style, method_marker
+from counterpoise.present.palette import BOTH, DARK, LIGHT, method_look
 
 VALUES = np.array([0.01, 0.1, 1.0, 10.0])
 RISKS = {
@@ -303,11 +303,11 @@ def test_one_palette_serves_a_light_and_a_dark_page():
             assert _contrast(getattr(BOTH, name), paper) > 2.5
 
 
-def test_methods_differ_in_line_and_marker():
-    methods = ("source", "weighted", "controlled")
-    assert len({str(line_style(m)) for m in methods}) == 3
-    assert len({method_marker(m) for m in methods}) == 3
-    assert method_marker("doubly_robust") == method_marker("doubly_robust")
+def test_methods_differ_in_colour_line_and_marker():
+    looks = [method_look(LIGHT, name) for name in ("source", "weighted", "controlled")]
+    for kind in zip(*looks, strict=True):
+        assert len(set(map(str, kind))) == 3
+    assert method_look(LIGHT, "doubly_robust") == method_look(LIGHT, "doubly_robust")
 
 
 def test_labels_are_short_unlike_and_plain():

@@ -4,6 +4,7 @@ Displays follow those of scikit-learn: ``from_estimator`` draws from a fitted se
 constructor takes the numbers themselves, and `plot` draws on given axes.
 """
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,22 +28,16 @@ __all__ = [
     "selection_page",
 ]
 
-_HOME = {
-    "BalanceDisplay": "balance",
-    "CandidatesDisplay": "candidates",
-    "RiskCurveDisplay": "risk_curve",
-    "ShiftMapDisplay": "shift_map",
-    "VarianceReductionDisplay": "variance_reduction",
-    "WeightsDisplay": "weights",
-    "audit_page": "job_sections",
-    "selection_page": "job_sections",
-}
+_HOME = {"audit_page": "job_sections", "selection_page": "job_sections"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'counterpoise.present' has no attribute {name!r}")
-    return getattr(import_module(f"counterpoise.present.{_HOME[name]}"), name)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # RiskCurveDisplay is in risk_curve, and so on.
+    words = re.findall("[A-Z][a-z]+", name.removesuffix("Display"))
+    home = _HOME.get(name) or "_".join(words).lower()
+    return getattr(import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

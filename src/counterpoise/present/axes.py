@@ -45,10 +45,7 @@ def legend_text(text: Any, /) -> str:
 
 
 def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int = 2) -> Any:
-    """Put a legend above the axes, with a remark as its heading.
-
-    It ends where the axes end and grows to the left. Its labels are never taken for formulas.
-    """
+    """Put a legend above the axes, with a remark as its heading; no label is a formula."""
     handles, labels = ax.get_legend_handles_labels()
     found = ax.legend(
         handles,
@@ -74,11 +71,7 @@ def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int 
 def clip_limits(
     points: np.ndarray, lows: np.ndarray, highs: np.ndarray, /
 ) -> tuple[float, float] | None:
-    """Return limits of an axis of risks: all estimates, and intervals of usual width.
-
-    One interval that is many times wider than the rest would leave no room for the others. None
-    where nothing is finite.
-    """
+    """Return limits of an axis of risks; a much wider interval than the others is cut off."""
     points = points[np.isfinite(points)]
     if points.size == 0:
         return None

@@ -75,10 +75,6 @@ class BalanceDisplay(Display):
         diagnostics : Diagnostics
         ax, theme
             As for :meth:`plot`.
-
-        Returns
-        -------
-        BalanceDisplay
         """
         display = cls(diagnostics.features, diagnostics.balance_before, diagnostics.balance_after)
         return display.plot(ax, theme=theme)
@@ -96,10 +92,6 @@ class BalanceDisplay(Display):
             Source and target rows that it was fitted on.
         ax, theme
             As for :meth:`plot`.
-
-        Returns
-        -------
-        BalanceDisplay
         """
         from counterpoise.diagnostics import diagnose
 

@@ -8,20 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._facts import SIGNIFICANCE, name_candidates
-from counterpoise.present.axes import (
-    MOST_ROWS,
-    best_first,
-    clip_limits,
-    legend_above,
-    legend_text,
-    plain_text,
-    plain_ticks,
-    rows_height,
-    set_rows,
-)
+from counterpoise.present import axes
 from counterpoise.present.display import Display
 from counterpoise.present.fitted_risks import as_bands, risks_by_method
-from counterpoise.present.palette import Palette, method_color, method_label, method_marker
+from counterpoise.present.palette import Palette, method_look
 
 __all__ = ["CandidatesDisplay"]
 
@@ -83,7 +73,7 @@ class CandidatesDisplay(Display):
         risk_name: str = "target risk",
         level: float = 0.95,
         width: int = 36,
-        most: int = MOST_ROWS,
+        most: int = axes.MOST_ROWS,
     ) -> None:
         self.labels = [str(label) for label in labels]
         self.bands_ = as_bands(risks, len(self.labels), level=level)
@@ -97,7 +87,7 @@ class CandidatesDisplay(Display):
         self.width = width
         self.most = most
         rows = min(len(self.labels), self.most)
-        self.size = (6.4, rows_height(rows, max(0.30, 0.13 * len(self.bands_))))
+        self.size = (6.4, axes.rows_height(rows, max(0.30, 0.13 * len(self.bands_))))
 
     @classmethod
     def from_estimator(
@@ -119,10 +109,6 @@ class CandidatesDisplay(Display):
         estimator : fitted ShiftRidgeCV, ShiftRidgeClassifierCV or a Shift search
         X, y, methods, truth, level, ax, theme
             As for :meth:`RiskCurveDisplay.from_estimator`.
-
-        Returns
-        -------
-        CandidatesDisplay
         """
         risks = risks_by_method(estimator, methods, X, y)
         display = cls(
@@ -137,8 +123,8 @@ class CandidatesDisplay(Display):
 
     def _draw(self, ax: Any, palette: Palette) -> None:
         names = list(self.bands_)
-        self.order_ = best_first(self.bands_[names[-1]].value, self.chosen, most=self.most)
-        set_rows(ax, [self.labels[i] for i in self.order_], self.width, palette)
+        self.order_ = axes.best_first(self.bands_[names[-1]].value, self.chosen, most=self.most)
+        axes.set_rows(ax, [self.labels[i] for i in self.order_], self.width, palette)
         self._mark_rows(ax, palette)
         self._set_limits(ax)
         offsets = np.linspace(-0.26, 0.26, len(names)) if len(names) > 1 else [0.0]
@@ -151,10 +137,10 @@ class CandidatesDisplay(Display):
             (self.points_["truth"],) = ax.plot(
                 self.truth[self.order_], y, "|", label="truth", **look
             )
-        label = f"{plain_text(self.risk_name)} ({self.level:.0%} interval)"
+        label = f"{axes.plain_text(self.risk_name)} ({self.level:.0%} interval)"
         ax.set_xlabel(label, loc="right", parse_math=False)
         note = f"The best {len(self.order_)} of {len(self.labels):,} candidates"
-        legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")
+        axes.legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")
 
     def _mark_rows(self, ax: Any, palette: Palette) -> None:
         alike = set(self.indistinguishable.tolist())
@@ -173,24 +159,24 @@ class CandidatesDisplay(Display):
         values = [band.value for band in bands]
         values += [] if self.truth is None else [self.truth[self.order_]]
         ends = [np.concatenate([getattr(band, end) for band in bands]) for end in ("low", "high")]
-        limits = clip_limits(np.concatenate(values), *ends)
+        limits = axes.clip_limits(np.concatenate(values), *ends)
         if limits is not None:
             ax.set_xlim(*limits)
-        plain_ticks(ax, "x")
+        axes.plain_ticks(ax, "x")
 
     def _draw_method(self, ax: Any, name: str, offset: float, main: bool, palette: Palette) -> None:
         band = self.bands_[name].take(self.order_)
         y = np.arange(len(self.order_)) + offset
-        color = method_color(palette, name)
+        color, _, marker, label = method_look(palette, name)
         ax.hlines(y, band.low, band.high, color=color, linewidth=2.4 if main else 1.3, zorder=3)
         (self.points_[name],) = ax.plot(
             band.value,
             y,
-            method_marker(name),
+            marker,
             color=color,
             markerfacecolor=color if main else palette.hollow,
             markersize=6.5 if main else 5,
-            label=legend_text(method_label(name)),
+            label=axes.legend_text(label),
             zorder=4,
         )
         if main:

@@ -19,13 +19,7 @@ _METHODS = ("source", "weighted", "controlled")
 
 @dataclass(frozen=True)
 class Band:
-    """An estimate per candidate, with its interval.
-
-    Attributes
-    ----------
-    value, low, high : arrays of shape (n_candidates,)
-        The ends are NaN where no interval is known.
-    """
+    """An estimate per candidate and its interval, NaN where none is known: (n_candidates,)."""
 
     value: np.ndarray
     low: np.ndarray

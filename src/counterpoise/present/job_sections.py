@@ -20,7 +20,7 @@ from counterpoise._format import (
 )
 from counterpoise.present.job_pictures import audit_pictures, selection_pictures
 from counterpoise.present.page import render_page
-from counterpoise.present.sections import Document, Facts, Made, Pictures, Section, Verdict
+from counterpoise.present.sections import Block, Document, Facts, Made, Pictures, Section, Verdict
 
 if TYPE_CHECKING:
     from counterpoise.jobs.records import Audit, Predictions, Provenance, Risks, Selection
@@ -33,37 +33,19 @@ _BALANCED = 0.1
 
 
 def audit_page(audit: Audit, /) -> str:
-    """Return the page of an audit, as one HTML file that needs no network.
-
-    Parameters
-    ----------
-    audit : counterpoise.jobs.Audit
-
-    Returns
-    -------
-    str
-    """
+    """Return the page of an audit, as one HTML file that needs no network."""
     return render_page(audit_document(audit))
 
 
 def selection_page(selection: Selection, /) -> str:
-    """Return the page of a selection, as one HTML file that needs no network.
-
-    Parameters
-    ----------
-    selection : counterpoise.jobs.Selection
-
-    Returns
-    -------
-    str
-    """
+    """Return the page of a selection, as one HTML file that needs no network."""
     return render_page(selection_document(selection))
 
 
 def audit_document(audit: Audit, /) -> Document:
     """Return what is shown of an audit."""
     numbers = Facts(diagnostics_facts(audit.diagnostics), "Diagnostics")
-    shift = [audit.shift_words, Facts(_audit_facts(audit)), audit.weights_words]
+    shift: list[Block] = [audit.shift_words, Facts(_audit_facts(audit)), audit.weights_words]
     return Document(
         kind="Audit",
         title=f"{_shift(audit)} between {audit.source.name} and {audit.target.name}",
@@ -85,9 +67,9 @@ def selection_document(selection: Selection, /) -> Document:
     chosen = candidate_names(candidates.parameters)[candidates.chosen]
     interval = format_interval(selection.risk_low, selection.risk_high)
     count = format_count(len(candidates.parameters), "candidate")
-    choice = [Facts(_selection_facts(selection)), selection.chosen_words]
+    choice: list[Block] = [Facts(_selection_facts(selection)), selection.chosen_words]
     choice += [selection.truth_note] if selection.truth_note else []
-    tables = [
+    tables: list[Block] = [
         _candidates_table(selection),
         _balance_table(audit, page_only=True),
         _predictions_table(selection.predictions, selection.label),

@@ -19,13 +19,9 @@ __all__ = [
     "REPRODUCTION",
     "Palette",
     "css_variables",
-    "line_style",
-    "method_color",
-    "method_label",
-    "method_marker",
+    "method_look",
     "palette_of",
     "style",
-    "theme_settings",
 ]
 
 
@@ -159,29 +155,11 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-def _look(method: str) -> tuple[str, Any, str]:
-    # A method has the same look in every picture.
-    return _METHODS.get(method) or _OTHERS[sum(method.encode()) % len(_OTHERS)]
-
-
-def method_label(method: str, /) -> str:
-    """Return a method's name as it is shown."""
-    return "unweighted" if method == "source" else method
-
-
-def method_color(palette: Palette, method: str, /) -> str:
-    """Return a method's colour."""
-    return getattr(palette, _look(method)[0])
-
-
-def line_style(method: str, /) -> Any:
-    """Return a method's line style."""
-    return _look(method)[1]
-
-
-def method_marker(method: str, /) -> str:
-    """Return a method's marker."""
-    return _look(method)[2]
+def method_look(palette: Palette, method: str, /) -> tuple[str, Any, str, str]:
+    """Return a method's colour, line style, marker and label: the same in every picture."""
+    look = _METHODS.get(method) or _OTHERS[sum(method.encode()) % len(_OTHERS)]
+    color, line, marker = look
+    return getattr(palette, color), line, marker, "unweighted" if method == "source" else method
 
 
 def palette_of(ax: Any, /) -> Palette:
@@ -195,7 +173,7 @@ def palette_of(ax: Any, /) -> Palette:
     return BOTH
 
 
-def theme_settings(palette: Palette, /) -> dict[str, Any]:
+def _theme_settings(palette: Palette, /) -> dict[str, Any]:
     """Return matplotlib's settings for text, axes and background in a theme."""
     names = {
         palette.ink: "axes.labelcolor axes.titlecolor legend.labelcolor text.color "
@@ -212,7 +190,7 @@ def style(palette: Palette | None, /) -> Iterator[None]:
     """Draw in the style of a theme inside a `with` block; with None, in the user's own style."""
     import matplotlib
 
-    settings: Any = {} if palette is None else {**_SHAPE, **theme_settings(palette)}
+    settings: Any = {} if palette is None else {**_SHAPE, **_theme_settings(palette)}
     with matplotlib.rc_context(settings):
         yield
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterpoise.experiments.curves import ClassDensities, ExampleCurves
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.summarise import Summary
-from counterpoise.present.palette import LIGHT, REPRODUCTION, theme_settings
+from counterpoise.present.palette import LIGHT, REPRODUCTION, style
+from counterpoise.present.svg import figure_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,19 +29,6 @@ _TITLES = {
 }
 _WIDTH = "source standard deviation γ"
 _SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
-_STYLE: Any = {
-    **theme_settings(LIGHT),
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": "medium",
-    "figure.constrained_layout.use": True,
-    "font.size": 11,
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-    "svg.hashsalt": "counterpoise",
-}
 
 
 def draw_figures(
@@ -94,25 +81,18 @@ def draw_figures(
             partial(_errors, summary, problem),
         )
     for name, (caption, draw) in drawn.items():
-        with _style():
+        with style(LIGHT):
             yield name, caption, draw()
 
 
 def figure_bytes(figure: Figure, kind: str, /) -> bytes:
     """Return a figure as the bytes of a "png" or "svg" file, the same bytes every time."""
+    if kind == "svg":
+        return figure_svg(figure)
     buffer = io.BytesIO()
-    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    with _style():
-        figure.savefig(buffer, format=kind, dpi=160, metadata=metadata)
+    with style(LIGHT):
+        figure.savefig(buffer, format=kind, dpi=160, metadata={"Software": None})
     return buffer.getvalue()
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        yield
 
 
 def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
@@ -236,7 +216,7 @@ def _errors(summary: Summary, problem: str) -> Figure:
 def _rates(summary: Summary) -> Figure:
     figure, axes = _axes(1, 2)
     styles = {1.0: "-", 1.25: "-."}
-    for gamma, style in styles.items():
+    for gamma, line in styles.items():
         for center in ("known", "sample"):
             rows = [r for r in summary.rates if (r.gamma, r.center) == (gamma, center)]
             if not rows:
@@ -244,7 +224,7 @@ def _rates(summary: Summary) -> Figure:
             sizes = [row.size for row in rows]
             options = {
                 "color": _COLORS[f"controlled_{center}"],
-                "linestyle": style,
+                "linestyle": line,
                 "marker": _MARKERS[f"controlled_{center}"],
                 "label": f"{center} mean, γ = {gamma:g}",
             }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from counterpoise._facts import Column, Numeral, Table
 from counterpoise._format import format_error, format_number, format_p_value
 from counterpoise.present.page import render_page
-from counterpoise.present.sections import Document, Picture, Pictures, Section
+from counterpoise.present.sections import Block, Document, Picture, Pictures, Section
 
 if TYPE_CHECKING:
     from counterpoise.experiments.claims import Claim, Finding
@@ -43,7 +44,7 @@ def reproduction_page(
     notes : sequence of str
         What the reader must know first, such as a problem that was left out.
     """
-    pictures = [Picture(name, "", caption, lambda c=svg: c) for name, caption, svg in figures]
+    pictures = [Picture(name, "", caption, partial(bytes, svg)) for name, caption, svg in figures]
     columns = [Column(name, "text") for name in ("where", "as printed", "what holds")]
     errors = Table("Errata of the paper and its scripts", columns, errata, page_only=True)
     sections = [
@@ -62,7 +63,7 @@ def claims_section(claims: Sequence[Claim], /) -> Section:
         "A claim held if all of its findings did. Effect, standard error and p-value are those of "
         "the γ with the strongest evidence against the claim."  # noqa: RUF001
     )
-    blocks = [words, *(_claim_table(claim) for claim in claims)]
+    blocks: list[Block] = [words, *(_claim_table(claim) for claim in claims)]
     return Section("claims", f"Claims: {held} of {len(claims)} held", blocks)
 
 

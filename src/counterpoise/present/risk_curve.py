@@ -8,23 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._format import candidate_names, format_parameter
-from counterpoise.present.axes import (
-    clip_limits,
-    legend_above,
-    legend_text,
-    log_axis,
-    plain_text,
-    plain_ticks,
-)
+from counterpoise.present import axes
 from counterpoise.present.display import Display
 from counterpoise.present.fitted_risks import Band, as_band, as_bands, risks_by_method
-from counterpoise.present.palette import (
-    Palette,
-    line_style,
-    method_color,
-    method_label,
-    method_marker,
-)
+from counterpoise.present.palette import Palette, method_look
 
 __all__ = ["RiskCurveDisplay"]
 
@@ -131,10 +118,6 @@ class RiskCurveDisplay(Display):
         truth : array of shape (n_candidates,), optional
         level, ax, theme
             As above, and as for :meth:`plot`.
-
-        Returns
-        -------
-        RiskCurveDisplay
         """
         risks = risks_by_method(estimator, methods, X, y)
         best = int(estimator.best_index_)
@@ -162,55 +145,42 @@ class RiskCurveDisplay(Display):
         self._set_axis(ax, x, numbers is not None)
         self.lines_ = {}
         if self.truth is not None:
-            (self.lines_["truth"],) = ax.plot(
-                x[order],
-                self.truth[order],
-                color=palette.truth,
-                linestyle=":",
-                linewidth=2.6,
-                marker="d" if len(x) <= _FEW else "",
-                label="truth",
-                zorder=2.5,
-            )
+            look = {"color": palette.truth, "linewidth": 2.6, "label": "truth", "zorder": 2.5}
+            line = ":d" if len(x) <= _FEW else ":"
+            (self.lines_["truth"],) = ax.plot(x[order], self.truth[order], line, **look)
         for name, band in self.bands_.items():
             self._draw_band(ax, name, x[order], band.take(order), palette)
         if self.chosen is not None:
-            value = plain_text(format_parameter(self.values[self.chosen]), width=24)
-            ax.axvline(
-                x[self.chosen],
-                color=palette.soft,
-                linewidth=1,
-                linestyle=(0, (2, 2)),
-                zorder=1,
-                label=f"chosen: {value}",
-            )
-        legend_above(ax, palette, note=plain_text(self.note, width=80), columns=3)
+            value = axes.plain_text(format_parameter(self.values[self.chosen]), width=24)
+            look = {"color": palette.soft, "linewidth": 1, "linestyle": (0, (2, 2)), "zorder": 1}
+            ax.axvline(x[self.chosen], label=f"chosen: {value}", **look)
+        axes.legend_above(ax, palette, note=axes.plain_text(self.note, width=80), columns=3)
 
     def _set_axis(self, ax: Any, x: np.ndarray, numeric: bool) -> None:
         bands = self.bands_.values()
         values = [band.value for band in bands]
         values += [] if self.truth is None else [self.truth]
-        limits = clip_limits(
+        limits = axes.clip_limits(
             np.concatenate(values),
             np.concatenate([band.low for band in bands]),
             np.concatenate([band.high for band in bands]),
         )
         if limits is not None:
             ax.set_ylim(*limits)
-        plain_ticks(ax, "y")
+        axes.plain_ticks(ax, "y")
         if not numeric:
-            labels = [plain_text(value, width=16) for value in self.values]
+            labels = [axes.plain_text(value, width=16) for value in self.values]
             ax.set_xticks(x, labels, parse_math=False)
         elif np.min(x) > 0 and np.max(x) > 10 * np.min(x):
-            log_axis(ax, "x")
+            axes.log_axis(ax, "x")
         else:
-            plain_ticks(ax, "x")
+            axes.plain_ticks(ax, "x")
         level = f"{self.level:.0%}"
-        ax.set_xlabel(plain_text(self.parameter), parse_math=False)
-        ax.set_ylabel(f"{plain_text(self.risk_name)} ({level} interval)", parse_math=False)
+        ax.set_xlabel(axes.plain_text(self.parameter), parse_math=False)
+        ax.set_ylabel(f"{axes.plain_text(self.risk_name)} ({level} interval)", parse_math=False)
 
     def _draw_band(self, ax: Any, name: str, x: np.ndarray, band: Band, palette: Palette) -> None:
-        color, line, marker = method_color(palette, name), line_style(name), method_marker(name)
+        color, line, marker, label = method_look(palette, name)
         if len(x) == 1:
             gaps = np.nan_to_num(np.abs([band.value - band.low, band.high - band.value]))
             ax.errorbar(x, band.value, yerr=gaps, color=color, capsize=4, linestyle="none")
@@ -226,7 +196,7 @@ class RiskCurveDisplay(Display):
             linestyle=line,
             marker=marker if len(x) <= _FEW else "",
             markersize=4.5,
-            label=legend_text(method_label(name)),
+            label=axes.legend_text(label),
         )
         if np.any(np.isfinite(band.value)):
             least = int(np.nanargmin(band.value))

@@ -12,7 +12,7 @@ from typing import Any
 
 from counterpoise._facts import Fact, Table
 
-__all__ = ["Document", "Facts", "Made", "Picture", "Pictures", "Section", "Verdict"]
+__all__ = ["Block", "Document", "Facts", "Made", "Picture", "Pictures", "Section", "Verdict"]
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,16 @@ class Made:
     options: Mapping[str, Any]
 
 
+Block = str | Verdict | Facts | Table | Pictures | Made
+
+
 @dataclass(frozen=True)
 class Section:
     """Blocks under a title (empty for none); `name` is the address on a page."""
 
     name: str
     title: str
-    blocks: Sequence[str | Verdict | Facts | Table | Pictures | Made]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,6 @@ class ShiftMapDisplay(Display):
         weights : array of shape (n_source,)
         ax, theme
             As for :meth:`plot`.
-
-        Returns
-        -------
-        ShiftMapDisplay
         """
         from counterpoise.diagnostics.projection import project
 
@@ -123,10 +119,6 @@ class ShiftMapDisplay(Display):
         X, X_target : arrays, data frames or sparse matrices
         ax, theme
             As for :meth:`plot`.
-
-        Returns
-        -------
-        ShiftMapDisplay
         """
         return cls.from_samples(X, X_target, weights=estimator.weights_, ax=ax, theme=theme)
 

@@ -1,4 +1,4 @@
-"""Figures as SVG inside a page: no names that collide, colours that follow the page."""
+"""Figures as SVG elements of a page."""
 
 from __future__ import annotations
 
@@ -36,23 +36,16 @@ def figure_svg(figure: Figure, /) -> bytes:
 def inline_svg(content: bytes, /, *, name: str, description: str) -> str:
     """Return an SVG file as an element for an HTML page.
 
-    Identifiers get `name` as a prefix, so that figures do not take each other's clip paths and
-    markers. Colours of the light theme become CSS variables of the page, text takes the page's
-    font, and the size is left to the page. Text and attributes are parsed and written by an XML
-    library: whatever stood in the data stays text.
-
-    Parameters
-    ----------
-    content : bytes
-        Of an SVG file by matplotlib.
-    name : str
-        Unique on the page; letters, digits and hyphens.
-    description : str
-        For those who do not see the picture.
+    Identifiers get the prefix `name`, which is unique on the page. Colours of the light theme
+    become CSS variables of the page, and text takes its font. An XML library parses and writes text
+    and attributes, so that names from the data stay text. `description` is for screen readers.
     """
     variables = {color: f"var({key})" for key, color in css_variables(LIGHT).items()}
     root = ElementTree.fromstring(content)
-    _drop_what_the_page_has(root)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
+                parent.remove(child)  # a style sheet would apply to the whole page
     used = _referenced(root)
     for element in root.iter():
         _share_style(element)
@@ -70,14 +63,6 @@ def inline_svg(content: bytes, /, *, name: str, description: str) -> str:
     return _serialise(root)
 
 
-def _drop_what_the_page_has(root: ElementTree.Element) -> None:
-    """Remove metadata, and style sheets: they would apply to the whole page."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
-                parent.remove(child)
-
-
 def _referenced(root: ElementTree.Element) -> set[str]:
     found = set()
     for element in root.iter():
@@ -89,7 +74,7 @@ def _referenced(root: ElementTree.Element) -> set[str]:
 
 
 def _share_style(group: ElementTree.Element) -> None:
-    """Say once, on the group, what all of its markers say: half the size of a scatter plot."""
+    """Move a style that all markers share to their group: half the size of a scatter plot."""
     styles = {child.get("style", "") for child in group}
     markers = all(child.tag == f"{{{_SVG}}}use" for child in group)
     if len(group) > 1 and len(styles) == 1 and markers and "style" not in group.attrib:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -109,12 +108,6 @@ def fit_table(table: Table, width: int, /) -> Table:
         most = max(column.optional for column in table.columns)
         if needed <= width or most == 0:
             return table
-        table = _keep(table, [j for j, c in enumerate(table.columns) if c.optional < most])
-
-
-def _keep(table: Table, places: Sequence[int]) -> Table:
-    return replace(
-        table,
-        columns=[table.columns[j] for j in places],
-        rows=[[row[j] for j in places] for row in table.rows],
-    )
+        kept = [j for j, column in enumerate(table.columns) if column.optional < most]
+        rows = [[row[j] for j in kept] for row in table.rows]
+        table = replace(table, columns=[table.columns[j] for j in kept], rows=rows)

@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._facts import name_candidates
-from counterpoise.present.axes import (
-    MOST_ROWS,
-    best_first,
-    legend_above,
-    legend_text,
-    rows_height,
-    set_rows,
-)
+from counterpoise.present import axes
 from counterpoise.present.display import Display
 from counterpoise.present.fitted_risks import as_bands, check_fitted, risks_by_method
-from counterpoise.present.palette import Palette, method_color, method_label, method_marker
+from counterpoise.present.palette import Palette, method_look
 
 __all__ = ["VarianceReductionDisplay"]
 
@@ -74,7 +67,7 @@ class VarianceReductionDisplay(Display):
         self.chosen = chosen
         self.order = np.arange(len(self.labels)) if order is None else np.asarray(order, dtype=int)
         self.width = width
-        self.size = (6.4, rows_height(len(self.order)))
+        self.size = (6.4, axes.rows_height(len(self.order)))
 
     @classmethod
     def from_estimator(
@@ -95,10 +88,6 @@ class VarianceReductionDisplay(Display):
         X, y, methods, ax, theme
             As for :meth:`RiskCurveDisplay.from_estimator`. "weighted" is the reference, and
             "source" estimates another risk: neither is drawn.
-
-        Returns
-        -------
-        VarianceReductionDisplay
         """
         risks = risks_by_method(estimator, methods, X, y)
         shown = {
@@ -111,26 +100,21 @@ class VarianceReductionDisplay(Display):
                 f"`methods` must hold one beside 'source' and 'weighted'; got {', '.join(risks)}."
             )
         best = int(estimator.best_index_)
-        order = best_first(np.asarray(check_fitted(estimator).value), best)
+        order = axes.best_first(np.asarray(check_fitted(estimator).value), best)
         display = cls(name_candidates(estimator), shown, chosen=best, order=order)
         return display.plot(ax, theme=theme)
 
     def _draw(self, ax: Any, palette: Palette) -> None:
-        self.order_ = self.order[:MOST_ROWS]
-        set_rows(ax, [self.labels[i] for i in self.order_], self.width, palette)
+        self.order_ = self.order[: axes.MOST_ROWS]
+        axes.set_rows(ax, [self.labels[i] for i in self.order_], self.width, palette)
         y = np.arange(len(self.order_))
         self.points_ = {}
         for name, values in self.reductions.items():
-            color = method_color(palette, name)
-            ax.hlines(y, 0, values[self.order_], color=color, linewidth=1.3, alpha=0.6)
-            (self.points_[name],) = ax.plot(
-                values[self.order_],
-                y,
-                method_marker(name),
-                color=color,
-                label=legend_text(method_label(name)),
-                zorder=4,
-            )
+            color, _, marker, label = method_look(palette, name)
+            shown = values[self.order_]
+            ax.hlines(y, 0, shown, color=color, linewidth=1.3, alpha=0.6)
+            look = {"color": color, "label": axes.legend_text(label), "zorder": 4}
+            (self.points_[name],) = ax.plot(shown, y, marker, **look)
         for row in np.flatnonzero(self.order_ == self.chosen):
             ax.get_yticklabels()[row].set_fontweight("bold")
         drawn = np.concatenate([own[self.order_] for own in self.reductions.values()])
@@ -143,4 +127,4 @@ class VarianceReductionDisplay(Display):
         ax.xaxis.set_major_formatter("{x:.0%}")
         ax.set_xlabel("variance reduction", loc="right")
         note = f"{len(self.order_)} of {len(self.labels):,} candidates"
-        legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")
+        axes.legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")

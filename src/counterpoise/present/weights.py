@@ -69,10 +69,6 @@ class WeightsDisplay(Display):
         estimator : anything fitted with `weights_`
         kind, ax, theme
             As for :meth:`plot`.
-
-        Returns
-        -------
-        WeightsDisplay
         """
         weights = getattr(estimator, "weights_", None)
         if weights is None:
@@ -82,7 +78,7 @@ class WeightsDisplay(Display):
             )
         return cls(weights).plot(ax, kind=kind, theme=theme)
 
-    def plot(  # type: ignore[override]
+    def plot(
         self, ax: Any = None, *, kind: str = "both", theme: str | None = None
     ) -> WeightsDisplay:
         """Draw.
@@ -118,13 +114,8 @@ class WeightsDisplay(Display):
         # One weight of 1000 among weights near 1 must stay visible, on both axes.
         wide = drawn.size > 0 and drawn.max() > 10 * drawn.min()
         if drawn.size:
-            counts, _, _ = ax.hist(
-                drawn,
-                bins=_bins(drawn, wide),
-                color=palette.source,
-                edgecolor=palette.paper,
-                linewidth=0.6,
-            )
+            look = {"color": palette.source, "edgecolor": palette.paper, "linewidth": 0.6}
+            counts, _, _ = ax.hist(drawn, bins=_bins(drawn, wide), **look)
             if counts.max() > 100 * counts[counts > 0].min():
                 log_axis(ax, "y")
                 ax.set_ylim(bottom=0.5)
@@ -160,14 +151,12 @@ class WeightsDisplay(Display):
             # Evenly spaced in the logarithm of the rank from the top, where the tail is.
             ranks = np.unique(np.geomspace(1, shown.size, _POINTS).round().astype(int))
             shown = shown[-1] + 1 - ranks[::-1]
-        looks = {
-            "weight": (carried, palette.target, "--", "share of the weight they carry"),
-            "rows": (rows, palette.source, "-", "rows that weigh at least as much"),
-        }
-        for name, (values, color, line, label) in looks.items():
-            (self.lines_[name],) = ax.plot(
-                order[shown], values[shown], color=color, linestyle=line, label=label
-            )
+        for name, values, color, line, label in (
+            ("weight", carried, palette.target, "--", "share of the weight they carry"),
+            ("rows", rows, palette.source, "-", "rows that weigh at least as much"),
+        ):
+            x, y = order[shown], values[shown]
+            (self.lines_[name],) = ax.plot(x, y, line, color=color, label=label)
         if shown.size:
             log_axis(ax, "x")
             log_axis(ax, "y")
