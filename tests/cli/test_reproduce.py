@@ -36,7 +36,7 @@ def directory(tmp_path_factory):
     for problem in ("synthetic", "example"):
         done = run(problem, "--reps", 60, "--gamma", 0.6, "--jobs", 1, "--out", out / problem)
         assert done.exit_code == 0, done.output
-        assert "What holds up?" in done.stdout
+        assert "Claims: " in done.stdout
     return out
 
 

@@ -322,6 +322,49 @@ def test_labels_are_short_unlike_and_plain():
     ]
 
 
+def test_values_of_parameters_stay_visible_in_short_labels():
+    names = [f"regularisation={c}, kernel_coefficient={g}" for c in (0.01, 0.1) for g in (1, 2)]
+    for name, label in zip(names, shorten_names(names, 22), strict=True):
+        assert len(label) <= 22
+        assert [part.split("=")[1] for part in label.split(", ")] == [
+            part.split("=")[1] for part in name.split(", ")
+        ]
+    # No room for names: the values remain.
+    assert shorten_names(["first=1.234, second=5.678", "first=1.235, second=5.678"], 14) == [
+        "1.234, 5.678", "1.235, 5.678",
+    ]  # fmt: skip
+    assert shorten_names(["income of the first parent", "income of the second parent"], 18) == [
+        "incom…first parent", "inco…second parent",
+    ]  # fmt: skip
+
+
+def test_close_values_of_a_parameter_get_the_digits_that_tell_them_apart():
+    assert candidate_names([{"C": 0.12341}, {"C": 0.12342}]) == ["C=0.12341", "C=0.12342"]
+
+
+def test_axes_of_risks_have_no_offset():
+    values = 0.618 + np.array([1e-6, 2e-6, 3e-6, 4e-6])
+    for display in (
+        CandidatesDisplay(list("abcd"), {"controlled": values}).plot(),
+        RiskCurveDisplay(VALUES, {"controlled": values * 1e8}).plot(),
+        RiskCurveDisplay([1, 2, 3, 4], {"controlled": values}).plot(),
+    ):
+        display.figure_.canvas.draw()
+        for axis in (display.ax_.xaxis, display.ax_.yaxis):
+            assert axis.get_offset_text().get_text() == ""
+
+
+@pytest.mark.parametrize("usual", [np.full(2000, 1.0), np.linspace(60, 90, 2000)])
+def test_one_large_weight_is_visible(usual):
+    display = WeightsDisplay(np.append(usual, 1000.0)).plot(kind="histogram")
+    display.figure_.canvas.draw()
+    frame = display.ax_.get_window_extent()
+    (last,) = [p for p in display.ax_.patches if p.get_height() == 1]
+    bar = last.get_window_extent()
+    assert bar.height > 0.03 * frame.height
+    assert bar.width > 0.01 * frame.width
+
+
 def test_candidates_are_named_by_what_differs():
     params = [{"svc__C": 0.1, "svc__kernel": "rbf"}, {"svc__C": 10.0, "svc__kernel": "rbf"}]
     assert candidate_names(params) == ["C=0.1", "C=10"]

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 import counterpoise as cp
 from counterpoise._facts import (
     card_html,
-    card_text,
     comparison_card,
     diagnostics_card,
     diagnostics_facts,
@@ -18,7 +17,6 @@ from counterpoise._facts import (
     search_html,
 )
 from counterpoise._format import (
-    format_interval,
     format_number,
     format_p_value,
     format_parameter,
@@ -153,3 +151,10 @@ def test_shares_and_parameters_are_readable():
     assert [format_share(v) for v in (0.0123, 0.5, -0.25, None)] == ["1.2%", "50%", "-25%", "–"]  # noqa: RUF001
     values = [0.1, 100000.0, 1e7, "rbf", 3, None]
     assert [format_parameter(v) for v in values] == ["0.1", "100000", "1e+07", "rbf", "3", "None"]
+
+
+def test_p_values_are_readable_however_small():
+    values = [0.5, 0.0321, 4.2e-12, 9.7e-13, 0.0, float("nan")]
+    texts = ["0.5", "0.032", "4e-12", "1e-12", "below 1e-300", "–"]  # noqa: RUF001
+    assert [format_p_value(value) for value in values] == texts
+    assert format_p_value(log10=-412.03) == "9e-413"

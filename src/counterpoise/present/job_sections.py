@@ -186,7 +186,7 @@ def _methods_table(selection: Selection) -> Table:
     ]
     rows = [_method_row(risks, names, truth) for risks in candidates.risks]
     if truth is not None:
-        columns += [Column("true risk"), Column("covered")]
+        columns += [Column("true risk", optional=1), Column("covered", optional=2)]
         best = int(np.nanargmin(truth))
         rows.append(["best possible", names[best], "", "", _number(truth[best]), ""])
     title = "Which candidate does each method choose, and at what risk?"
