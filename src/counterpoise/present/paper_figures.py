@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from counterpoise.experiments.curves import ClassDensities, ExampleCurves
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.summarise import Summary
+from counterpoise.present.axes import log_axis
 from counterpoise.present.palette import LIGHT, REPRODUCTION, style
 from counterpoise.present.svg import figure_svg
 
@@ -103,12 +104,14 @@ def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def _lines(x: Any, lines: dict[str, tuple[Any, str, str]], **options: Any) -> Figure:
-    """Draw named lines (values, colour, line style) in one panel."""
+def _lines(x: Any, lines: dict[str, tuple[Any, str, str]], log: str = "", **options: Any) -> Figure:
+    """Draw named lines (values, colour, line style) in one panel; `log` names logarithmic axes."""
     figure, axes = _axes()
     ax = axes[0, 0]
     for label, (y, color, line) in lines.items():
         ax.plot(x, y, line, color=_COLORS[color], label=label)
+    for which in log:
+        log_axis(ax, which)
     ax.set(**options)
     ax.legend()
     return figure
@@ -127,7 +130,7 @@ def _weight_variance(curves: ExampleCurves) -> Figure:
         "exact": (curves.weight_variance, "weighted", "-"),
         "as printed": (curves.printed_variance, "source", "--"),
     }
-    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="V[w]", yscale="log")
+    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="V[w]", log="y")
 
 
 def _large_weights(curves: ExampleCurves) -> Figure:
@@ -136,8 +139,8 @@ def _large_weights(curves: ExampleCurves) -> Figure:
     for color, (gamma, (source, target)) in zip(colors, curves.exceedances.items(), strict=True):
         lines[f"γ = {gamma:g}"] = (source, color, "-")
         lines[f"_γ = {gamma:g}"] = (target, color, ":")  # not in the legend
-    scales = {"xscale": "log", "yscale": "log", "ylim": (1e-4, 1)}
-    return _lines(curves.thresholds, lines, xlabel="c", ylabel="P(w > c)", **scales)
+    options = {"xlabel": "c", "ylabel": "P(w > c)", "ylim": (1e-4, 1)}
+    return _lines(curves.thresholds, lines, log="xy", **options)
 
 
 def _sampling_variances(curves: ExampleCurves) -> Figure:
@@ -146,7 +149,7 @@ def _sampling_variances(curves: ExampleCurves) -> Figure:
         "weighted, σ²_W": (curves.weighted_variance, "weighted", "-"),
         "controlled, σ²_β": (curves.controlled_variance, "controlled_known", "-"),
     }
-    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="variance", yscale="log")
+    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="variance", log="y")
 
 
 def _classes(classes: ClassDensities) -> Figure:
@@ -221,23 +224,27 @@ def _rates(summary: Summary) -> Figure:
             rows = [r for r in summary.rates if (r.gamma, r.center) == (gamma, center)]
             if not rows:
                 continue
-            sizes = [row.size for row in rows]
+            points = [row.size for row in rows]
             options = {
                 "color": _COLORS[f"controlled_{center}"],
                 "linestyle": line,
                 "marker": _MARKERS[f"controlled_{center}"],
                 "label": f"{center} mean, γ = {gamma:g}",
             }
-            axes[0, 0].plot(sizes, [row.beta_rmse for row in rows], **options)
+            axes[0, 0].plot(points, [row.beta_rmse for row in rows], **options)
             biases = [abs(row.bias) for row in rows]
             bars = [2 * row.bias_standard_error for row in rows]
-            axes[0, 1].errorbar(sizes, biases, yerr=bars, **options)
+            axes[0, 1].errorbar(points, biases, yerr=bars, **options)
     first = summary.rates[0]
-    last = summary.rates[len({row.size for row in summary.rates}) - 1].size
+    sizes = sorted({row.size for row in summary.rates})
+    last = sizes[-1]
     for ax, start, power in ((axes[0, 0], first.beta_rmse, 0.5), (axes[0, 1], abs(first.bias), 1)):
         ends = [1.3 * start, 1.3 * start * (first.size / last) ** power]
         ax.plot([first.size, last], ends, "--", color=_COLORS["unweighted"])
-        ax.set(xlabel="source points n", xscale="log", yscale="log")
+        for which in "xy":
+            log_axis(ax, which)
+        ax.set_xlabel("source points n")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes[0, 0].set_ylabel("RMSE of the estimated β")
     axes[0, 1].set_ylabel("|bias| of the risk")
     axes[0, 0].legend(fontsize="small")
