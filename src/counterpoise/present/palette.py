@@ -55,57 +55,32 @@ class Palette:
         return self.paper if len(self.paper) == 7 else "none"
 
 
-LIGHT = Palette(
-    ink="#1c2430",
-    soft="#5b6675",
-    grid="#e1e5eb",
-    paper="#ffffff",
-    unweighted="#7d7d7d",
-    weighted="#0072b2",
-    controlled="#00875f",
-    fourth="#d55e00",
-    fifth="#b3598c",
-    sixth="#a67c00",
-    truth="#111111",
-    source="#0a6fae",
-    target="#c95800",
-    mark="#eaf4f0",
-    classes=("#b9d3e6", "#7fb2d8", "#3d8cc4", "#0f5f99", "#06304f"),
+# Each colour for a light page, for a dark page, and for a transparent background of which only a
+# contrast of about 3 with white and with nearly black is asked.
+_COLORS = {
+    "ink": ("#1c2430", "#e6eaf0", "#808080"),
+    "soft": ("#5b6675", "#a3adba", "#818181"),
+    "grid": ("#e1e5eb", "#2f3742", "#80808040"),
+    "paper": ("#ffffff", "#151a21", "#80808000"),
+    "unweighted": ("#7d7d7d", "#a8a8a8", "#8c8c8c"),
+    "weighted": ("#0072b2", "#56b4e9", "#2a8fd0"),
+    "controlled": ("#00875f", "#2fc795", "#0fa37a"),
+    "fourth": ("#d55e00", "#f0803c", "#e0702a"),
+    "fifth": ("#b3598c", "#dd93bd", "#c56fa3"),
+    "sixth": ("#a67c00", "#e3bd4a", "#b8912a"),
+    "truth": ("#111111", "#ffffff", "#b58900"),
+    "source": ("#0a6fae", "#5ab6ea", "#2b8fd1"),
+    "target": ("#c95800", "#f18a45", "#e1712b"),
+    "mark": ("#eaf4f0", "#1c2e2b", "#0fa37a22"),
+}
+_CLASSES = (
+    ("#b9d3e6", "#7fb2d8", "#3d8cc4", "#0f5f99", "#06304f"),
+    ("#2b465c", "#3a6d94", "#559dcb", "#90caf0", "#dcf0ff"),
+    ("#8fb3cc", "#5fa3d0", "#2c90d2", "#8a63d2", "#d64f9e"),
 )
-DARK = Palette(
-    ink="#e6eaf0",
-    soft="#a3adba",
-    grid="#2f3742",
-    paper="#151a21",
-    unweighted="#a8a8a8",
-    weighted="#56b4e9",
-    controlled="#2fc795",
-    fourth="#f0803c",
-    fifth="#dd93bd",
-    sixth="#e3bd4a",
-    truth="#ffffff",
-    source="#5ab6ea",
-    target="#f18a45",
-    mark="#1c2e2b",
-    classes=("#2b465c", "#3a6d94", "#559dcb", "#90caf0", "#dcf0ff"),
-)
-# For a transparent background: a contrast of about 3 with white and with nearly black.
-BOTH = Palette(
-    ink="#808080",
-    soft="#818181",
-    grid="#80808040",
-    paper="#80808000",
-    unweighted="#8c8c8c",
-    weighted="#2a8fd0",
-    controlled="#0fa37a",
-    fourth="#e0702a",
-    fifth="#c56fa3",
-    sixth="#b8912a",
-    truth="#b58900",
-    source="#2b8fd1",
-    target="#e1712b",
-    mark="#0fa37a22",
-    classes=("#8fb3cc", "#5fa3d0", "#2c90d2", "#8a63d2", "#d64f9e"),
+LIGHT, DARK, BOTH = (
+    Palette(**{name: shades[i] for name, shades in _COLORS.items()}, classes=classes)
+    for i, classes in enumerate(_CLASSES)
 )
 
 # The estimators of the reproduction, light and dark; blue and green are the paper's.

@@ -29,6 +29,8 @@ _TITLES = {
     "kliep": "Synthetic, KLIEP weights",
 }
 _WIDTH = "source standard deviation γ"
+# A table of the summary, and the names of a value and its error.
+_Rows = tuple[str, str, str]
 _SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
 
 
@@ -166,40 +168,44 @@ def _classes(classes: ClassDensities) -> Figure:
     return figure
 
 
-def _risk(summary: Summary, problem: str) -> Figure:
+def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[Figure, Any]:
+    """Draw two quantities, each with its error, for all data sets and for the top 10 %."""
     figure, axes = _axes(2, 2, sharex=True, sharey="row")
     for column, (sets, title) in enumerate(_SETS.items()):
         for name in _COLORS:
-            key = (problem, sets, name)
-            _line(axes[0, column], name, _pick(summary.risks, key), "mean", "standard_error")
-            if name != "oracle":  # far below the others, which would be squeezed together
-                rows = _pick(summary.comparisons, key)
-                _line(axes[1, column], name, rows, "difference", "standard_error")
+            for ax, (table, value, error) in zip(axes[:, column], (top, bottom), strict=True):
+                rows = getattr(summary, table)
+                own = [r for r in rows if (r.problem, r.sets, r.estimator) == (problem, sets, name)]
+                # The oracle is far below the others, which would be squeezed together.
+                if own and not (table == "comparisons" and name == "oracle"):
+                    _line(ax, name, own, value, error)
         axes[0, column].set_title(title)
-        axes[1, column].axhline(0, color=_COLORS["weighted"], linewidth=1.8)
         axes[1, column].set_xlabel("γ")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    return figure, axes
+
+
+def _risk(summary: Summary, problem: str) -> Figure:
+    top = ("risks", "mean", "standard_error")
+    bottom = ("comparisons", "difference", "standard_error")
+    figure, axes = _panels(summary, problem, top, bottom)
+    for ax in axes[1]:
+        ax.axhline(0, color=_COLORS["weighted"], linewidth=1.8)
     axes[0, 0].set_ylabel("mean target risk")
     axes[1, 0].set_ylabel("difference from weighted")
-    _legend(figure, axes[0, 0])
     return figure
-
-
-def _pick(rows: list, key: tuple[str, str, str]) -> list:
-    return [row for row in rows if (row.problem, row.sets, row.estimator) == key]
 
 
 def _errors(summary: Summary, problem: str) -> Figure:
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure, axes = _axes(2, 2, sharex=True, sharey="row")
-    for column, (sets, title) in enumerate(_SETS.items()):
-        for name in _COLORS:
-            rows = _pick(summary.errors, (problem, sets, name))
-            _line(axes[0, column], name, rows, "rmse", "rmse_standard_error")
-            _line(axes[1, column], name, rows, "bias", "bias_standard_error")
-        axes[0, column].set(title=title, yscale="log")
-        axes[1, column].axhline(0, color=LIGHT.soft, linewidth=0.8)
-        axes[1, column].set_xlabel("γ")
+    top = ("errors", "rmse", "rmse_standard_error")
+    figure, axes = _panels(summary, problem, top, ("errors", "bias", "bias_standard_error"))
+    for ax in axes[0]:
+        ax.set_yscale("log")
+    for ax in axes[1]:
+        ax.axhline(0, color=LIGHT.soft, linewidth=0.8)
     axis = axes[0, 0].yaxis
     axis.set_major_formatter("{x:g}")
     axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
@@ -212,7 +218,6 @@ def _errors(summary: Summary, problem: str) -> Figure:
         axes[1, 0].yaxis.set_major_formatter("{x:g}")
     axes[0, 0].set_ylabel("RMSE of the estimate")
     axes[1, 0].set_ylabel("bias of the estimate")
-    _legend(figure, axes[0, 0])
     return figure
 
 
@@ -252,8 +257,6 @@ def _rates(summary: Summary) -> Figure:
 
 
 def _line(ax: Any, name: str, rows: list, value: str, error: str) -> None:
-    if not rows:
-        return
     ax.errorbar(
         [row.gamma for row in rows],
         [getattr(row, value) for row in rows],
@@ -264,8 +267,3 @@ def _line(ax: Any, name: str, rows: list, value: str, error: str) -> None:
         capsize=2,
         linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
     )
-
-
-def _legend(figure: Figure, ax: Any) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
