@@ -13,9 +13,11 @@ from counterpoise import jobs as work
 from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import guarded, show, stages
+from counterpoise.cli.terminal import guarded, stages
 from counterpoise.losses import LOSSES
-from counterpoise.report import audit_page, selection_page
+from counterpoise.present.job_sections import audit_document, selection_document
+from counterpoise.present.page import render_page
+from counterpoise.present.terminal import print_document
 from counterpoise.risk.methods import METHODS
 from counterpoise.weights.selection import NAMES
 
@@ -94,7 +96,7 @@ def audit(
         record = work.audit(data, made, weights=weights)
         if directory is not None:
             progress("writing", 0, 0)
-            work.write_audit(directory, data, record, audit_page(record))
+            work.write_audit(directory, data, record, render_page(audit_document(record)))
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
@@ -148,7 +150,7 @@ def select(
         record = found.record
         if directory is not None:
             progress("writing", 0, 0)
-            work.write_selection(directory, found, selection_page(record))
+            work.write_selection(directory, found, render_page(selection_document(record)))
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
@@ -157,7 +159,9 @@ def _finish(record: Any, out: Path | None, *, json: bool, quiet: bool, strict: b
     if json:
         typer.echo(json_format.dumps(found, indent=2, ensure_ascii=False))
     else:
-        written = [] if out is None or quiet else [f"Open {out / 'report.html'}"]
-        show([*work.as_text(record, brief=quiet), *written])
+        make = selection_document if isinstance(record, work.Selection) else audit_document
+        print_document(make(record), brief=quiet)
+        if out is not None and not quiet:
+            typer.echo(f"Open {out / 'report.html'}")
     if strict and found["verdict"] == "do not trust":
         raise typer.Exit(3)

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from counterpoise import jobs as work
+from counterpoise._format import printable
 from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Quiet, Seed, option, request
-from counterpoise.cli.terminal import guarded, show, stages
+from counterpoise.cli.terminal import guarded, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
-from counterpoise.report.figures import draw_figures, figure_bytes
-from counterpoise.report.page import reproduction_page
+from counterpoise.present.paper_figures import draw_figures, figure_bytes
+from counterpoise.present.reproduction import claims_section, reproduction_page
+from counterpoise.present.terminal import print_section
 
 __all__ = ["reproduce"]
 
@@ -70,10 +73,10 @@ def reproduce(
             released_beta=as_released_beta,
         )
         options: Any = {"resume": resume, "data": data, "dask": dask}
-        record = work.reproduce(plan, out, made, **options, note=lambda line: show([line]))
+        record = work.reproduce(plan, out, made, **options, note=typer.echo)
         progress("drawing the figures", 0, 0)
         _write(record)
-    show(_text(record, brief=quiet))
+    _print(record, brief=quiet)
 
 
 def _write(record: work.Reproduction) -> None:
@@ -98,15 +101,12 @@ def _write(record: work.Reproduction) -> None:
     work.write_reproduction(record, page, files)
 
 
-def _text(record: work.Reproduction, *, brief: bool) -> list[str | work.TextTable]:
+def _print(record: work.Reproduction, *, brief: bool) -> None:
     held = sum(claim.held for claim in record.claims)
     line = f"{held} of {len(record.claims)} claims held"
     if brief:
-        return [line]
-    heads = ["claim", "part", "effect", "standard error", "p", "verdict"]
-    rows = [[str(row[head]) for head in heads] for claim in record.claims for row in claim.rows()]
+        typer.echo(line)
+        return
+    print_section(claims_section(record.claims), Console(highlight=False))
     page = record.store.directory / "index.html"
-    return [
-        work.TextTable("What holds up?", heads, rows, left=2),
-        f"{line}. {record.seconds:.0f} s. Open {page}",
-    ]
+    typer.echo(f"{line}. {record.seconds:.0f} s. Open {printable(page)}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -18,15 +17,12 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
-from rich.text import Text
 
+from counterpoise._format import printable
 from counterpoise._sklearn import InvalidParameterError
 from counterpoise._validation import InputError
-from counterpoise.jobs import TextTable
-from counterpoise.jobs.words import printable
 
-__all__ = ["guarded", "show", "stages"]
+__all__ = ["guarded", "stages"]
 
 _QUICK = ("reading", "comparing", "encoding")
 
@@ -93,21 +89,3 @@ def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
             last = stage
 
         yield advance
-
-
-def show(parts: Sequence[str | TextTable], /) -> None:
-    """Print text and tables on standard output."""
-    console = Console(highlight=False)
-    width = None if console.is_terminal else 120
-    for part in parts:
-        if isinstance(part, str):
-            style = "bold" if part.startswith("Verdict") else ""
-            console.print(Text(printable(part), style), soft_wrap=width is not None)
-            continue
-        console.print(Text(part.title, "italic"))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for i, head in enumerate(part.heads):
-            table.add_column(Text(printable(head)), justify="left" if i < part.left else "right")
-        for row in part.rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
-        console.print(table, width=width)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from counterpoise._dask import is_dask
-from counterpoise._html import diagnostics_html
+from counterpoise._facts import card_html, card_text, diagnostics_card
 from counterpoise._validation import check_number
 from counterpoise.diagnostics.balance import Reach
 
@@ -133,37 +133,10 @@ class Diagnostics:
         return float(_extreme(w, losses, gamma).min()), float(high)
 
     def _repr_html_(self) -> str:
-        return diagnostics_html(self)
+        return card_html(diagnostics_card(self))
 
     def __str__(self) -> str:
-        rows = [
-            ("rows (source, target)", f"{self.n_source}, {self.n_target}"),
-            ("effective sample size", f"{self.n_effective:.1f}"),
-            ("design effect", f"{self.design_effect:.2f}"),
-            ("mean weight", f"{self.weight_mean:.3g} +- {self.weight_mean_error:.2g}"),
-            ("weight variance", f"{self.weight_variance:.3g}"),
-            ("largest weight's share", f"{self.largest_share:.1%}"),
-            ("Pareto k, weights", f"{self.pareto_k:.2f}"),
-            ("source against target, AUC", f"{self.auc:.3f} (p = {self.auc_p_value:.2g})"),
-            ("target outside the source", f"{self.outside_share:.1%}"),
-            ("largest mean difference", _largest(self.features, self.balance_before)),
-            ("  after weighting", _largest(self.features, self.balance_after)),
-        ]
-        if self.losses is not None:
-            rows += [
-                ("Pareto k, weighted losses", f"{self.pareto_k_losses:.2f}"),
-                ("correlation with weights", f"{self.correlation:.2f}"),
-                ("variance reduction", f"{self.variance_reduction:.0%}"),
-                ("risk methods disagree by", f"{self.disagreement:.2f} standard errors"),
-            ]
-            # On Dask it takes several passes over the data: for those who ask.
-            if not is_dask(self.weights):
-                low, high = self.sensitivity(2.0)
-                rows.append(("risk if weights are off by 2", f"{low:.4g} to {high:.4g}"))
-        lines = [f"Verdict: {self.verdict}"]
-        lines += [f"- {reason}" for reason in self.reasons]
-        lines += ["Next:", *(f"- {step}" for step in self.advice), ""]
-        return "\n".join(lines + [f"{name:<28}  {value}" for name, value in rows])
+        return card_text(diagnostics_card(self))
 
 
 def _extreme(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
@@ -173,10 +146,3 @@ def _extreme(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
     first = np.concatenate([[0.0], np.cumsum(w)])
     first_losses = np.concatenate([[0.0], np.cumsum(w * losses)])
     return (first_losses[-1] + extra * first_losses) / (first[-1] + extra * first)
-
-
-def _largest(features: list[str], differences: np.ndarray) -> str:
-    if not np.any(np.isfinite(differences)):
-        return "none finite"
-    place = int(np.nanargmax(np.abs(differences)))
-    return f"{differences[place]:+.2f} ({features[place]})"

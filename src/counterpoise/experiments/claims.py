@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._format import format_p_value
 from counterpoise.datasets import gaussian_1d
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.summarise import Comparison, RiskRow, Summary
 
-__all__ = ["Claim", "Finding", "format_p", "verify_claims"]
+__all__ = ["Claim", "Finding", "verify_claims"]
 
 
 @dataclass(frozen=True)
@@ -62,22 +63,12 @@ class Claim:
                 "standard error": ""
                 if part.standard_error is None
                 else f"{part.standard_error:.2g}",
-                "p": "" if part.log10_p is None else format_p(part.log10_p),
+                "p": "" if part.log10_p is None else format_p_value(log10=part.log10_p),
                 "data sets": part.repetitions,
                 "verdict": "held" if part.held else "not held",
             }
             for part in self.findings
         ]
-
-
-def format_p(log10_p: float | None, /) -> str:
-    """Return a p-value from its logarithm: 0.032, 4e-12, or 1e-412."""
-    if log10_p is None:
-        return "–"
-    if log10_p > -3:
-        return f"{10**log10_p:.2g}"
-    exponent = int(log10_p // 1)
-    return f"{10 ** (log10_p - exponent):.0f}e{exponent}"
 
 
 def verify_claims(summary: Summary, plan: Plan, /) -> list[Claim]:

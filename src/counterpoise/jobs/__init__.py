@@ -19,7 +19,6 @@ from counterpoise.jobs.records import (
 )
 from counterpoise.jobs.reproduce import Reproduction, reproduce, write_reproduction
 from counterpoise.jobs.select import Selected, select
-from counterpoise.jobs.text import TextTable, as_text
 
 __all__ = [
     "EXAMPLES",
@@ -38,8 +37,6 @@ __all__ = [
     "Selection",
     "ShiftMap",
     "TableShape",
-    "TextTable",
-    "as_text",
     "audit",
     "load",
     "load_data",

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise import __version__
+from counterpoise._format import printable
 from counterpoise._validation import check_choice, check_number
 from counterpoise.jobs.records import Provenance, TableShape
-from counterpoise.jobs.words import printable
 from counterpoise.tables import (
     InputError,
     Pair,

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.models import MODELS, parse_grid
-from counterpoise.jobs.words import LOSS_WORDS
+from counterpoise.jobs.sentences import LOSS_WORDS
 from counterpoise.losses import Loss
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.tables import InputError

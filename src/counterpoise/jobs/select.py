@@ -33,7 +33,7 @@ from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.plan import Plan, make_plan
 from counterpoise.jobs.predictions import predict_target, summarise
 from counterpoise.jobs.records import Audit, Candidates, Predictions, Selection
-from counterpoise.jobs.words import chosen_words
+from counterpoise.jobs.sentences import chosen_words
 from counterpoise.risk import RiskEstimate, get_method
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.fitting import fit_estimator

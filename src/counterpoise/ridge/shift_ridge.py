@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._dask import is_dask
+from counterpoise._facts import search_html
 from counterpoise._folds import resolve_splits
-from counterpoise._html import search_html
 from counterpoise._validation import (
     check_choice,
     check_matrix,
@@ -33,7 +33,7 @@ from counterpoise.ridge.path import Frame, check_alphas
 from counterpoise.ridge.second_pass import Plan, sums_of_stream
 from counterpoise.ridge.stream import Stream, as_stream, as_target_stream
 from counterpoise.ridge.stream_weights import StreamWeights, look_at_source, predict_weights
-from counterpoise.risk import Method, get_method
+from counterpoise.risk import Method, RiskEstimate, get_method
 from counterpoise.risk.methods import check_features
 from counterpoise.weights.resolve import resolve_weights
 
@@ -171,6 +171,23 @@ class ShiftRidge(BaseEstimator):
         options |= {"X_target": X_target, "estimator": estimator}
         path = ridge_path_risk(X, Y, weights, splits, alphas, method=method, **options)
         self._keep(path, alphas, weights, estimator)
+
+    def risk_by(self, method: str | Method, X: Any, y: Any, /) -> RiskEstimate:
+        """Return the risk curve by another method, with the same weights.
+
+        Parameters
+        ----------
+        method : str or Method
+        X, y : arrays
+            The rows that the estimator was fitted on. It keeps no losses and fits the path again.
+
+        Returns
+        -------
+        RiskEstimate
+            With one entry per penalty.
+        """
+        again = clone(self).set_params(weights=self.weights_, method=get_method(method))
+        return again.fit(X, y).risk_curve_
 
     def _html_repr(self) -> str:
         return search_html(self) + super()._html_repr()

@@ -21,8 +21,8 @@ from counterpoise.ridge.folds import random_rows
 from counterpoise.ridge.row_checks import check_rows
 from counterpoise.ridge.stream import Chunk, Stream
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.resolve import resolve_weights
 from counterpoise.weights.gaussian import GaussianRatio
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["StreamWeights", "look_at_source", "predict_weights"]
 
