@@ -1,8 +1,8 @@
 """`ridge_path.path_forms` as one loop, compiled by Numba.
 
-It keeps the path of one data set in the first-level cache, where array passes go through memory, and
-takes about three quarters of their time. Without Numba the module still imports, and the loop is
-plain Python.
+It keeps the path of one data set in the first-level cache, where array passes go through memory,
+and takes about three quarters of their time. Without Numba the module still imports, and the loop
+is plain Python.
 """
 # mypy: ignore-errors
 

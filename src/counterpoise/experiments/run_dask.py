@@ -39,7 +39,8 @@ def dask_results(
     Raises
     ------
     RuntimeError
-        When a worker has another version of this package or another library, or a chunk fails repeatedly.
+        When a worker has another version of this package or another library, or a chunk fails
+        repeatedly.
     ConnectionError
         When the scheduler is lost. What was yielded before stays good.
     """
