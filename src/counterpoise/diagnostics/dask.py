@@ -27,10 +27,10 @@ from counterpoise._dask import (
 )
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_same_columns, check_same_width, feature_names
-from counterpoise.diagnostics.balance import QUANTILES, Reach, beyond_edges, worth_naming
-from counterpoise.diagnostics.measure import METHODS_COMPARED, assemble, conclude
+from counterpoise.diagnostics.diagnosis import METHODS_COMPARED, assemble, conclude
+from counterpoise.diagnostics.gaps import QUANTILES, Gap, beyond_edges, worth_naming
 from counterpoise.diagnostics.record import Diagnostics
-from counterpoise.diagnostics.sums import ColumnSums, WeightSums
+from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
 from counterpoise.risk.estimate import estimate_from_moments
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.sums import sums_from_losses
@@ -68,9 +68,10 @@ def diagnose_dask(
         losses = _one_per_row(losses, "losses", source)
     columns, sums = _all_sums(source, target, w, losses)
     rng = np.random.default_rng(random_state)
-    found = assemble((_Rows(source), _Rows(target)), columns, sums, features, rng=rng, tell=tell)
+    names = features, features
+    found = assemble((_Rows(source), _Rows(target)), columns, sums, names, rng=rng, tell=tell)
     tell("regions with little support")
-    gaps = _little_support(source, target, features)
+    gaps = _find_gaps(source, target, features)
     tell("losses")
     risks = None
     if losses is not None and found.n_effective > 0:
@@ -210,7 +211,7 @@ def _merge_weights(keep: int, parts: Sequence[WeightSums]) -> WeightSums:
         return WeightSums.merge(parts, keep)
 
 
-def _little_support(source: Any, target: Any, features: list[str]) -> list[Reach]:
+def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
     edges = column_quantiles(source, QUANTILES)
     counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _add).compute()
     n = target.shape[0]

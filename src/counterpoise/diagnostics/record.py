@@ -10,7 +10,8 @@ import numpy as np
 from counterpoise._dask import is_dask
 from counterpoise._html import diagnostics_html
 from counterpoise._validation import check_number
-from counterpoise.diagnostics.balance import Reach
+from counterpoise.diagnostics.gaps import Gap
+from counterpoise.diagnostics.shift import Shift
 
 __all__ = ["Diagnostics"]
 
@@ -28,6 +29,8 @@ class Diagnostics:
         Why, in plain sentences, gravest first.
     advice : list of str
         What to do next.
+    shift : Shift
+        Whether source and target differ, how much, and in which columns.
     n_source, n_target : int
     n_effective : float
         (sum w)^2 / sum w^2: equally weighted rows that would be as informative.
@@ -56,6 +59,8 @@ class Diagnostics:
         rows; 0.01 for equal domains.
     features : list of str
         Names of the encoded features, one per entry of the two arrays that follow.
+    feature_columns : list of str
+        The column that each encoded feature comes from.
     balance_before, balance_after : arrays of shape (n_features,)
         Standardised mean differences, target minus source, without and with weights.
     weights : array of shape (n_source,)
@@ -66,7 +71,7 @@ class Diagnostics:
     error_ratio : float or None
         Standard error of the self-normalised risk over that of the controlled risk. Well above 1,
         the control variate has fitted a few large weights, and its interval is too narrow.
-    gaps : list of Reach
+    gaps : list of Gap
         Regions of single features, at most 5, where the target has rows and the source hardly
         any: `words` such as "age is above 63", and `share` of the target. Largest first.
     """
@@ -74,6 +79,7 @@ class Diagnostics:
     verdict: str
     reasons: list[str]
     advice: list[str]
+    shift: Shift
     n_source: int
     n_target: int
     n_effective: float
@@ -91,13 +97,14 @@ class Diagnostics:
     auc_p_value: float
     outside_share: float
     features: list[str] = field(repr=False)
+    feature_columns: list[str] = field(repr=False)
     balance_before: np.ndarray = field(repr=False)
     balance_after: np.ndarray = field(repr=False)
     weights: np.ndarray = field(repr=False)
     losses: np.ndarray | None = field(repr=False)
     disagreement: float | None = None
     error_ratio: float | None = None
-    gaps: list[Reach] = field(default_factory=list, repr=False)
+    gaps: list[Gap] = field(default_factory=list, repr=False)
 
     def sensitivity(self, gamma: float, /) -> tuple[float, float]:
         """Range of the risk if every weight is off by a factor of up to `gamma`.
@@ -162,6 +169,8 @@ class Diagnostics:
                 rows.append(("risk if weights are off by 2", f"{low:.4g} to {high:.4g}"))
         lines = [f"Verdict: {self.verdict}"]
         lines += [f"- {reason}" for reason in self.reasons]
+        if self.shift.words not in self.reasons[0]:
+            lines.append(f"Shift: {self.shift.words}")
         lines += ["Next:", *(f"- {step}" for step in self.advice), ""]
         return "\n".join(lines + [f"{name:<28}  {value}" for name, value in rows])
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterpoise.diagnostics.balance import Reach
-from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE
+from counterpoise.diagnostics.gaps import Gap
+from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
 
 if TYPE_CHECKING:
     from counterpoise.diagnostics.record import Diagnostics
 
-__all__ = ["THRESHOLDS", "Finding", "judge"]
+__all__ = ["THRESHOLDS", "Finding", "decide_verdict"]
 
 #: Limits of "caution" and of "do not trust" for each quantity.
 #:
@@ -54,6 +54,13 @@ _FLAT = 1.05
 # one within this factor is no reason to give up.
 _CLOSE, _NEAR = 0.05, 1.25
 _SURE = 0.001
+_NO_WEIGHTS = (
+    "Use no weights: no shift was found, and weights would add noise without removing a bias."
+)
+_ASSUMPTION = (
+    "This assumes that labels depend on the features in the same way in source and target. Rows "
+    "without labels cannot show whether they do."
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Finding:
     advice: str
 
 
-def judge(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
+def decide_verdict(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
     """Return the verdict, the reasons (gravest first) and the advice.
 
     Parameters
@@ -89,15 +96,15 @@ def judge(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
         *_tails(found),
     ]
     findings.sort(key=lambda finding: -finding.level)
+    unshifted = [_NO_WEIGHTS] if found.shift.size == "none" else []
     if findings:
-        advice = list(dict.fromkeys(finding.advice for finding in findings))
+        advice = [*unshifted, *dict.fromkeys(finding.advice for finding in findings)]
         return _VERDICTS[findings[0].level], [f.reason for f in findings], advice
-    shift = "The domains differ" if found.auc_p_value < _SURE else "No shift was found"
     reason = (
-        f"{shift} (area under the curve {found.auc:.2f}), the target stays where the source has "
+        f"{found.shift.words} No warning signs were found: the target stays where the source has "
         f"rows, and the weights leave {found.n_effective:.0f} effective rows."
     )
-    return "trust", [reason], ["Nothing stands against using the weights."]
+    return "trust", [reason, _ASSUMPTION], unshifted or ["Use the weights."]
 
 
 def _level(value: float, name: str) -> int:
@@ -108,7 +115,7 @@ def _level(value: float, name: str) -> int:
     return int(value > caution) + int(value > stop)
 
 
-def _where(gaps: list[Reach]) -> str:
+def _where(gaps: list[Gap]) -> str:
     """Say where labels are missing most."""
     if not gaps:
         return (
@@ -126,10 +133,7 @@ def _where(gaps: list[Reach]) -> str:
 def _overlap(found: Diagnostics) -> list[Finding]:
     where = _where(found.gaps)
     findings = []
-    noise = EXPECTED_OUTSIDE * (1 / found.n_source + 1 / found.n_target)
-    # 3 / n: in small samples the 0.99 quantile is about the largest of n distances, which a new
-    # row exceeds with a probability that is itself exponential with mean 1 / n.
-    chance = EXPECTED_OUTSIDE + 3 * math.sqrt(noise) + 3 / found.n_source
+    chance = outside_by_chance(found.n_source, found.n_target)
     level = _level(found.outside_share, "outside_share")
     # In small samples a share above the limit may be chance.
     if level and found.outside_share > chance:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import check_choice
+from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
-from counterpoise.jobs._work import Data, Request, Truth, load
+from counterpoise.encoding import TablePair
+from counterpoise.jobs.loading import Data, Truth, load
 from counterpoise.jobs.records import TableShape
-from counterpoise.tables import InputError, Pair
+from counterpoise.jobs.request import Request
 
 __all__ = ["EXAMPLES", "load_data", "load_example"]
 
@@ -85,7 +86,7 @@ def load_example(
         pd.DataFrame(X, columns=columns) for X in (data.X_source, data.X_target, more.X_target)
     )
     kinds = dict.fromkeys(columns, "number")
-    pair = Pair(source, target, kinds, np.arange(n_source), data.y_source, None, [])
+    pair = TablePair(source, target, kinds, np.arange(n_source), data.y_source, None, [])
     words = (
         "The problem is simulated, so the truth is known: the mean loss over "
         f"{_TRUTH_ROWS} more target rows with their labels, used for nothing else."

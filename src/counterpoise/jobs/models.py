@@ -1,6 +1,6 @@
 """The model families of `select`: what they are, and the grids searched unless told otherwise.
 
-Features are of about unit size when a model sees them (:mod:`counterpoise.tables.encoding`), so
+Features are of about unit size when a model sees them (:mod:`counterpoise.encoding`), so
 one grid serves most data.
 """
 
@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR
 
-from counterpoise.tables import InputError
+from counterpoise._validation import InputError
 
 __all__ = ["MODELS", "Family", "parse_grid"]
 
@@ -122,7 +122,10 @@ def parse_grid(params: Sequence[str], estimator: Any, /) -> Grid:
         found = [_value(text.strip()) for text in values.split(",") if text.strip()]
         for value in found:
             # scikit-learn knows what each parameter may be, and says so.
-            clone(estimator).set_params(**{name: value})._validate_params()
+            try:
+                clone(estimator).set_params(**{name: value})._validate_params()
+            except ValueError as error:
+                raise InputError(f"`--param {param}` cannot be used: {error}") from error
         grid[name] = list(dict.fromkeys(found))
     return grid
 

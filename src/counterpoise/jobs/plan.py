@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import Ridge
 
+from counterpoise._validation import InputError
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.models import MODELS, parse_grid
 from counterpoise.jobs.words import LOSS_WORDS
 from counterpoise.losses import Loss
 from counterpoise.search.scoring import resolve_loss
-from counterpoise.tables import InputError
 
 __all__ = ["Plan", "make_plan"]
 
@@ -83,7 +83,10 @@ def make_plan(
     classes = np.unique(labels.y) if labels.task == "classification" else np.empty(0)
     coded = model == "ridge" and len(classes) == 2 and loss == "auto"
     estimator = Ridge() if coded else final
-    resolved = resolve_loss(loss, estimator)
+    try:
+        resolved = resolve_loss(loss, estimator)
+    except ValueError as error:
+        raise InputError(f"`--loss {loss}` cannot be used with this model: {error}") from error
     words = LOSS_WORDS.get(resolved.name, f"mean {resolved.name} loss")
     if coded and list(classes) != [-1, 1]:
         words += f" of labels coded -1 ({classes[0]}) and +1 ({classes[1]})"

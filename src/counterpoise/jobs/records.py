@@ -128,14 +128,8 @@ class Audit:
         source.
     notes : list of str
         What was dropped, changed or assumed, in plain sentences.
-    shift : {"none", "mild", "strong"}
-        Whether source and target can be told apart, and how well.
-    shift_words : str
-        The same as one or two sentences, naming the columns.
-    shifted : list of str
-        Names of the columns whose means differ most, largest first; may be empty.
     diagnostics : Diagnostics
-        With verdict, reasons and advice.
+        With verdict, reasons, advice and shift.
     weights_name : str
         Name of the weight estimator.
     weights_words : str
@@ -151,9 +145,6 @@ class Audit:
     target: TableShape
     columns: Mapping[str, str]
     notes: Sequence[str]
-    shift: str
-    shift_words: str
-    shifted: Sequence[str]
     diagnostics: Diagnostics
     weights_name: str
     weights_words: str
@@ -161,6 +152,21 @@ class Audit:
     balance: Sequence[ColumnBalance] = field(repr=False)
     shift_map: ShiftMap = field(repr=False)
     provenance: Provenance = field(repr=False)
+
+    @property
+    def shift(self) -> str:
+        """Size of the shift: "none", "mild" or "strong"."""
+        return self.diagnostics.shift.size
+
+    @property
+    def shift_words(self) -> str:
+        """The shift in sentences that name the columns."""
+        return self.diagnostics.shift.words
+
+    @property
+    def shifted(self) -> Sequence[str]:
+        """Columns whose means differ, largest difference first."""
+        return self.diagnostics.shift.columns
 
 
 @dataclass(frozen=True, eq=False)

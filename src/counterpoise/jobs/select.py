@@ -15,29 +15,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from counterpoise._validation import check_choice, check_number
-from counterpoise.jobs._work import (
-    Data,
-    Encoded,
-    KnownRatio,
-    Request,
-    Weights,
-    check_weights_name,
-    encode,
-    estimate_weights,
-)
-from counterpoise.jobs.audit import describe, judge
+from counterpoise._validation import InputError, check_choice, check_number
+from counterpoise.encoding import EncodedPair
+from counterpoise.jobs.audit import describe, diagnose_weights
 from counterpoise.jobs.candidates import TrueRisks, curve_of, tabulate, true_risks
 from counterpoise.jobs.labels import read_labels
+from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.plan import Plan, make_plan
 from counterpoise.jobs.predictions import predict_target, summarise
 from counterpoise.jobs.records import Audit, Candidates, Predictions, Selection
+from counterpoise.jobs.request import Request
+from counterpoise.jobs.weighting import (
+    KnownRatio,
+    Weights,
+    check_weights_name,
+    estimate_weights,
+)
 from counterpoise.jobs.words import chosen_words
 from counterpoise.risk import RiskEstimate, get_method
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.fitting import fit_estimator
-from counterpoise.tables import InputError
 
 __all__ = ["Selected", "select"]
 
@@ -112,7 +110,7 @@ def select(
     labels = read_labels(data.pair.y, data.label, loss)
     rng = np.random.default_rng(request.seed)
     notes = list(data.pair.notes)
-    encoded = encode(data, rng=rng, progress=request.progress)
+    encoded = encode(data, request)
     width = encoded.source.shape[1]
     plan = make_plan(
         labels, model, params=params or (), loss=loss, seed=request.seed, n_features=width
@@ -131,7 +129,7 @@ def select(
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = search.losses_[search.best_index_]
-    diagnostics = judge(data, found, request, losses=losses)
+    diagnostics = diagnose_weights(encoded, found, request, losses=losses)
     candidates = tabulate(search, method, truth)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
@@ -146,13 +144,13 @@ def select(
         summarise(predictions, labels),
         folds,
     )
-    pipeline = Pipeline([("encode", encoded.encoding.encoder), ("model", final)])
+    pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)
 
 
 def _search(
     plan: Plan,
-    encoded: Encoded,
+    encoded: EncodedPair,
     splits: Any,
     weights: Any,
     method: str,

@@ -20,15 +20,9 @@ from counterpoise._validation import (
     check_same_columns,
     check_same_width,
 )
+from counterpoise.encoding import TableEncoder
+from counterpoise.encoding.rows import as_table, result_like, row_order, stack_tables, take
 from counterpoise.weights._base import DensityRatio, warn_no_overlap
-from counterpoise.weights._table import (
-    MixedEncoder,
-    as_table,
-    result_like,
-    row_order,
-    stack_tables,
-    take,
-)
 
 __all__ = ["ClassifierRatio", "odds_ratio"]
 
@@ -187,7 +181,9 @@ class ClassifierRatio(DensityRatio):
         """Unfitted classifier for samples of which the smaller has this many rows."""
         model = self.classifier
         if model is None:
-            model = make_pipeline(MixedEncoder(), LogisticRegression(C=_PENALTY, max_iter=1000))
+            model = make_pipeline(
+                TableEncoder(squares=True), LogisticRegression(C=_PENALTY, max_iter=1000)
+            )
         _refuse_class_weights(model)
         if self.calibration is not None:
             check_choice(self.calibration, "calibration", ("sigmoid", "isotonic"))

@@ -9,9 +9,9 @@ import numpy as np
 
 from counterpoise._arrays import Array, to_numpy
 from counterpoise._validation import check_number
+from counterpoise.encoding.rows import result_like
 from counterpoise.weights._base import DensityRatio
 from counterpoise.weights._neighbors import Neighbors
-from counterpoise.weights._table import result_like
 
 __all__ = ["NearestNeighborRatio"]
 

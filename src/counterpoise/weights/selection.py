@@ -16,8 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._arrays import array_namespace, is_array, to_numpy
 from counterpoise._validation import check_number, check_same_columns, feature_names
+from counterpoise.encoding.rows import row_order, take
 from counterpoise.weights._base import DensityRatio, held_out_score
-from counterpoise.weights._table import row_order, take
 from counterpoise.weights.classifier import ClassifierRatio
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio

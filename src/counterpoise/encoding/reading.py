@@ -11,17 +11,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["InputError", "read_table"]
+from counterpoise._validation import InputError
+
+__all__ = ["read_table"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = (".parquet", ".pq")
 _SUFFIXES = ", ".join([*_DELIMITERS, *_PARQUET, ".csv.gz", ".tsv.gz"])
 # What UTF-16 and UTF-32 files begin with; UTF-8's own mark is fine.
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
-
-class InputError(ValueError):
-    """What was passed in cannot be used; the message says why and what to do, in one line."""
 
 
 def read_table(path: Any, /) -> Any:

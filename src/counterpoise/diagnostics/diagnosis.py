@@ -15,10 +15,10 @@ from counterpoise._arrays import array_namespace, as_float, is_array, to_numpy
 from counterpoise._dask import is_dask
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_finite, check_matrix, check_number
-from counterpoise.diagnostics.balance import encoded_names, little_support
+from counterpoise.diagnostics.gaps import find_gaps
 from counterpoise.diagnostics.overlap import outside_share, two_sample_test
 from counterpoise.diagnostics.record import Diagnostics
-from counterpoise.diagnostics.sums import (
+from counterpoise.diagnostics.row_sums import (
     ColumnSums,
     WeightSums,
     column_sums,
@@ -26,13 +26,14 @@ from counterpoise.diagnostics.sums import (
     standardized,
     weight_numbers,
 )
-from counterpoise.diagnostics.verdict import judge
+from counterpoise.diagnostics.shift import find_shift
+from counterpoise.diagnostics.verdict import decide_verdict
+from counterpoise.encoding import EncodedPair, encode_pair
+from counterpoise.encoding.rows import as_table
 from counterpoise.risk import RiskEstimate, target_risk
-from counterpoise.weights._encoding import DomainEncoder
 from counterpoise.weights._resolve import resolve_weights
-from counterpoise.weights._table import as_table
 
-__all__ = ["METHODS_COMPARED", "PHASES", "assemble", "conclude", "diagnose"]
+__all__ = ["METHODS_COMPARED", "PHASES", "assemble", "conclude", "diagnose", "diagnose_encoded"]
 
 PHASES = (
     "encoding",
@@ -154,27 +155,47 @@ def diagnose(
         )
     X_source, X_target = _check_rows(X_source, "X_source"), _check_rows(X_target, "X_target")
     tell("encoding")
-    encoder = DomainEncoder().fit(X_source, X_target)
-    source = _encode(encoder, X_source, "X_source")
-    target = _encode(encoder, X_target, "X_target")
+    pair = encode_pair(X_source, X_target)
+    return diagnose_encoded(
+        pair, weights=weights, losses=losses, random_state=random_state, progress=tell
+    )
+
+
+def diagnose_encoded(
+    pair: EncodedPair,
+    /,
+    *,
+    weights: Any,
+    losses: Any = None,
+    random_state: int | None = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Diagnostics:
+    """Return what `diagnose` does, for two tables that are encoded already.
+
+    The numbers come from the encoded features, the names and regions from the tables.
+    """
+    tell = progress or _silent
+    source = check_matrix(pair.source, "X_source").astype(np.float64, copy=False)
+    target = check_matrix(pair.target, "X_target").astype(np.float64, copy=False)
+    rows = pair.independent(source), pair.independent(target)
     tell("weights")
-    w = _find_weights(weights, source, target)
+    w = _find_weights(weights, *rows)
     if losses is not None:
         losses = _check_losses(losses, w.shape[0])
     rng = np.random.default_rng(random_state)
     tell("sums")
     columns = column_sums(source, w), column_sums(target)
     found = assemble(
-        (source, target),
+        rows,
         columns,
         WeightSums.of(w, losses, tail_size(w.shape[0]) + 1),
-        encoded_names(encoder, X_source, source.shape[1]),
+        (list(pair.encoder.get_feature_names_out()), pair.encoder.feature_columns_),
+        kept=pair.encoder.independent_,
         rng=rng,
         tell=tell,
     )
     tell("regions with little support")
-    is_sparse = sparse.issparse(X_source) or sparse.issparse(X_target)
-    gaps = [] if is_sparse else little_support(X_source, X_target, rng=rng)
+    gaps = find_gaps(pair)
     tell("losses")
     risks = None
     if losses is not None and np.any(w > 0):
@@ -186,27 +207,30 @@ def assemble(
     rows: tuple[Any, Any],
     columns: tuple[ColumnSums, ColumnSums],
     sums: WeightSums,
-    features: list[str],
+    names: tuple[list[str], list[str]],
     /,
     *,
+    kept: Any = slice(None),
     rng: np.random.Generator,
     tell: Callable[[str], None],
 ) -> Diagnostics:
     """Return a record with what follows from sums and from some rows, without a verdict.
 
     `rows` are the source and the target: anything with a shape that takes an array of row numbers
-    in brackets.
+    in brackets. `columns` are the sums of all encoded features, of which `rows` hold those that
+    `kept` takes. `names` are those of the features and of the columns that they come from.
     """
     tell("two-sample test")
     test = two_sample_test(*rows, rng=rng)
     tell("support")
     spread = np.sqrt((columns[0].variance + columns[1].variance) / 2)
-    outside = outside_share(*rows, rng=rng, spread=spread)
+    outside = outside_share(*rows, rng=rng, spread=spread[kept])
     before, after = standardized(*columns)
     return Diagnostics(
         verdict="",
         reasons=[],
         advice=[],
+        shift=find_shift(columns, test, outside, *names),
         n_target=columns[1].count,
         **weight_numbers(sums),
         **loss_numbers(sums),
@@ -214,7 +238,8 @@ def assemble(
         auc_error=test.standard_error,
         auc_p_value=test.p_value,
         outside_share=outside,
-        features=features,
+        features=names[0],
+        feature_columns=names[1],
         balance_before=before,
         balance_after=after,
         weights=np.empty(0),
@@ -231,7 +256,7 @@ def conclude(found: Diagnostics, risks: list[RiskEstimate] | None, /) -> Diagnos
     if found.losses is not None:
         numbers = (math.nan, math.nan) if risks is None else _compare(*risks)
         found = replace(found, disagreement=numbers[0], error_ratio=numbers[1])
-    verdict, reasons, advice = judge(found)
+    verdict, reasons, advice = decide_verdict(found)
     return replace(found, verdict=verdict, reasons=reasons, advice=advice)
 
 
@@ -248,10 +273,6 @@ def _compare(normalized: RiskEstimate, controlled: RiskEstimate) -> tuple[float,
 
 def _silent(phase: str) -> None:
     pass
-
-
-def _encode(encoder: DomainEncoder, X: Any, name: str) -> np.ndarray:
-    return check_matrix(encoder.transform(X), name).astype(np.float64, copy=False)
 
 
 def _check_rows(X: Any, name: str) -> Any:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpoise.tables.reading import InputError
+from counterpoise._validation import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Pair", "pair_tables"]
+__all__ = ["TablePair", "pair_tables"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -32,7 +32,7 @@ _MOSTLY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class TablePair:
     """Source and target with the same columns in the same order.
 
     Attributes
@@ -70,7 +70,7 @@ def pair_tables(
     need_label: bool = False,
     drop: Sequence[str] = (),
     names: tuple[str, str] = ("source", "target"),
-) -> Pair:
+) -> TablePair:
     """Bring two Arrow tables to the same columns.
 
     Parameters
@@ -120,7 +120,7 @@ def pair_tables(
             + (" ".join(notes) or "nothing but the label is in both.")
         )
     own, other = _frame(source, kinds, names[0]), _frame(target, kinds, names[1])
-    return Pair(own, other, kinds, rows, y, y_target, notes)
+    return TablePair(own, other, kinds, rows, y, y_target, notes)
 
 
 def _check_column(column: str, option: str, table: Any, name: Any) -> None:
