@@ -4,7 +4,7 @@ from counterpoise.diagnostics.diagnosis import diagnose, diagnose_encoded
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.shift import Shift
-from counterpoise.diagnostics.tail import generalized_pareto_shape, pareto_k
+from counterpoise.diagnostics.tail import pareto_k
 from counterpoise.diagnostics.verdict import THRESHOLDS
 
 __all__ = [
@@ -14,6 +14,5 @@ __all__ = [
     "Shift",
     "diagnose",
     "diagnose_encoded",
-    "generalized_pareto_shape",
     "pareto_k",
 ]

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from counterpoise._arrays import array_namespace, as_float, is_array, to_numpy
+from counterpoise._arrays import array_namespace, as_float, to_numpy
 from counterpoise._dask import is_dask
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_finite, check_matrix, check_number
@@ -29,21 +28,10 @@ from counterpoise.diagnostics.row_sums import (
 from counterpoise.diagnostics.shift import find_shift
 from counterpoise.diagnostics.verdict import decide_verdict
 from counterpoise.encoding import EncodedPair, encode_pair
-from counterpoise.encoding.rows import as_table
 from counterpoise.risk import RiskEstimate, target_risk
 from counterpoise.weights._resolve import resolve_weights
 
-__all__ = ["METHODS_COMPARED", "PHASES", "assemble", "conclude", "diagnose", "diagnose_encoded"]
-
-PHASES = (
-    "encoding",
-    "weights",
-    "sums",
-    "two-sample test",
-    "support",
-    "regions with little support",
-    "losses",
-)
+__all__ = ["METHODS_COMPARED", "assemble", "conclude", "diagnose", "diagnose_encoded"]
 
 
 def diagnose(
@@ -56,25 +44,23 @@ def diagnose(
     random_state: int | None = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Diagnostics:
-    """Say whether weighted source rows can stand for the target, why, and what to do next.
+    """Decide whether weighted source rows can stand for the target, and say why and what to do.
 
-    Looks at the weights (how many rows do they leave, how heavy is their tail, do they average
-    1), at the overlap of the two samples (can they be told apart, does the target reach beyond
-    the source) and at the balance of each feature. The estimators' own warnings about overlap are
-    silenced: the verdict says the same.
+    The verdict rests on the weights (effective rows, tail, mean), on the overlap of the two samples
+    and on the balance of each feature. Warnings of the estimators about overlap are silenced,
+    because the verdict says the same.
 
     Parameters
     ----------
     X_source : array, data frame, sparse matrix or Dask collection, (n_source, n_features)
-        Mixed types and missing values are encoded: missing numbers become the median with an
-        indicator, categories one indicator each.
+        Mixed types and missing values are encoded by :class:`counterpoise.encoding.TableEncoder`.
     X_target : like `X_source`, of shape (n_target, n_features)
     weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
         Name of an estimator, "auto", an estimator, the weights themselves, or None for ones.
     losses : array of shape (n_source,), optional
-        Of one model that was not trained on these rows. Adds what concerns the weighted losses.
+        Losses of one model that was not trained on these rows.
     random_state : int or None, default=0
-        Of the folds of the two-sample test, and of the rows looked at in large samples.
+        Random seed of the folds of the two-sample test and of the rows drawn from large samples.
     progress : callable, optional
         Called with the name of each phase as it begins.
 
@@ -109,20 +95,22 @@ def diagnose(
                                                                    of thumb
     ==========================================  =================  ================
 
-    Limits are not crossed by chance alone: the outside share must also exceed the expected 1 % by
-    three standard errors and 3 / n_source, the area under the curve needs p < 0.001, a mean weight
+    Limits are not crossed by chance alone: the outside share must also exceed what equal domains
+    exceed with a probability of 0.1 %, the area under the curve needs p < 0.001, a mean weight
     within 5 % of 1 passes and one within 25 % is at most a caution, and Pareto k of weights with a
-    design effect below 1.05 is not judged.
+    design effect below 1.05 is ignored.
 
-    In large samples the two-sample test looks at 5000 rows of each domain, the support at 5000
-    target rows and 50 000 source rows, and regions of categories at 200 000 rows; everything else
-    counts every row.
+    `shift` says whether the samples differ at all. If they do not, it reports a shift with a
+    probability of at most about 1 %, however many columns there are.
+
+    In large samples the two-sample test looks at 5000 rows of each domain and the support at 5000
+    target rows and 50 000 source rows; everything else counts every row.
 
     On Dask arrays, or data frames of numbers, every number is the same to rounding; `weights` is
     then "gaussian", a GaussianRatio, an array or None.
 
-    Nothing here can see a shift in the labels given the features, or a feature that is not there;
-    :meth:`Diagnostics.sensitivity` says how much such an error could matter.
+    No look at the features shows whether labels given features differ between the domains, or
+    whether a feature is missing; :meth:`Diagnostics.sensitivity` says how much it could matter.
 
     Examples
     --------
@@ -153,7 +141,6 @@ def diagnose(
         return diagnose_dask(
             X_source, X_target, weights=weights, losses=losses, random_state=random_state, tell=tell
         )
-    X_source, X_target = _check_rows(X_source, "X_source"), _check_rows(X_target, "X_target")
     tell("encoding")
     pair = encode_pair(X_source, X_target)
     return diagnose_encoded(
@@ -275,18 +262,6 @@ def _silent(phase: str) -> None:
     pass
 
 
-def _check_rows(X: Any, name: str) -> Any:
-    """Refuse what is not a table with rows and columns."""
-    if sparse.issparse(X):
-        if min(X.shape) < 1:
-            raise ValueError(
-                f"`{name}` must have at least 1 row and 1 feature; got shape {X.shape}. "
-                "Pass more data."
-            )
-        return X
-    return as_table(to_numpy(X) if is_array(X) else X, name)
-
-
 def _check_losses(losses: Any, n: int) -> np.ndarray:
     found = to_numpy(as_float(losses)).astype(np.float64)
     if found.shape != (n,):
@@ -294,12 +269,8 @@ def _check_losses(losses: Any, n: int) -> np.ndarray:
             f"`losses` must have shape ({n},), one per source row; got shape {found.shape}. "
             "Pass the losses of one model, in the order of the rows."
         )
-    check_finite(
-        array_namespace(found),
-        found,
-        "losses",
-        "Drop or impute those samples, or check the predictions.",
-    )
+    remedy = "Drop or impute those samples, or check the predictions."
+    check_finite(array_namespace(found), found, "losses", remedy)
     return found
 
 

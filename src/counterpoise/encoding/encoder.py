@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_same_columns, feature_names
 from counterpoise.encoding.kinds import (
     MISSING,
@@ -30,7 +29,7 @@ from counterpoise.encoding.kinds import (
     column_kind,
     date_parts,
 )
-from counterpoise.encoding.rows import as_table, columns_of, some_rows, take
+from counterpoise.encoding.rows import columns_of, in_memory, some_rows, take
 
 __all__ = ["EncodedPair", "TableEncoder", "encode_pair"]
 
@@ -89,16 +88,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, *, X_target: Any = None) -> TableEncoder:
         """Learn the encoding from one table or, with `X_target`, from both together."""
-        tables = [X] if X_target is None else _check_pair(X, X_target)
-        self.n_features_in_ = tables[0].shape[1] if sparse.issparse(X) else np.shape(X)[1]
+        tables = [in_memory(X, "X" if X_target is None else "X_source")]
+        if X_target is not None:
+            tables.append(in_memory(X_target, "X_target"))
+            check_same_columns(*tables)
+            if tables[0].shape[1] != tables[1].shape[1]:
+                raise ValueError(
+                    f"`X_target` has {tables[1].shape[1]} features, the source has "
+                    f"{tables[0].shape[1]}. Pass the same columns in the same order."
+                )
+        self.n_features_in_ = tables[0].shape[1]
         self.kinds_: dict[str, str] = {}
         self.blocks_: list[Any] = []
         self.is_sparse_ = any(map(sparse.issparse, tables))
         self.projection_: TruncatedSVD | None = None
         if self.is_sparse_:
             return self._fit_sparse(tables)
-        names = ("X",) if X_target is None else ("X_source", "X_target")
-        tables = [_in_memory(t, name) for t, name in zip(tables, names, strict=True)]
         found = feature_names(tables[0])
         self.named_ = found is not None
         self.columns_ = list(range(self.n_features_in_)) if found is None else found
@@ -116,13 +121,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.blocks_.append(_Numbers.learn(label, kind, columns, self.squares))
         features = [name for block in self.blocks_ for name in block.features]
         owners = [block.column for block in self.blocks_ for _ in block.features]
-        starts = np.cumsum([0, *(len(block.features) for block in self.blocks_)])[:-1]
-        first = {
-            int(start)
-            for block, start in zip(self.blocks_, starts, strict=True)
-            if isinstance(block, _Categories)
-        }
-        return self._name_features(features, owners, first)
+        firsts = [block.features[0] for block in self.blocks_ if isinstance(block, _Categories)]
+        return self._name_features(features, owners, set(map(features.index, firsts)))
 
     def _fit_sparse(self, tables: Sequence[Any]) -> TableEncoder:
         self.named_, self.columns_ = False, list(range(self.n_features_in_))
@@ -148,7 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self.projection_.transform(X)
         if self.is_sparse_:
             return X.toarray() if sparse.issparse(X) else np.asarray(X)
-        X = _in_memory(X, "X")
+        X = in_memory(X, "X")
         columns = self._select(X)
         if not self.blocks_:
             return X if isinstance(X, np.ndarray) else np.stack([np.asarray(c) for c in columns], 1)
@@ -283,25 +283,9 @@ def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return centre, np.where(scale > rounding, scale, 1.0)
 
 
-def _check_pair(X_source: Any, X_target: Any) -> list[Any]:
-    """Refuse two tables whose columns differ."""
-    check_same_columns(X_source, X_target)
-    widths = [X.shape[1] if sparse.issparse(X) else np.shape(X)[-1] for X in (X_source, X_target)]
-    if widths[0] != widths[1]:
-        raise ValueError(
-            f"`X_target` has {widths[1]} features, `X_source` has {widths[0]}. "
-            "Pass the same columns in the same order."
-        )
-    return [X_source, X_target]
-
-
 def _sample(X: Any, rng: np.random.Generator) -> Any:
     rows = some_rows(X.shape[0], _ROWS, rng)
     return X if isinstance(rows, slice) else take(X, rows)
-
-
-def _in_memory(X: Any, name: str) -> Any:
-    return as_table(to_numpy(X) if is_array(X) else X, name)
 
 
 def _is_plain(X: Any) -> bool:
@@ -321,7 +305,7 @@ class EncodedPair:
     ----------
     encoder : TableEncoder
     X_source, X_target : tables
-        As they were given.
+        As they were given, in memory.
     source, target : arrays of shape (n, D) and (m, D)
         Encoded.
     """
@@ -343,6 +327,6 @@ def encode_pair(
 ) -> EncodedPair:
     """Learn the encoding from both tables and apply it to each."""
     encoder = TableEncoder(keep_numeric=keep_numeric, random_state=random_state)
-    encoder.fit(X_source, X_target=X_target)
-    source, target = encoder.transform(X_source), encoder.transform(X_target)
-    return EncodedPair(encoder, X_source, X_target, source, target)
+    tables = in_memory(X_source, "X_source"), in_memory(X_target, "X_target")
+    encoder.fit(tables[0], X_target=tables[1])
+    return EncodedPair(encoder, *tables, *map(encoder.transform, tables))

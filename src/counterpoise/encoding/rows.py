@@ -8,8 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from counterpoise._arrays import Array, array_namespace, as_float, device, is_array, is_numpy_array
+from counterpoise._arrays import (
+    Array,
+    array_namespace,
+    as_float,
+    device,
+    is_array,
+    is_numpy_array,
+    to_numpy,
+)
 from counterpoise._sklearn import safe_indexing
 from counterpoise._validation import check_matrix, feature_names
 from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_kind
@@ -17,6 +26,7 @@ from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_k
 __all__ = [
     "as_table",
     "columns_of",
+    "in_memory",
     "result_like",
     "row_order",
     "some_rows",
@@ -57,6 +67,20 @@ def as_table(X: Any, name: str, /) -> Any:
         )
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
         check_matrix(X, name)  # says how many
+    return X
+
+
+def in_memory(X: Any, name: str, /) -> Any:
+    """Return a table as `as_table` does, with arrays of other libraries as NumPy arrays.
+
+    A sparse matrix comes back as it is.
+    """
+    if not sparse.issparse(X):
+        return as_table(to_numpy(X) if is_array(X) else X, name)
+    if min(X.shape) < 1:
+        raise ValueError(
+            f"`{name}` must have at least 1 row and 1 feature; got shape {X.shape}. Pass more data."
+        )
     return X
 
 
