@@ -57,7 +57,17 @@ def test_names_load_on_first_use_and_others_do_not_exist():
 
 
 def test_packages_import_only_from_packages_on_their_left():
-    order = ["_html", "_cluster", "_sklearn", "_arrays", "_digest", "_pareto", "_validation", "_dask", "_folds"]
+    order = [
+        "_html",
+        "_cluster",
+        "_sklearn",
+        "_arrays",
+        "_digest",
+        "_pareto",
+        "_validation",
+        "_dask",
+        "_folds",
+    ]
     order += ["encoding", "datasets", "weights", "losses", "risk"]
     order += ["diagnostics", "ridge", "search", "jobs"]
     order += ["experiments", "report", "cli"]

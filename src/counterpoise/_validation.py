@@ -29,7 +29,7 @@ __all__ = [
 
 
 class InputError(ValueError):
-    """An option, a file or a column that cannot be used; the message says why and what to do."""
+    """What was passed in cannot be used; the message says why and what to do, in one line."""
 
 
 def check_number(

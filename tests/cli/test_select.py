@@ -163,7 +163,7 @@ MESSAGES = {
     "out is a file": "is a file",
     "model": "`--model` must be one of",
     "weights": "`--weights` must be one of",
-    "method": "`method` must be one of",
+    "method": "`--method` must be one of",
     "loss": "`loss` must be",
     "param": "The 'alpha' parameter of Ridge must be",
     "folds": "`--folds` must be an integer at least 2",

@@ -180,7 +180,7 @@ def test_default_weights_depend_on_the_size(data, monkeypatch):
     found = estimate_weights(None, encoded, **options)
     assert found.name == "classifier"
     assert "fitted to 300 of the 400 target rows" in found.words
-    assert np.all(estimate_weights("none", encoded, **options).values == 1)
+    assert np.all(estimate_weights("none", encoded, **options).weights_ == 1)
 
 
 def test_progress_reaches_every_stage(data):

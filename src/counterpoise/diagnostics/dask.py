@@ -39,6 +39,7 @@ from counterpoise.weights.moments import DomainMoments
 
 __all__ = ["diagnose_dask", "sensitivity_range"]
 
+_ADD = partial(reduce, np.add)
 # Rounds of the search for the extreme risk; it ends after a handful.
 _ROUNDS = 100
 
@@ -145,7 +146,8 @@ def _gaussian_weights(weights: Any, source: Any, target: Any) -> Any:
     spread = np.sqrt(_add_up(target).compute().variance)
     unit = np.where(spread > 0, spread, 1.0)
     work = partial(_moments, unit)
-    found = [tree_reduce(blocks(X), work, _merge_moments) for X in (source, target)]
+    merge = partial(reduce, DomainMoments.merge)
+    found = [tree_reduce(blocks(X), work, merge) for X in (source, target)]
     import dask
 
     fitted = GaussianRatio(
@@ -158,16 +160,8 @@ def _moments(unit: np.ndarray, X: np.ndarray) -> DomainMoments:
     return DomainMoments.from_rows(X, unit)
 
 
-def _merge_moments(parts: Sequence[DomainMoments]) -> DomainMoments:
-    return reduce(DomainMoments.merge, parts)
-
-
-def _merge_columns(parts: Sequence[ColumnSums]) -> ColumnSums:
-    return reduce(ColumnSums.merge, parts)
-
-
 def _add_up(X: Any, weights: Any = None) -> Any:
-    return tree_reduce(blocks(X, weights), ColumnSums.of, _merge_columns)
+    return tree_reduce(blocks(X, weights), ColumnSums.of, partial(reduce, ColumnSums.merge))
 
 
 def _all_sums(
@@ -213,7 +207,7 @@ def _merge_weights(keep: int, parts: Sequence[WeightSums]) -> WeightSums:
 
 def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
     edges = column_quantiles(source, QUANTILES)
-    counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _add).compute()
+    counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _ADD).compute()
     n = target.shape[0]
     found = []
     for name, own, (below, above) in zip(features, edges, counts, strict=True):
@@ -224,10 +218,6 @@ def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
 def _outside_edges(edges: np.ndarray, X: np.ndarray) -> np.ndarray:
     below, above = np.sum(edges[:, 0] > X, axis=0), np.sum(edges[:, 1] < X, axis=0)
     return np.stack([below, above], axis=1)
-
-
-def _add(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return reduce(np.add, parts)
 
 
 def sensitivity_range(weights: Any, losses: Any, gamma: float, /) -> tuple[float, float]:
@@ -243,7 +233,7 @@ def sensitivity_range(weights: Any, losses: Any, gamma: float, /) -> tuple[float
     parts = blocks(weights, losses.rechunk({0: weights.chunks[0]}))
     ends = np.full(2, math.nan)
     for _ in range(_ROUNDS):
-        sums = tree_reduce(parts, partial(_tilted_sums, ends, gamma), _add).compute()
+        sums = tree_reduce(parts, partial(_tilted_sums, ends, gamma), _ADD).compute()
         if not sums[0, 1] > 0:
             return math.nan, math.nan
         after = sums[:, 0] / sums[:, 1]

@@ -70,35 +70,9 @@ def diagnose(
 
     Notes
     -----
-    Limits of "caution" and of "do not trust", in ``counterpoise.diagnostics.THRESHOLDS``.
-    The verdict is the worst of them. "Simulation" is ``benchmarks/verdict.py``, of how often the
-    nominal 95 % interval of the risk covers the truth: on fresh data sets 98 % where the verdict
-    is "trust", 93 % at "caution" and 83 % at "do not trust" (without losses 96, 92 and 84 %).
-    "Width" are limits where intervals cover but become too wide to use.
-
-    ==========================================  =================  ================
-    quantity                                    limits             source
-    ==========================================  =================  ================
-    two risk estimates differ, standard errors  above 0.5, 1       simulation
-    their standard errors' ratio                above 1.1, 1.25    simulation
-    share of the target outside the source      above 10 %, 35 %   simulation
-    mean difference after weighting             above 0.3, 0.9     simulation
-    mean weight, standard errors from 1         above 4, 8         simulation
-    mean weight, factor from 1                  above 1.4, 2       simulation, rule
-                                                                   of thumb
-    Pareto k of the weights                     above 0.7, 1       arXiv:1507.02646
-    Pareto k of the weighted losses             above 1 (caution)  arXiv:1507.02646
-    effective sample size                       below 20, 5        width
-    largest weight's share                      above 0.3, 0.5     width
-    area under the curve                        above 0.983,       two normals 3
-                                                0.9999             sd apart; rule
-                                                                   of thumb
-    ==========================================  =================  ================
-
-    Limits are not crossed by chance alone: the outside share must also exceed what equal domains
-    exceed with a probability of 0.1 %, the area under the curve needs p < 0.001, a mean weight
-    within 5 % of 1 passes and one within 25 % is at most a caution, and Pareto k of weights with a
-    design effect below 1.05 is ignored.
+    The verdict is the worst that any quantity gives by its limits in
+    ``counterpoise.diagnostics.THRESHOLDS``. The guide (:doc:`/guide/trust`) lists them, with where
+    each comes from and how often intervals cover at each verdict.
 
     `shift` says whether the samples differ at all. If they do not, it reports a shift with a
     probability of at most about 1 %, however many columns there are.

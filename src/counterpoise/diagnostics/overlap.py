@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
+from counterpoise.encoding.rows import some_rows
 from counterpoise.weights._neighbors import Neighbors
 
 __all__ = [
@@ -172,8 +173,6 @@ def outside_by_chance(n_source: int, n_target: int, /) -> float:
     return share + 3 * math.sqrt(share / n_target)
 
 
-def _subsample(X: Any, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """At most `rows` rows. Which ones depends on their number only, not on where they lie."""
-    if X.shape[0] <= rows:
-        return X[:]
-    return X[np.sort(rng.choice(X.shape[0], rows, replace=False))]
+def _subsample(X: Any, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return at most `most` rows. Which ones depends on their number only."""
+    return X[some_rows(X.shape[0], most, rng)]

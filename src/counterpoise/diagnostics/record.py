@@ -169,8 +169,6 @@ class Diagnostics:
                 rows.append(("risk if weights are off by 2", f"{low:.4g} to {high:.4g}"))
         lines = [f"Verdict: {self.verdict}"]
         lines += [f"- {reason}" for reason in self.reasons]
-        if self.shift.words not in self.reasons[0]:
-            lines.append(f"Shift: {self.shift.words}")
         lines += ["Next:", *(f"- {step}" for step in self.advice), ""]
         return "\n".join(lines + [f"{name:<28}  {value}" for name, value in rows])
 

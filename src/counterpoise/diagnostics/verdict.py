@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["THRESHOLDS", "decide_verdict"]
 
-#: Limits of "caution" and of "do not trust" for each quantity. :func:`counterpoise.diagnose` says
-#: where each comes from, and the guide what the simulation behind most of them found.
+#: Limits of "caution" and of "do not trust" for each quantity. The guide says where
+#: each comes from (docs/guide/trust.rst).
 THRESHOLDS: dict[str, tuple[float, float]] = {
     "disagreement": (0.5, 1.0),
     "error_ratio": (1.1, 1.25),
@@ -52,7 +52,7 @@ Finding = tuple[int, str, str]
 
 
 def decide_verdict(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
-    """Return the verdict, the reasons (gravest first) and the advice.
+    """Return the verdict, the reasons (gravest first, with the shift) and the advice.
 
     Parameters
     ----------
@@ -64,12 +64,13 @@ def decide_verdict(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
     unshifted = [_NO_WEIGHTS] if found.shift.size == "none" else []
     if findings:
         levels, reasons, advice = zip(*findings, strict=True)
-        return _VERDICTS[levels[0]], list(reasons), [*unshifted, *dict.fromkeys(advice)]
+        advice = [*unshifted, *dict.fromkeys(advice)]
+        return _VERDICTS[levels[0]], [*reasons, found.shift.words], advice
     reason = (
-        f"{found.shift.words} No warning signs were found: the target stays where the source has "
-        f"rows, and the weights leave {found.n_effective:.0f} effective rows."
+        "No warning signs were found: the target stays where the source has rows, and the weights "
+        f"leave {found.n_effective:.0f} effective rows."
     )
-    return "trust", [reason, _ASSUMPTION], unshifted or ["Use the weights."]
+    return "trust", [found.shift.words, reason, _ASSUMPTION], unshifted or ["Use the weights."]
 
 
 def _level(value: float, name: str) -> int:

@@ -1,7 +1,7 @@
 """Two tables into two data frames with the same columns, a label, and notes on what was left out.
 
-Every column is one of four kinds: number, category, boolean, date. What cannot be one of them in
-both tables is left out and said, or refused where leaving it out would hide a mistake.
+A column that is not of one kind (number, category, boolean, date) in both tables is left out with a
+note, or refused where leaving it out would hide a mistake.
 """
 
 from __future__ import annotations
@@ -348,24 +348,16 @@ def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
     """Copy the columns into a data frame, one at a time."""
     import pandas as pd
 
-    if all(kind == "number" for kind in kinds.values()):
-        # One block, which NumPy sees without a copy.
-        block = np.empty((len(kinds), table.num_rows))
-        for row, column in zip(block, kinds, strict=True):
-            row[:] = _numbers(table[column], column, name)
-        return pd.DataFrame(block.T, columns=list(kinds), copy=False)
-    columns = {}
-    for column, kind in kinds.items():
-        values = table[column]
-        if kind == "number":
-            columns[column] = _numbers(values, column, name)
-        elif kind == "date":
-            columns[column] = _dates(values)
-        elif kind == "boolean":
-            columns[column] = values.to_numpy()
-        else:
-            columns[column] = _categorical(values)
-    return pd.DataFrame(columns, copy=False)
+    read = {"date": _dates, "boolean": lambda values: values.to_numpy(), "category": _categorical}
+    return pd.DataFrame(
+        {
+            column: _numbers(table[column], column, name)
+            if kind == "number"
+            else read[kind](table[column])
+            for column, kind in kinds.items()
+        },
+        copy=False,
+    )
 
 
 def _numbers(values: Any, column: str, name: str) -> np.ndarray:

@@ -53,10 +53,10 @@ def diagnose_weights(
 ) -> Diagnostics:
     """Diagnose the weights of the source rows, and the losses of a model on them."""
     # Weights that are all 0 mean disjoint samples, which the estimator has to say itself.
-    known = np.any(weights.values > 0)
+    known = np.any(weights.weights_ > 0)
     return diagnose_encoded(
         encoded,
-        weights=weights.values if known else weights.name.removeprefix("auto: "),
+        weights=weights.weights_ if known else weights.name.removeprefix("auto: "),
         losses=losses,
         random_state=request.seed,
         progress=lambda _: request.progress("diagnosing", 0, 0),
@@ -80,9 +80,9 @@ def describe(
         diagnostics=diagnostics,
         weights_name=weights.name,
         weights_words=weights.words,
-        weights=weights.values,
+        weights=weights.weights_,
         balance=_balance(diagnostics, data.pair.kinds),
-        shift_map=_map(encoded, weights.values, np.random.default_rng(provenance.seed)),
+        shift_map=_map(encoded, weights.weights_, np.random.default_rng(provenance.seed)),
         provenance=provenance,
     )
 

@@ -122,10 +122,7 @@ def parse_grid(params: Sequence[str], estimator: Any, /) -> Grid:
         found = [_value(text.strip()) for text in values.split(",") if text.strip()]
         for value in found:
             # scikit-learn knows what each parameter may be, and says so.
-            try:
-                clone(estimator).set_params(**{name: value})._validate_params()
-            except ValueError as error:
-                raise InputError(f"`--param {param}` cannot be used: {error}") from error
+            clone(estimator).set_params(**{name: value})._validate_params()
         grid[name] = list(dict.fromkeys(found))
     return grid
 

@@ -83,10 +83,7 @@ def make_plan(
     classes = np.unique(labels.y) if labels.task == "classification" else np.empty(0)
     coded = model == "ridge" and len(classes) == 2 and loss == "auto"
     estimator = Ridge() if coded else final
-    try:
-        resolved = resolve_loss(loss, estimator)
-    except ValueError as error:
-        raise InputError(f"`--loss {loss}` cannot be used with this model: {error}") from error
+    resolved = resolve_loss(loss, estimator)
     words = LOSS_WORDS.get(resolved.name, f"mean {resolved.name} loss")
     if coded and list(classes) != [-1, 1]:
         words += f" of labels coded -1 ({classes[0]}) and +1 ({classes[1]})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.selection import NAMES, default_candidates, select_weights
 
-__all__ = ["KnownRatio", "Weights", "check_weights_name", "estimate_weights"]
+__all__ = ["Weights", "check_weights_name", "estimate_weights"]
 
 # Target rows that weights are fitted to; with 50 000 source rows more would not make them better.
 _TARGET_ROWS = 200_000
@@ -25,39 +24,37 @@ _FEATURES, _SOURCE_ROWS = 10, 5000
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights of the source rows (n,), the name of what made them, and what was done in words."""
+    """Weights of the source rows, which a search takes like a fitted weight estimator.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator.
+    words : str
+        What was done, in a sentence.
+    weights_ : array of shape (n,)
+        All zero where the estimator found no overlap at all.
+    encoded : EncodedPair
+    estimator : DensityRatio or None
+        Of encoded features without redundancy; None where weights cannot be predicted.
+    """
 
     name: str
     words: str
-    values: np.ndarray
-    predict: Callable[[np.ndarray], np.ndarray] | None = None
+    weights_: np.ndarray
+    encoded: EncodedPair
+    estimator: Any = None
 
-
-class KnownRatio:
-    """Weights that were estimated before, in the shape of a weight estimator.
-
-    So the search can ask for the weights of target rows too: they make its intervals honest.
-
-    Parameters
-    ----------
-    weights : Weights
-    """
-
-    def __init__(self, weights: Weights, /) -> None:
-        self._weights = weights
-        self.weights_ = weights.values
-
-    def __sklearn_clone__(self) -> KnownRatio:
+    def __sklearn_clone__(self) -> Weights:
         return self
 
-    def fit(self, X_source: Any, X_target: Any) -> KnownRatio:
+    def fit(self, X_source: Any, X_target: Any) -> Weights:
         """Do nothing: the weights are known."""
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the weights of encoded rows."""
-        assert self._weights.predict is not None  # made only of weights that can be predicted
-        return self._weights.predict(X)
+        return np.asarray(self.estimator.predict(self.encoded.independent(X)))
 
 
 def check_weights_name(weights: str | None, /) -> None:
@@ -85,8 +82,8 @@ def estimate_weights(
     """
     check_weights_name(weights)
     if weights == "none":
-        n = len(encoded.source)
-        return Weights("none", "No weights: every source row counts the same.", np.ones(n))
+        words = "No weights: every source row counts the same."
+        return Weights("none", words, np.ones(len(encoded.source)), encoded)
     source = encoded.independent(encoded.source)
     m = len(encoded.target)
     target = encoded.independent(encoded.target[some_rows(m, _TARGET_ROWS, rng)])
@@ -106,16 +103,8 @@ def estimate_weights(
             found, estimator = np.zeros(len(source)), None
     why = ", the default for this many rows and columns" if weights is None else ""
     part = f", fitted to {len(target)} of the {m} target rows" if len(target) < m else ""
-
-    def predict(X: np.ndarray) -> np.ndarray:
-        return np.asarray(estimator.predict(encoded.independent(X)))
-
-    return Weights(
-        name,
-        f"Weights by {name!r}{why}{part}.",
-        np.asarray(found, dtype=np.float64),
-        None if estimator is None else predict,
-    )
+    words = f"Weights by {name!r}{why}{part}."
+    return Weights(name, words, np.asarray(found, dtype=np.float64), encoded, estimator)
 
 
 def _fit(name: str, source: np.ndarray, target: np.ndarray, jobs: int) -> tuple[str, Any]:
