@@ -119,10 +119,11 @@ def test_a_mixed_frame_is_spoken_of_by_its_columns(rng):
 def test_a_trusted_verdict_states_its_assumption_and_no_shift_asks_for_no_weights(rng):
     same = cp.diagnose(rng.normal(size=(300, 2)), rng.normal(size=(300, 2)))
     assert same.verdict == "trust"
-    assert same.shift.words == same.reasons[0]
+    assert same.reasons[0] == "No shift was found."
     assert same.advice[0].startswith("Use no weights")
     moved = cp.diagnose(rng.normal(size=(300, 2)), rng.normal(0.4, 1, size=(300, 2)))
     assert moved.verdict == "trust"
+    assert moved.reasons[0] == f"There is a {moved.shift.size} shift."
     assert moved.advice == ["Use the weights."]
     for found in (same, moved):
         assert "same way in source and target" in found.reasons[2]

@@ -69,8 +69,8 @@ def diagnose_dask(
         losses = _one_per_row(losses, "losses", source)
     columns, sums = _all_sums(source, target, w, losses)
     rng = np.random.default_rng(random_state)
-    names = features, features
-    found = assemble((_Rows(source), _Rows(target)), columns, sums, names, rng=rng, tell=tell)
+    rows = _Rows(source), _Rows(target)
+    found = assemble(rows, columns, sums, (features, features), rng=rng, tell=tell)
     tell("regions with little support")
     gaps = _find_gaps(source, target, features)
     tell("losses")

@@ -34,6 +34,10 @@ from counterpoise.weights._resolve import resolve_weights
 __all__ = ["METHODS_COMPARED", "assemble", "conclude", "diagnose", "diagnose_encoded"]
 
 
+def _silent(phase: str) -> None:
+    pass
+
+
 def diagnose(
     X_source: Any,
     X_target: Any,
@@ -117,32 +121,32 @@ def diagnose(
         )
     tell("encoding")
     pair = encode_pair(X_source, X_target)
-    return diagnose_encoded(
-        pair, weights=weights, losses=losses, random_state=random_state, progress=tell
-    )
+    source = check_matrix(pair.source, "X_source").astype(np.float64, copy=False)
+    target = check_matrix(pair.target, "X_target").astype(np.float64, copy=False)
+    pair = replace(pair, source=source, target=target)
+    tell("weights")
+    w = _find_weights(weights, pair.independent(source), pair.independent(target))
+    if losses is not None:
+        losses = _check_losses(losses, w.shape[0])
+    return diagnose_encoded(pair, w, losses, random_state=random_state, progress=tell)
 
 
 def diagnose_encoded(
     pair: EncodedPair,
+    w: np.ndarray,
+    losses: np.ndarray | None = None,
     /,
     *,
-    weights: Any,
-    losses: Any = None,
     random_state: int | None = 0,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = _silent,
 ) -> Diagnostics:
-    """Return what `diagnose` does, for two tables that are encoded already.
+    """Return what `diagnose` does, for tables that are encoded and weights that are known.
 
-    The numbers come from the encoded features, the names and regions from the tables.
+    The numbers come from the encoded features, the names and regions from the tables. Weights that
+    are all zero stand for an estimator that found no overlap.
     """
-    tell = progress or _silent
-    source = check_matrix(pair.source, "X_source").astype(np.float64, copy=False)
-    target = check_matrix(pair.target, "X_target").astype(np.float64, copy=False)
+    tell, source, target = progress, pair.source, pair.target
     rows = pair.independent(source), pair.independent(target)
-    tell("weights")
-    w = _find_weights(weights, *rows)
-    if losses is not None:
-        losses = _check_losses(losses, w.shape[0])
     rng = np.random.default_rng(random_state)
     tell("sums")
     columns = column_sums(source, w), column_sums(target)
@@ -230,10 +234,6 @@ def _compare(normalized: RiskEstimate, controlled: RiskEstimate) -> tuple[float,
     if not error > 0:
         return (0.0, 1.0) if gap == 0 else (math.inf, math.inf)
     return gap / error, normalized.standard_error / error
-
-
-def _silent(phase: str) -> None:
-    pass
 
 
 def _check_losses(losses: Any, n: int) -> np.ndarray:

@@ -167,7 +167,7 @@ class Diagnostics:
             if not is_dask(self.weights):
                 low, high = self.sensitivity(2.0)
                 rows.append(("risk if weights are off by 2", f"{low:.4g} to {high:.4g}"))
-        lines = [f"Verdict: {self.verdict}"]
+        lines = [f"Verdict: {self.verdict}", f"Shift: {self.shift.words}"]
         lines += [f"- {reason}" for reason in self.reasons]
         lines += ["Next:", *(f"- {step}" for step in self.advice), ""]
         return "\n".join(lines + [f"{name:<28}  {value}" for name, value in rows])

@@ -66,6 +66,11 @@ class Shift:
     mean_p_value: float
     outside_share: float
 
+    @property
+    def headline(self) -> str:
+        """Whether there is a shift, in one short sentence."""
+        return "No shift was found." if self.size == "none" else f"There is a {self.size} shift."
+
 
 def mean_p_values(source: ColumnSums, target: ColumnSums, /) -> np.ndarray:
     """Return the p-value of equal means for each feature, shape (D,).

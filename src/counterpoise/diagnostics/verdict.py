@@ -52,7 +52,7 @@ Finding = tuple[int, str, str]
 
 
 def decide_verdict(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
-    """Return the verdict, the reasons (gravest first, with the shift) and the advice.
+    """Return the verdict, the reasons (gravest first) and the advice.
 
     Parameters
     ----------
@@ -64,13 +64,12 @@ def decide_verdict(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
     unshifted = [_NO_WEIGHTS] if found.shift.size == "none" else []
     if findings:
         levels, reasons, advice = zip(*findings, strict=True)
-        advice = [*unshifted, *dict.fromkeys(advice)]
-        return _VERDICTS[levels[0]], [*reasons, found.shift.words], advice
+        return _VERDICTS[levels[0]], list(reasons), [*unshifted, *dict.fromkeys(advice)]
     reason = (
         "No warning signs were found: the target stays where the source has rows, and the weights "
         f"leave {found.n_effective:.0f} effective rows."
     )
-    return "trust", [found.shift.words, reason, _ASSUMPTION], unshifted or ["Use the weights."]
+    return "trust", [found.shift.headline, reason, _ASSUMPTION], unshifted or ["Use the weights."]
 
 
 def _level(value: float, name: str) -> int:

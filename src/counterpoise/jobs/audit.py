@@ -15,7 +15,7 @@ from counterpoise.jobs.records import Audit, ColumnBalance, Provenance, ShiftMap
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 
-__all__ = ["audit", "describe", "diagnose_weights"]
+__all__ = ["audit", "describe"]
 
 # Rows of each sample in the map.
 _MAP_ROWS = 1000
@@ -44,23 +44,9 @@ def audit(data: Data, request: Request | None = None, /, *, weights: str | None 
     encoded = encode(data, request)
     request.progress("estimating the weights", 0, 0)
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
-    diagnostics = diagnose_weights(encoded, found, request)
+    request.progress("diagnosing", 0, 0)
+    diagnostics = diagnose_encoded(encoded, found.weights_, random_state=request.seed)
     return describe(data, encoded, found, diagnostics, request.provenance())
-
-
-def diagnose_weights(
-    encoded: EncodedPair, weights: Weights, request: Request, /, *, losses: np.ndarray | None = None
-) -> Diagnostics:
-    """Diagnose the weights of the source rows, and the losses of a model on them."""
-    # Weights that are all 0 mean disjoint samples, which the estimator has to say itself.
-    known = np.any(weights.weights_ > 0)
-    return diagnose_encoded(
-        encoded,
-        weights=weights.weights_ if known else weights.name.removeprefix("auto: "),
-        losses=losses,
-        random_state=request.seed,
-        progress=lambda _: request.progress("diagnosing", 0, 0),
-    )
 
 
 def describe(

@@ -16,8 +16,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
+from counterpoise.diagnostics import diagnose_encoded
 from counterpoise.encoding import EncodedPair
-from counterpoise.jobs.audit import describe, diagnose_weights
+from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, curve_of, tabulate, true_risks
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import Data, encode
@@ -124,7 +125,8 @@ def select(
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = search.losses_[search.best_index_]
-    diagnostics = diagnose_weights(encoded, found, request, losses=losses)
+    request.progress("diagnosing", 0, 0)
+    diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
     candidates = tabulate(search, method, truth)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
