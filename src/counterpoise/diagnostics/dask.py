@@ -8,7 +8,6 @@ them, and one that takes the rows for the two-sample test and the support.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -37,11 +36,9 @@ from counterpoise.risk.sums import sums_from_losses
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.moments import DomainMoments
 
-__all__ = ["diagnose_dask", "sensitivity_range"]
+__all__ = ["diagnose_dask"]
 
 _ADD = partial(reduce, np.add)
-# Rounds of the search for the extreme risk; it ends after a handful.
-_ROUNDS = 100
 
 
 def diagnose_dask(
@@ -218,35 +215,3 @@ def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
 def _outside_edges(edges: np.ndarray, X: np.ndarray) -> np.ndarray:
     below, above = np.sum(edges[:, 0] > X, axis=0), np.sum(edges[:, 1] < X, axis=0)
     return np.stack([below, above], axis=1)
-
-
-def sensitivity_range(weights: Any, losses: Any, gamma: float, /) -> tuple[float, float]:
-    """`Diagnostics.sensitivity` without sorting: both ends by Dinkelbach's iteration.
-
-    The largest risk R solves sum u w (loss - R) = 0 with u = gamma where loss > R and 1 / gamma
-    elsewhere. Putting R into u and solving for the next R climbs to it, in a few passes, and ends
-    when no loss changes sides. The smallest likewise.
-    """
-    import dask.array as da
-
-    weights, losses = da.asarray(weights), da.asarray(losses)
-    parts = blocks(weights, losses.rechunk({0: weights.chunks[0]}))
-    ends = np.full(2, math.nan)
-    for _ in range(_ROUNDS):
-        sums = tree_reduce(parts, partial(_tilted_sums, ends, gamma), _ADD).compute()
-        if not sums[0, 1] > 0:
-            return math.nan, math.nan
-        after = sums[:, 0] / sums[:, 1]
-        if np.array_equal(after, ends):
-            break
-        ends = after
-    return float(ends[0]), float(ends[1])
-
-
-def _tilted_sums(
-    ends: np.ndarray, gamma: float, weights: np.ndarray, losses: np.ndarray
-) -> np.ndarray:
-    """Add up u w loss and of u w, for the smallest and for the largest risk."""
-    favoured = [losses < ends[0], losses > ends[1]]  # none at first, where the ends are NaN
-    tilted = [np.where(f, gamma**2, 1.0) * weights for f in favoured]
-    return np.array([[np.sum(u * losses), np.sum(u)] for u in tilted])

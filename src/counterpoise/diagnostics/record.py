@@ -1,4 +1,4 @@
-"""The record of everything that speaks for or against the weights."""
+"""The record of a diagnosis: the verdict, the shift, and every number behind them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Diagnostics"]
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """What speaks for and against weighting this source to look like this target.
+    """Whether weighted source rows can stand for the target, with every number behind it.
 
     ``print`` shows a table with the verdict first.
 
@@ -111,7 +111,8 @@ class Diagnostics:
 
         The smallest and largest sum(u w loss) / sum(u w) over all u with 1 / gamma <= u <= gamma.
         Exact: at the maximum, u is gamma where the loss exceeds some threshold and 1 / gamma
-        elsewhere, so that sorting the losses leaves n + 1 candidates.
+        elsewhere, so that sorting the losses leaves n + 1 candidates. Dask arrays are brought into
+        memory for it.
 
         Parameters
         ----------
@@ -128,14 +129,11 @@ class Diagnostics:
                 "`losses` are needed for the sensitivity of the risk; got None. "
                 "Call diagnose(..., losses=...) with the loss of each source row."
             )
-        if is_dask(self.weights, self.losses):
-            from counterpoise.diagnostics.dask import sensitivity_range
-
-            return sensitivity_range(self.weights, self.losses, gamma)
-        if not np.any(self.weights > 0):
+        w, losses = np.asarray(self.weights), np.asarray(self.losses)
+        if not np.any(w > 0):
             return math.nan, math.nan
-        order = np.argsort(self.losses)
-        w, losses = self.weights[order], self.losses[order]
+        order = np.argsort(losses)
+        w, losses = w[order], losses[order]
         high = _extreme(w[::-1], losses[::-1], gamma).max()
         return float(_extreme(w, losses, gamma).min()), float(high)
 

@@ -99,7 +99,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
         self.n_features_in_ = tables[0].shape[1]
         self.kinds_: dict[str, str] = {}
-        self.blocks_: list[Any] = []
+        self.encodings_: list[Any] = []
         self.is_sparse_ = any(map(sparse.issparse, tables))
         self.projection_: TruncatedSVD | None = None
         if self.is_sparse_:
@@ -113,16 +113,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._name_features(labels, labels, set())
         rng = np.random.default_rng(self.random_state)
         tables = [_sample(table, rng) for table in tables]
+        features: list[str] = []
+        redundant: set[int] = set()
         for label, *columns in zip(labels, *map(columns_of, tables), strict=True):
             self.kinds_[label] = kind = column_kind(columns)
             if kind == "category":
-                self.blocks_.append(_Categories.learn(label, columns))
+                redundant.add(len(features))
+                self.encodings_.append(_Categories.learn(label, columns))
             else:
-                self.blocks_.append(_Numbers.learn(label, kind, columns, self.squares))
-        features = [name for block in self.blocks_ for name in block.features]
-        owners = [block.column for block in self.blocks_ for _ in block.features]
-        firsts = [block.features[0] for block in self.blocks_ if isinstance(block, _Categories)]
-        return self._name_features(features, owners, set(map(features.index, firsts)))
+                self.encodings_.append(_Numbers.learn(label, kind, columns, self.squares))
+            features += self.encodings_[-1].features
+        owners = [encoding.column for encoding in self.encodings_ for _ in encoding.features]
+        return self._name_features(features, owners, redundant)
 
     def _fit_sparse(self, tables: Sequence[Any]) -> TableEncoder:
         self.named_, self.columns_ = False, list(range(self.n_features_in_))
@@ -150,13 +152,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return X.toarray() if sparse.issparse(X) else np.asarray(X)
         X = in_memory(X, "X")
         columns = self._select(X)
-        if not self.blocks_:
+        if not self.encodings_:
             return X if isinstance(X, np.ndarray) else np.stack([np.asarray(c) for c in columns], 1)
         out = np.empty((X.shape[0], len(self.features_)))
         start = 0
-        for block, column in zip(self.blocks_, columns, strict=True):
-            width = len(block.features)
-            out[:, start : start + width] = block.encode(column)
+        for encoding, column in zip(self.encodings_, columns, strict=True):
+            width = len(encoding.features)
+            out[:, start : start + width] = encoding.encode(column)
             start += width
         return out
 
@@ -220,10 +222,10 @@ class _Numbers:
         values = _read(self.kind, self.column, column)
         missing, width = np.isnan(values[:, 0]), values.shape[1]
         filled = np.where(missing[:, None], self.fill, values)
-        parts = [filled, missing[:, None]] if self.flagged else [filled]
+        raw = [filled, missing[:, None]] if self.flagged else [filled]
         if self.squared:
-            parts.append(((filled - self.centre[:width]) / self.scale[:width]) ** 2)
-        return (np.concatenate(parts, axis=1) - self.centre) / self.scale
+            raw.append(((filled - self.centre[:width]) / self.scale[:width]) ** 2)
+        return (np.concatenate(raw, axis=1) - self.centre) / self.scale
 
 
 @dataclass

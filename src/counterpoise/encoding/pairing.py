@@ -10,14 +10,14 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterpoise._validation import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["TablePair", "pair_tables"]
 
@@ -160,8 +160,6 @@ def _labelled(
     column: Any, label: str, name: str, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of the rows that have a label, and their labels."""
-    import pyarrow.compute as pc
-
     missing = np.asarray(pc.is_null(column, nan_is_null=True))
     rows, count = np.flatnonzero(~missing), int(missing.sum())
     if not len(rows):
@@ -185,8 +183,6 @@ def _labelled(
 
 def _label_values(column: Any) -> np.ndarray:
     """Floats or text; missing values are NaN, or None in an array of objects."""
-    import pyarrow as pa
-
     if _is_number(column.type):
         return column.cast(pa.float64(), safe=False).to_numpy()
     texts = column.cast(pa.string()).to_pylist()
@@ -198,25 +194,18 @@ def _label_values(column: Any) -> np.ndarray:
 
 def _missing(column: Any) -> int:
     """Count the rows without a value; NaN is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not pa.types.is_floating(column.type):
         return column.null_count
     return pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0
 
 
 def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
     types = pa.types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
 
 def _kind(column: Any) -> str:
     """Return "number", "category", "boolean", "date", "missing" or "other"."""
-    import pyarrow as pa
-
     kind, types = column.type, pa.types
     if _missing(column) == len(column):
         return "missing"
@@ -323,9 +312,6 @@ def _counts(column: Any) -> dict[str, int]:
 
 def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) -> bool:
     """Tell row numbers and columns with one value in both tables, and note them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     ends = [pc.min_max(values).as_py() for values in pair]
     same = len({end[side] for end in ends for side in ("min", "max")}) == 1
     if same and not any(_missing(values) for values in pair):
@@ -346,8 +332,6 @@ def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) ->
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
     """Copy the columns into a data frame, one at a time."""
-    import pandas as pd
-
     read = {"date": _dates, "boolean": lambda values: values.to_numpy(), "category": _categorical}
     return pd.DataFrame(
         {
@@ -361,8 +345,6 @@ def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
 
 
 def _numbers(values: Any, column: str, name: str) -> np.ndarray:
-    import pyarrow as pa
-
     numbers = values.cast(pa.float64(), safe=False).to_numpy()
     # A sum is finite unless something in it is not, and needs no array of flags.
     if np.isinf(np.nansum(numbers)) and np.isinf(numbers).any():
@@ -375,17 +357,12 @@ def _numbers(values: Any, column: str, name: str) -> np.ndarray:
 
 
 def _dates(values: Any) -> np.ndarray:
-    import pyarrow as pa
-
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit))
     return values.cast(pa.timestamp("ms"), safe=False).to_numpy()
 
 
 def _categorical(values: Any) -> Any:
-    import pandas as pd
-    import pyarrow as pa
-
     if pa.types.is_boolean(values.type):
         # As pandas would write them, so that "True" in the other table is the same.
         texts = values.cast(pa.string()).to_pandas().str.capitalize()

@@ -73,7 +73,7 @@ def as_table(X: Any, name: str, /) -> Any:
 def in_memory(X: Any, name: str, /) -> Any:
     """Return a table as `as_table` does, with arrays of other libraries as NumPy arrays.
 
-    A sparse matrix comes back as it is.
+    A sparse matrix is returned as it is.
     """
     if not sparse.issparse(X):
         return as_table(to_numpy(X) if is_array(X) else X, name)

@@ -10,7 +10,6 @@ import numpy as np
 
 from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
-from counterpoise.encoding import TablePair
 from counterpoise.jobs.loading import Data, Truth, load
 from counterpoise.jobs.records import TableShape
 from counterpoise.jobs.request import Request
@@ -76,6 +75,8 @@ def load_example(
         With 100 000 more labelled target rows for the truth.
     """
     import pandas as pd
+
+    from counterpoise.encoding.pairing import TablePair
 
     protocol = EXAMPLES[check_choice(name, "--example", EXAMPLES)]
     problem = gaussian_2d(gamma, protocol=protocol)

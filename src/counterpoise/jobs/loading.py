@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpoise.encoding import EncodedPair, TablePair, encode_pair, pair_tables, read_table
+from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.jobs.records import TableShape
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.words import printable
+
+if TYPE_CHECKING:
+    from counterpoise.encoding.pairing import TablePair
 
 __all__ = ["Data", "Truth", "encode", "load"]
 
@@ -83,6 +86,9 @@ def load(
     -------
     Data
     """
+    from counterpoise.encoding.pairing import pair_tables
+    from counterpoise.encoding.reading import read_table
+
     progress = (request or Request()).progress
     source, target = Path(source), Path(target)
     names = (source.name, target.name)

@@ -166,7 +166,7 @@ class Candidates:
         estimates of the same quantity: the target risk of the candidate as it would be trained.
     chosen : int
     indistinguishable : bool array of shape (n_candidates,)
-        Whether the candidate cannot be told from the chosen one (paired, 95 %); the chosen one is.
+        Whether the candidate is not significantly different from the chosen one (paired, 95 %).
     variance_reduction : array of shape (n_candidates,)
         Of the first method against plain weighting.
     truth, truth_error : arrays of shape (n_candidates,), or None
@@ -215,7 +215,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Which model is best in the target, what it will cost there, and whether to believe that.
+    """The model that is best in the target, its risk there, and whether to trust it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which model is best in the target, what it will cost there, and whether to believe that."""
+"""Select the model that is best in the target, with its risk there and a verdict."""
 
 from __future__ import annotations
 
