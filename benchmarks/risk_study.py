@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from array_api_compat import numpy as xp
 from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA

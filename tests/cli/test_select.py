@@ -228,7 +228,7 @@ MESSAGES = {
     "loss": "`loss` must be",
     "param": "The 'alpha' parameter of Ridge must be",
     "folds": "`--folds` must be an integer at least 2",
-    "jobs": "`--jobs` must not be 0",
+    "jobs": "`--jobs` must be a positive number of processes, or -1 for one per core; got 0",
     "seed": "`--seed` must be an integer at least 0",
     "example": "`--example` must be one of 'gaussian-2d'",
     "gamma": "`gamma` must be a number above 0",

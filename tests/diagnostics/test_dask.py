@@ -45,6 +45,10 @@ def assert_same_record(found, expected):
         if name == "gaps":
             assert [gap.words for gap in own] == [gap.words for gap in value]
             np.testing.assert_allclose([g.share for g in own], [g.share for g in value])
+        elif name == "shift":
+            assert (own.size, own.words, own.columns) == (value.size, value.words, value.columns)
+            for number in ("auc", "auc_p_value", "mean_p_value", "outside_share"):
+                np.testing.assert_allclose(getattr(own, number), getattr(value, number), rtol=1e-8)
         elif isinstance(value, str | list | int):
             assert own == value, name
         elif value is None:

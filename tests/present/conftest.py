@@ -53,7 +53,9 @@ def _make_audit(names=("age", "income", "region=north"), *, seed=0, **changes) -
     Z = rng.normal(shift, 1.0, size=(500, len(names)))
     weights = np.exp(0.8 * X[:, 0] - 0.32)
     found = cp.diagnose(X, Z, weights=weights, losses=X[:, 0] ** 2)
-    found = replace(found, features=list(names))
+    words = f"There is a mild shift. Means differ in {names[0]}."
+    shift = replace(found.shift, size="mild", words=words, columns=[names[0]])
+    found = replace(found, features=list(names), shift=shift)
     balance = [
         ColumnBalance(name, "number", name, float(found.balance_before[j]), float(a))
         for j, (name, a) in enumerate(zip(names, found.balance_after, strict=True))
@@ -63,9 +65,6 @@ def _make_audit(names=("age", "income", "region=north"), *, seed=0, **changes) -
         target=TableShape("population.csv", 500, len(names)),
         columns=dict.fromkeys(names, "number"),
         notes=["id is only in labelled.csv and was left out."],
-        shift="mild",
-        shift_words=f"There is a mild shift. Means differ in {names[0]}.",
-        shifted=[names[0]],
         diagnostics=found,
         weights_name="nearest",
         weights_words="Weights by 'nearest', the default for this many rows and columns.",
@@ -180,7 +179,8 @@ def pages():
 
     bad = _make_audit(_HOSTILE)
     notes = [f"{name} was left out." for name in _HOSTILE]
-    bad = replace(bad, notes=notes, shift_words=_HOSTILE[0], shifted=_HOSTILE)
+    shift = replace(bad.diagnostics.shift, words=_HOSTILE[0], columns=_HOSTILE)
+    bad = replace(bad, notes=notes, diagnostics=replace(bad.diagnostics, shift=shift))
     names = (_HOSTILE[0], _HOSTILE[3])
     return {
         "audit": audit_page(_make_audit()),

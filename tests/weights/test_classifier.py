@@ -13,8 +13,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from counterpoise.encoding import TableEncoder
+from counterpoise.encoding.rows import row_order
 from counterpoise.weights import ClassifierRatio
-from counterpoise.weights._table import MixedEncoder, row_order
 from counterpoise.weights.classifier import odds_ratio
 
 
@@ -191,7 +192,7 @@ def test_unseen_and_rare_categories_are_read(rng):
     source = pd.DataFrame({"code": rng.choice(names, 400)})
     target = pd.DataFrame({"code": rng.choice(names[50:], 500)})
     model = ClassifierRatio().fit(source, target)
-    assert MixedEncoder().fit(source).transform(source).shape[1] <= 30
+    assert TableEncoder().fit(source).transform(source).shape[1] <= 30
     assert np.isfinite(model.predict(pd.DataFrame({"code": ["new", None, "c60"]}))).all()
 
 
@@ -260,12 +261,14 @@ def test_separation_is_the_area_under_the_curve(rng):
 def test_the_encoding_scales_flags_and_squares(rng):
     X = rng.normal(3, 2, (50, 2))
     X[:5, 1] = np.nan
-    encoded = MixedEncoder().fit(X).transform(X)
-    assert encoded.shape == (50, 5)  # two numbers, one flag, two squares
+    encoder = TableEncoder(squares=True).fit(X)
+    encoded = encoder.transform(X)
+    names = encoder.get_feature_names_out().tolist()
+    assert names == ["x0", "x0 squared", "x1", "x1 missing", "x1 squared"]
     np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-12)
     scaled = StandardScaler().fit_transform(X[:, :1])
-    np.testing.assert_allclose(encoded[:, 3], StandardScaler().fit_transform(scaled**2)[:, 0])
+    np.testing.assert_allclose(encoded[:, 1], StandardScaler().fit_transform(scaled**2)[:, 0])
 
 
 def test_the_order_of_rows_is_theirs(rng):

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.diagnostics.balance import encoded_names
-from counterpoise.weights._encoding import DomainEncoder
+from counterpoise.encoding import encode_pair
 
 __all__ = ["project"]
 
@@ -29,10 +28,11 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
     labels : pair of str
         Of the axes.
     """
-    encoder = DomainEncoder().fit(X_source, X_target)
-    source = np.asarray(encoder.transform(X_source), dtype=np.float64)
-    target = np.asarray(encoder.transform(X_target), dtype=np.float64)
-    names = encoded_names(encoder, X_source, source.shape[1])
+    pair = encode_pair(X_source, X_target)
+    source, target = (
+        np.asarray(pair.independent(X), dtype=np.float64) for X in (pair.source, pair.target)
+    )
+    names = pair.encoder.get_feature_names_out()[pair.encoder.independent_]
     if source.shape[1] == 1:
         rng = np.random.default_rng(0)
         return (

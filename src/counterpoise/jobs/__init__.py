@@ -1,8 +1,8 @@
 """Whole jobs: audit a shift, select a model, reproduce the paper, write what was found."""
 
-from counterpoise.jobs._work import Data, Request, load
 from counterpoise.jobs.audit import audit
 from counterpoise.jobs.examples import EXAMPLES, load_data, load_example
+from counterpoise.jobs.loading import Data, load
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.outputs import output_directory, summary, write_audit, write_selection
 from counterpoise.jobs.records import (
@@ -18,6 +18,7 @@ from counterpoise.jobs.records import (
     TableShape,
 )
 from counterpoise.jobs.reproduce import Reproduction, reproduce, write_reproduction
+from counterpoise.jobs.request import Request
 from counterpoise.jobs.select import Selected, select
 
 __all__ = [

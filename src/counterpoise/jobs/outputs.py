@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.jobs._work import Data
+from counterpoise._validation import InputError
+from counterpoise.jobs.loading import Data
 from counterpoise.jobs.records import Audit, Selection
 from counterpoise.jobs.select import Selected
-from counterpoise.tables import InputError
 
 __all__ = ["output_directory", "summary", "write_audit", "write_selection"]
 

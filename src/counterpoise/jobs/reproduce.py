@@ -27,7 +27,7 @@ from counterpoise.experiments.ridge_path import library
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store
 from counterpoise.experiments.summarise import Summary, summarise
-from counterpoise.jobs._work import Request
+from counterpoise.jobs.request import Request
 
 __all__ = ["Reproduction", "reproduce", "write_reproduction"]
 

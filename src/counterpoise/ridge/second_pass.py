@@ -30,7 +30,6 @@ from counterpoise.weights.base import NO_OVERLAP_MEAN, DensityRatio, warn_no_ove
 __all__ = ["Plan", "sums_of_stream"]
 
 
-
 @dataclass(frozen=True)
 class Plan:
     """All that a worker needs to know to reduce a task."""

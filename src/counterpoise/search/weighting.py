@@ -11,8 +11,8 @@ from counterpoise._arrays import is_array, to_numpy
 from counterpoise._folds import Splits
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_choice
+from counterpoise.encoding import encode_pair
 from counterpoise.risk import Domains
-from counterpoise.weights._encoding import DomainEncoder
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.resolve import resolve_weights
 
@@ -63,7 +63,7 @@ def resolve_fold_weights(
     weights : str, DensityRatio, array or None
         As in the searches.
     X, X_target : array, data frame or sparse matrix
-        Encoded by :class:`~counterpoise.weights._encoding.DomainEncoder`.
+        Encoded by :class:`~counterpoise.encoding.TableEncoder`.
     splits : sequence of (train, test) index arrays
     fit : {"once", "fold"}
         "once": fitted on all source rows before the folds (the paper). "fold": fitted on each
@@ -73,8 +73,8 @@ def resolve_fold_weights(
     given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
     encoded = target = np.empty((num_samples(X), 0))
     if X_target is not None:
-        encoder = DomainEncoder().fit(X, X_target)
-        encoded, target = encoder.transform(X), encoder.transform(X_target)
+        pair = encode_pair(X, X_target)
+        encoded, target = pair.independent(pair.source), pair.independent(pair.target)
     full, estimator = resolve_weights(weights, encoded, None if X_target is None else target)
     domains = None
     if X_target is not None:

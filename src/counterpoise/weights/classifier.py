@@ -18,14 +18,8 @@ from counterpoise._validation import (
     check_same_columns,
     check_same_width,
 )
-from counterpoise.weights._table import (
-    MixedEncoder,
-    as_table,
-    result_like,
-    row_order,
-    stack_tables,
-    take,
-)
+from counterpoise.encoding import TableEncoder
+from counterpoise.encoding.rows import as_table, result_like, row_order, stack_tables, take
 from counterpoise.weights.base import DensityRatio, warn_no_overlap
 
 __all__ = ["ClassifierRatio", "odds_ratio"]
@@ -177,7 +171,9 @@ class ClassifierRatio(DensityRatio):
     def _model(self) -> Any:
         model = self.classifier
         if model is None:
-            model = make_pipeline(MixedEncoder(), LogisticRegression(C=_PENALTY, max_iter=1000))
+            model = make_pipeline(
+                TableEncoder(squares=True), LogisticRegression(C=_PENALTY, max_iter=1000)
+            )
         _refuse_class_weights(model)
         if not hasattr(model, "predict_proba"):
             raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from counterpoise._arrays import Array, to_numpy
 from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_number
-from counterpoise.weights._table import result_like
+from counterpoise.encoding.rows import result_like
 from counterpoise.weights.base import DensityRatio
 
 __all__ = ["NearestNeighborRatio"]

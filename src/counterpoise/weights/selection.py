@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_number, check_same_columns, feature_names
-from counterpoise.weights._table import row_order, take
+from counterpoise.encoding.rows import row_order, take
 from counterpoise.weights.base import DensityRatio, held_out_scores
 from counterpoise.weights.classifier import ClassifierRatio
 from counterpoise.weights.gaussian import GaussianRatio

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from counterpoise._digest import Between, digest, exact_quantile, merge_between, merge_digests
-from counterpoise.diagnostics.balance import standardized_differences
-from counterpoise.diagnostics.sums import (
+from counterpoise.diagnostics.row_sums import (
     ColumnSums,
     WeightSums,
     column_sums,
     loss_numbers,
+    standardized,
     weight_numbers,
 )
 from counterpoise.diagnostics.tail import largest_values, pareto_k
@@ -70,7 +70,7 @@ def test_largest_values(rng):
 def test_standardized_differences_are_those_of_whole_arrays(rng):
     X, Z = rng.normal(size=(40_000, 2)), rng.normal(0.5, 2, size=(20_000, 2))
     w = rng.exponential(size=40_000)
-    before, after = standardized_differences(X, Z, w)
+    before, after = standardized(column_sums(X, w), column_sums(Z))
     spread = np.sqrt((X.var(axis=0) + Z.var(axis=0)) / 2)
     np.testing.assert_allclose(before, (Z.mean(axis=0) - X.mean(axis=0)) / spread)
     np.testing.assert_allclose(after, (Z.mean(axis=0) - w @ X / w.sum()) / spread)

@@ -11,9 +11,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import csv, parquet
+
 from counterpoise._validation import InputError
 
-__all__ = ["InputError", "read_table"]
+__all__ = ["read_table"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = (".parquet", ".pq")
@@ -44,8 +47,6 @@ def read_table(path: Any, /) -> Any:
         Missing, a directory, of another format or encoding, broken, empty, without rows, or with
         repeated column names.
     """
-    import pyarrow as pa
-
     path = Path(path)
     kind = _check_path(path)
     try:
@@ -83,16 +84,11 @@ def _check_path(path: Path) -> str:
 
 
 def _read_parquet(path: Path) -> Any:
-    from pyarrow import parquet
-
     # One file: the directory names above it are not columns.
     return parquet.read_table(path, partitioning=None)
 
 
 def _read_text(path: Path, delimiter: str) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv
-
     with pa.input_stream(path) as stream:
         start = stream.read(2**16)
     header, end, _ = start.partition(b"\n")

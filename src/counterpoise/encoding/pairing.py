@@ -1,7 +1,7 @@
 """Two tables into two data frames with the same columns, a label, and notes on what was left out.
 
-Every column is one of four kinds: number, category, boolean, date. What cannot be one of them in
-both tables is left out and said, or refused where leaving it out would hide a mistake.
+A column that is not of one kind (number, category, boolean, date) in both tables is left out with a
+note, or refused where leaving it out would hide a mistake.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from counterpoise.tables.reading import InputError
+from counterpoise._validation import InputError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Pair", "pair_tables"]
+__all__ = ["TablePair", "pair_tables"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -32,7 +32,7 @@ _MOSTLY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class TablePair:
     """Source and target with the same columns in the same order.
 
     Attributes
@@ -70,7 +70,7 @@ def pair_tables(
     need_label: bool = False,
     drop: Sequence[str] = (),
     names: tuple[str, str] = ("source", "target"),
-) -> Pair:
+) -> TablePair:
     """Bring two Arrow tables to the same columns.
 
     Parameters
@@ -120,7 +120,7 @@ def pair_tables(
             + (" ".join(notes) or "nothing but the label is in both.")
         )
     own, other = _frame(source, kinds, names[0]), _frame(target, kinds, names[1])
-    return Pair(own, other, kinds, rows, y, y_target, notes)
+    return TablePair(own, other, kinds, rows, y, y_target, notes)
 
 
 def _check_column(column: str, option: str, table: Any, name: Any) -> None:
@@ -160,8 +160,6 @@ def _labelled(
     column: Any, label: str, name: str, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of the rows that have a label, and their labels."""
-    import pyarrow.compute as pc
-
     missing = np.asarray(pc.is_null(column, nan_is_null=True))
     rows, count = np.flatnonzero(~missing), int(missing.sum())
     if not len(rows):
@@ -185,8 +183,6 @@ def _labelled(
 
 def _label_values(column: Any) -> np.ndarray:
     """Floats or text; missing values are NaN, or None in an array of objects."""
-    import pyarrow as pa
-
     if _is_number(column.type):
         return column.cast(pa.float64(), safe=False).to_numpy()
     texts = column.cast(pa.string()).to_pylist()
@@ -198,25 +194,18 @@ def _label_values(column: Any) -> np.ndarray:
 
 def _missing(column: Any) -> int:
     """Count the rows without a value; NaN is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not pa.types.is_floating(column.type):
         return column.null_count
     return pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0
 
 
 def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
     types = pa.types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
 
 def _kind(column: Any) -> str:
     """Return "number", "category", "boolean", "date", "missing" or "other"."""
-    import pyarrow as pa
-
     kind, types = column.type, pa.types
     if _missing(column) == len(column):
         return "missing"
@@ -323,9 +312,6 @@ def _counts(column: Any) -> dict[str, int]:
 
 def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) -> bool:
     """Tell row numbers and columns with one value in both tables, and note them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     ends = [pc.min_max(values).as_py() for values in pair]
     same = len({end[side] for end in ends for side in ("min", "max")}) == 1
     if same and not any(_missing(values) for values in pair):
@@ -346,31 +332,19 @@ def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) ->
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
     """Copy the columns into a data frame, one at a time."""
-    import pandas as pd
-
-    if all(kind == "number" for kind in kinds.values()):
-        # One block, which NumPy sees without a copy.
-        block = np.empty((len(kinds), table.num_rows))
-        for row, column in zip(block, kinds, strict=True):
-            row[:] = _numbers(table[column], column, name)
-        return pd.DataFrame(block.T, columns=list(kinds), copy=False)
-    columns = {}
-    for column, kind in kinds.items():
-        values = table[column]
-        if kind == "number":
-            columns[column] = _numbers(values, column, name)
-        elif kind == "date":
-            columns[column] = _dates(values)
-        elif kind == "boolean":
-            columns[column] = values.to_numpy()
-        else:
-            columns[column] = _categorical(values)
-    return pd.DataFrame(columns, copy=False)
+    read = {"date": _dates, "boolean": lambda values: values.to_numpy(), "category": _categorical}
+    return pd.DataFrame(
+        {
+            column: _numbers(table[column], column, name)
+            if kind == "number"
+            else read[kind](table[column])
+            for column, kind in kinds.items()
+        },
+        copy=False,
+    )
 
 
 def _numbers(values: Any, column: str, name: str) -> np.ndarray:
-    import pyarrow as pa
-
     numbers = values.cast(pa.float64(), safe=False).to_numpy()
     # A sum is finite unless something in it is not, and needs no array of flags.
     if np.isinf(np.nansum(numbers)) and np.isinf(numbers).any():
@@ -383,17 +357,12 @@ def _numbers(values: Any, column: str, name: str) -> np.ndarray:
 
 
 def _dates(values: Any) -> np.ndarray:
-    import pyarrow as pa
-
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit))
     return values.cast(pa.timestamp("ms"), safe=False).to_numpy()
 
 
 def _categorical(values: Any) -> Any:
-    import pandas as pd
-    import pyarrow as pa
-
     if pa.types.is_boolean(values.type):
         # As pandas would write them, so that "True" in the other table is the same.
         texts = values.cast(pa.string()).to_pandas().str.capitalize()

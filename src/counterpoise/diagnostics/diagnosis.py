@@ -9,16 +9,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from counterpoise._arrays import array_namespace, as_float, is_array, to_numpy
+from counterpoise._arrays import array_namespace, as_float, to_numpy
 from counterpoise._dask import is_dask
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_finite, check_matrix, check_number
-from counterpoise.diagnostics.balance import encoded_names, little_support
+from counterpoise.diagnostics.gaps import find_gaps
 from counterpoise.diagnostics.overlap import outside_share, two_sample_test
 from counterpoise.diagnostics.record import Diagnostics
-from counterpoise.diagnostics.sums import (
+from counterpoise.diagnostics.row_sums import (
     ColumnSums,
     WeightSums,
     column_sums,
@@ -26,23 +25,17 @@ from counterpoise.diagnostics.sums import (
     standardized,
     weight_numbers,
 )
-from counterpoise.diagnostics.verdict import judge
+from counterpoise.diagnostics.shift import find_shift
+from counterpoise.diagnostics.verdict import decide_verdict
+from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.risk import RiskEstimate, target_risk
-from counterpoise.weights._encoding import DomainEncoder
-from counterpoise.weights._table import as_table
 from counterpoise.weights.resolve import resolve_weights
 
-__all__ = ["METHODS_COMPARED", "PHASES", "assemble", "conclude", "diagnose"]
+__all__ = ["METHODS_COMPARED", "assemble", "conclude", "diagnose", "diagnose_encoded"]
 
-PHASES = (
-    "encoding",
-    "weights",
-    "sums",
-    "two-sample test",
-    "support",
-    "regions with little support",
-    "losses",
-)
+
+def _silent(phase: str) -> None:
+    pass
 
 
 def diagnose(
@@ -55,25 +48,23 @@ def diagnose(
     random_state: int | None = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Diagnostics:
-    """Say whether weighted source rows can stand for the target, why, and what to do next.
+    """Decide whether weighted source rows can stand for the target, and say why and what to do.
 
-    Looks at the weights (how many rows do they leave, how heavy is their tail, do they average
-    1), at the overlap of the two samples (can they be told apart, does the target reach beyond
-    the source) and at the balance of each feature. The estimators' own warnings about overlap are
-    silenced: the verdict says the same.
+    The verdict rests on the weights (effective rows, tail, mean), on the overlap of the two samples
+    and on the balance of each feature. Warnings of the estimators about overlap are silenced,
+    because the verdict says the same.
 
     Parameters
     ----------
     X_source : array, data frame, sparse matrix or Dask collection, (n_source, n_features)
-        Mixed types and missing values are encoded: missing numbers become the median with an
-        indicator, categories one indicator each.
+        Mixed types and missing values are encoded by :class:`counterpoise.encoding.TableEncoder`.
     X_target : like `X_source`, of shape (n_target, n_features)
     weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
         Name of an estimator, "auto", an estimator, the weights themselves, or None for ones.
     losses : array of shape (n_source,), optional
-        Of one model that was not trained on these rows. Adds what concerns the weighted losses.
+        Losses of one model that was not trained on these rows.
     random_state : int or None, default=0
-        Of the folds of the two-sample test, and of the rows looked at in large samples.
+        Random seed of the folds of the two-sample test and of the rows drawn from large samples.
     progress : callable, optional
         Called with the name of each phase as it begins.
 
@@ -83,45 +74,21 @@ def diagnose(
 
     Notes
     -----
-    Limits of "caution" and of "do not trust", in ``counterpoise.diagnostics.THRESHOLDS``.
-    The verdict is the worst of them. "Simulation" is ``benchmarks/verdict.py``, of how often the
-    nominal 95 % interval of the risk covers the truth: on fresh data sets 98 % where the verdict
-    is "trust", 93 % at "caution" and 83 % at "do not trust" (without losses 96, 92 and 84 %).
-    "Width" are limits where intervals cover but become too wide to use.
+    The verdict is the worst that any quantity gives by its limits in
+    ``counterpoise.diagnostics.THRESHOLDS``. The guide (:doc:`/guide/trust`) lists them, with where
+    each comes from and how often intervals cover at each verdict.
 
-    ==========================================  =================  ================
-    quantity                                    limits             source
-    ==========================================  =================  ================
-    two risk estimates differ, standard errors  above 0.5, 1       simulation
-    their standard errors' ratio                above 1.1, 1.25    simulation
-    share of the target outside the source      above 10 %, 35 %   simulation
-    mean difference after weighting             above 0.3, 0.9     simulation
-    mean weight, standard errors from 1         above 4, 8         simulation
-    mean weight, factor from 1                  above 1.4, 2       simulation, rule
-                                                                   of thumb
-    Pareto k of the weights                     above 0.7, 1       arXiv:1507.02646
-    Pareto k of the weighted losses             above 1 (caution)  arXiv:1507.02646
-    effective sample size                       below 20, 5        width
-    largest weight's share                      above 0.3, 0.5     width
-    area under the curve                        above 0.983,       two normals 3
-                                                0.9999             sd apart; rule
-                                                                   of thumb
-    ==========================================  =================  ================
+    `shift` says whether the samples differ at all. If they do not, it reports a shift with a
+    probability of at most about 1 %, however many columns there are.
 
-    Limits are not crossed by chance alone: the outside share must also exceed the expected 1 % by
-    three standard errors and 3 / n_source, the area under the curve needs p < 0.001, a mean weight
-    within 5 % of 1 passes and one within 25 % is at most a caution, and Pareto k of weights with a
-    design effect below 1.05 is not judged.
-
-    In large samples the two-sample test looks at 5000 rows of each domain, the support at 5000
-    target rows and 50 000 source rows, and regions of categories at 200 000 rows; everything else
-    counts every row.
+    In large samples the two-sample test looks at 5000 rows of each domain and the support at 5000
+    target rows and 50 000 source rows; everything else counts every row.
 
     On Dask arrays, or data frames of numbers, every number is the same to rounding; `weights` is
     then "gaussian", a GaussianRatio, an array or None.
 
-    Nothing here can see a shift in the labels given the features, or a feature that is not there;
-    :meth:`Diagnostics.sensitivity` says how much such an error could matter.
+    No look at the features shows whether labels given features differ between the domains, or
+    whether a feature is missing; :meth:`Diagnostics.sensitivity` says how much it could matter.
 
     Examples
     --------
@@ -152,29 +119,48 @@ def diagnose(
         return diagnose_dask(
             X_source, X_target, weights=weights, losses=losses, random_state=random_state, tell=tell
         )
-    X_source, X_target = _check_rows(X_source, "X_source"), _check_rows(X_target, "X_target")
     tell("encoding")
-    encoder = DomainEncoder().fit(X_source, X_target)
-    source = _encode(encoder, X_source, "X_source")
-    target = _encode(encoder, X_target, "X_target")
+    pair = encode_pair(X_source, X_target)
+    source = check_matrix(pair.source, "X_source").astype(np.float64, copy=False)
+    target = check_matrix(pair.target, "X_target").astype(np.float64, copy=False)
+    pair = replace(pair, source=source, target=target)
     tell("weights")
-    w = _find_weights(weights, source, target)
+    w = _find_weights(weights, pair.independent(source), pair.independent(target))
     if losses is not None:
         losses = _check_losses(losses, w.shape[0])
+    return diagnose_encoded(pair, w, losses, random_state=random_state, progress=tell)
+
+
+def diagnose_encoded(
+    pair: EncodedPair,
+    w: np.ndarray,
+    losses: np.ndarray | None = None,
+    /,
+    *,
+    random_state: int | None = 0,
+    progress: Callable[[str], None] = _silent,
+) -> Diagnostics:
+    """Return what `diagnose` does, for tables that are encoded and weights that are known.
+
+    The numbers come from the encoded features, the names and regions from the tables. Weights that
+    are all zero stand for an estimator that found no overlap.
+    """
+    tell, source, target = progress, pair.source, pair.target
+    rows = pair.independent(source), pair.independent(target)
     rng = np.random.default_rng(random_state)
     tell("sums")
     columns = column_sums(source, w), column_sums(target)
     found = assemble(
-        (source, target),
+        rows,
         columns,
         WeightSums.of(w, losses, tail_size(w.shape[0]) + 1),
-        encoded_names(encoder, X_source, source.shape[1]),
+        (list(pair.encoder.get_feature_names_out()), pair.encoder.feature_columns_),
+        kept=pair.encoder.independent_,
         rng=rng,
         tell=tell,
     )
     tell("regions with little support")
-    is_sparse = sparse.issparse(X_source) or sparse.issparse(X_target)
-    gaps = [] if is_sparse else little_support(X_source, X_target, rng=rng)
+    gaps = find_gaps(pair)
     tell("losses")
     risks = None
     if losses is not None and np.any(w > 0):
@@ -186,27 +172,30 @@ def assemble(
     rows: tuple[Any, Any],
     columns: tuple[ColumnSums, ColumnSums],
     sums: WeightSums,
-    features: list[str],
+    names: tuple[list[str], list[str]],
     /,
     *,
+    kept: Any = slice(None),
     rng: np.random.Generator,
     tell: Callable[[str], None],
 ) -> Diagnostics:
     """Return a record with what follows from sums and from some rows, without a verdict.
 
     `rows` are the source and the target: anything with a shape that takes an array of row numbers
-    in brackets.
+    in brackets. `columns` are the sums of all encoded features, of which `rows` hold those that
+    `kept` takes. `names` are those of the features and of the columns that they come from.
     """
     tell("two-sample test")
     test = two_sample_test(*rows, rng=rng)
     tell("support")
     spread = np.sqrt((columns[0].variance + columns[1].variance) / 2)
-    outside = outside_share(*rows, rng=rng, spread=spread)
+    outside = outside_share(*rows, rng=rng, spread=spread[kept])
     before, after = standardized(*columns)
     return Diagnostics(
         verdict="",
         reasons=[],
         advice=[],
+        shift=find_shift(columns, test, outside, *names),
         n_target=columns[1].count,
         **weight_numbers(sums),
         **loss_numbers(sums),
@@ -214,7 +203,8 @@ def assemble(
         auc_error=test.standard_error,
         auc_p_value=test.p_value,
         outside_share=outside,
-        features=features,
+        features=names[0],
+        feature_columns=names[1],
         balance_before=before,
         balance_after=after,
         weights=np.empty(0),
@@ -231,7 +221,7 @@ def conclude(found: Diagnostics, risks: list[RiskEstimate] | None, /) -> Diagnos
     if found.losses is not None:
         numbers = (math.nan, math.nan) if risks is None else _compare(*risks)
         found = replace(found, disagreement=numbers[0], error_ratio=numbers[1])
-    verdict, reasons, advice = judge(found)
+    verdict, reasons, advice = decide_verdict(found)
     return replace(found, verdict=verdict, reasons=reasons, advice=advice)
 
 
@@ -246,26 +236,6 @@ def _compare(normalized: RiskEstimate, controlled: RiskEstimate) -> tuple[float,
     return gap / error, normalized.standard_error / error
 
 
-def _silent(phase: str) -> None:
-    pass
-
-
-def _encode(encoder: DomainEncoder, X: Any, name: str) -> np.ndarray:
-    return check_matrix(encoder.transform(X), name).astype(np.float64, copy=False)
-
-
-def _check_rows(X: Any, name: str) -> Any:
-    """Refuse what is not a table with rows and columns."""
-    if sparse.issparse(X):
-        if min(X.shape) < 1:
-            raise ValueError(
-                f"`{name}` must have at least 1 row and 1 feature; got shape {X.shape}. "
-                "Pass more data."
-            )
-        return X
-    return as_table(to_numpy(X) if is_array(X) else X, name)
-
-
 def _check_losses(losses: Any, n: int) -> np.ndarray:
     found = to_numpy(as_float(losses)).astype(np.float64)
     if found.shape != (n,):
@@ -273,12 +243,8 @@ def _check_losses(losses: Any, n: int) -> np.ndarray:
             f"`losses` must have shape ({n},), one per source row; got shape {found.shape}. "
             "Pass the losses of one model, in the order of the rows."
         )
-    check_finite(
-        array_namespace(found),
-        found,
-        "losses",
-        "Drop or impute those samples, or check the predictions.",
-    )
+    remedy = "Drop or impute those samples, or check the predictions."
+    check_finite(array_namespace(found), found, "losses", remedy)
     return found
 
 
