@@ -120,10 +120,10 @@ def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
     entry dwarfs the rest, that difference would have no correct digit left.
     """
     if isinstance(values, np.ndarray) and axis == -1:
-        before, after = np.zeros_like(values), np.zeros_like(values)
-        np.cumsum(values[..., :-1], axis=-1, out=before[..., 1:])
-        np.cumsum(values[..., :0:-1], axis=-1, out=after[..., -2::-1])
-        return before + after
+        lower, upper = np.zeros_like(values), np.zeros_like(values)
+        np.cumsum(values[..., :-1], axis=-1, out=lower[..., 1:])
+        np.cumsum(values[..., :0:-1], axis=-1, out=upper[..., -2::-1])
+        return lower + upper
     xp = array_namespace(values)
     if axis != -1:
         return xp.moveaxis(exclusive_sum(xp.moveaxis(values, axis, -1)), -1, axis)

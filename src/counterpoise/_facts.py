@@ -155,7 +155,10 @@ def diagnostics_card(found: Any, /) -> Card:
     return Card(
         verdict=str(found.verdict),
         facts=diagnostics_facts(found),
-        lists=[("", found.reasons), ("What to do next", found.advice)],
+        lists=[
+            ("", [found.shift.words, *found.reasons]),
+            ("What to do next", found.advice),
+        ],
     )
 
 

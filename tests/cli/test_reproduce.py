@@ -160,8 +160,14 @@ def test_released_beta_is_added_on_request(tmp_path):
         (["synthetic", "--gamma", "-0.5"], "`gamma` must be a number"),
         (["synthetic", "--protocol", "mine"], "`protocol` must be one of"),
         (["synthetic", "--seed", "-1"], "`--seed` must be an integer at least 0"),
-        (["synthetic", "--jobs", "0"], "`--jobs` must not be 0. Pass -1 for one per core"),
-        (["synthetic", "--jobs", "-2"], "`--jobs` must be an integer at least -1"),
+        (
+            ["synthetic", "--jobs", "0"],
+            "`--jobs` must be a positive number of processes",
+        ),
+        (
+            ["synthetic", "--jobs", "-2"],
+            "`--jobs` must be a positive number of processes",
+        ),
         (["synthetic", "--device", "tpu"], "`device` must be one of 'cpu', 'cuda'"),
         (["synthetic", "--seed", "7"], "results of another configuration"),
         (["synthetic", "--resume", "--reps", "61"], "repetitions is 60, not 61"),

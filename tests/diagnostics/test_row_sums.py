@@ -5,7 +5,6 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from counterpoise._digest import Between, digest, exact_quantile, merge_between, merge_digests
 from counterpoise.diagnostics.row_sums import (
     ColumnSums,
     WeightSums,
@@ -74,30 +73,3 @@ def test_standardized_differences_are_those_of_whole_arrays(rng):
     spread = np.sqrt((X.var(axis=0) + Z.var(axis=0)) / 2)
     np.testing.assert_allclose(before, (Z.mean(axis=0) - X.mean(axis=0)) / spread)
     np.testing.assert_allclose(after, (Z.mean(axis=0) - w @ X / w.sum()) / spread)
-
-
-@pytest.mark.parametrize("parts", [1, 3, 400])
-@pytest.mark.parametrize("kind", ["normal", "heavy", "ties", "one value"])
-def test_a_digest_brackets_its_quantiles(kind, parts, rng):
-    values = {
-        "normal": rng.normal(size=20_000),
-        "heavy": np.sort(rng.pareto(0.3, size=20_000)),  # every part sees another range
-        "ties": rng.integers(0, 4, size=20_000).astype(float),
-        "one value": np.full(20_000, 3.0),
-    }[kind]
-    merged = merge_digests([digest(part) for part in np.array_split(values, parts)])
-    assert merged.counts.sum() == 20_000
-    for q in (0.0, 0.001, 0.4, 0.5, 0.995, 1.0):
-        low, high = merged.bracket(q)
-        assert low <= np.quantile(values, q) <= high
-        inside = [Between.of(part, (low, high)) for part in np.array_split(values, parts)]
-        assert exact_quantile(merge_between(inside), q, 20_000) == np.quantile(values, q)
-    assert merged.means.shape[0] <= 1001
-
-
-def test_limits_that_miss_a_quantile_say_so():
-    between = Between.of(np.arange(10.0), (2.0, 5.0))
-    assert exact_quantile(between, 0.5, 10) == 4.5
-    assert np.isnan(exact_quantile(between, 0.9, 10))
-    assert np.isnan(exact_quantile(between, 0.1, 10))
-    assert merge_digests([None, digest(np.empty(0))]) is None

@@ -70,7 +70,7 @@ def _make_audit(names=("age", "income", "region=north"), *, seed=0, **changes) -
         weights_words="Weights by 'nearest', the default for this many rows and columns.",
         weights=weights,
         balance=sorted(balance, key=lambda row: -abs(row.before)),
-        shift_map=ShiftMap(X[:, :2], weights, Z[:, :2], (0.5, 0.3)),
+        shift_map=ShiftMap(X[:, :2], weights, Z[:, :2], ("first", "second")),
         provenance=Provenance(
             "counterpoise audit labelled.csv population.csv",
             {"source": "labelled.csv", "weights": None, "seed": 0},

@@ -54,7 +54,8 @@ def test_names_from_files_do_not_steer_the_terminal(make_audit, make_selection, 
         assert "\x1b" not in text
         assert "\x00" not in text
         assert "\u202e" not in text
-    brief = replace(audit, shift="\x1b[2J")
+    shift = replace(audit.diagnostics.shift, size="\x1b[2J", words="\x1b[2J")
+    brief = replace(audit, diagnostics=replace(audit.diagnostics, shift=shift))
     assert printed(audit_document(brief), brief=True).count("\n") == 1
     assert "\x1b" not in printed(audit_document(brief), brief=True)
 

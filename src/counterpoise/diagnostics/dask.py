@@ -2,8 +2,8 @@
 
 The same sums, the same rows (their numbers depend on how many there are, not on the blocks) and the
 same formulas as in memory, so the same numbers to rounding. Passes over the features: two for
-Gaussian weights, one for means, spreads and balance, two for quantiles, one for what lies beyond
-them, and one that takes the rows for the two-sample test and the support.
+Gaussian weights, one for means, spreads and balance, one for what lies beyond the quantiles of at
+most 200 000 source rows, and one that takes the rows for the two-sample test and the support.
 """
 
 from __future__ import annotations
@@ -16,19 +16,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import is_array
-from counterpoise._dask import (
-    as_rows,
-    blocks,
-    column_quantiles,
-    is_dask,
-    tree_reduce,
-)
+from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_same_columns, check_same_width, feature_names
 from counterpoise.diagnostics.diagnosis import METHODS_COMPARED, assemble, conclude
 from counterpoise.diagnostics.gaps import QUANTILES, Gap, beyond_edges, worth_naming
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
+from counterpoise.encoding.rows import some_rows
 from counterpoise.risk.dask import target_risk_dask
 from counterpoise.risk.methods import get_method
 from counterpoise.weights.gaussian import GaussianRatio
@@ -37,6 +32,8 @@ from counterpoise.weights.moments import DomainMoments
 __all__ = ["diagnose_dask"]
 
 _ADD = partial(reduce, np.add)
+# Source rows whose quantiles are the edges of its support.
+_QUANTILE_ROWS = 200_000
 
 
 def diagnose_dask(
@@ -192,7 +189,8 @@ def _merge_weights(keep: int, parts: Sequence[WeightSums]) -> WeightSums:
 
 
 def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
-    edges = column_quantiles(source, QUANTILES)
+    some = some_rows(source.shape[0], _QUANTILE_ROWS, np.random.default_rng(0))
+    edges = np.quantile(np.asarray(source[some].compute()), QUANTILES, axis=0).T
     counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _ADD).compute()
     n = target.shape[0]
     found = []

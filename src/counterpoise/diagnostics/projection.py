@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise.encoding import encode_pair
 
-__all__ = ["project"]
+__all__ = ["project", "project_encoded"]
 
 
 def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
@@ -32,7 +32,15 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
     source, target = (
         np.asarray(pair.independent(X), dtype=np.float64) for X in (pair.source, pair.target)
     )
-    names = pair.encoder.get_feature_names_out()[pair.encoder.independent_]
+    return project_encoded(
+        source, target, pair.encoder.get_feature_names_out()[pair.encoder.independent_]
+    )
+
+
+def project_encoded(
+    source: np.ndarray, target: np.ndarray, names: np.ndarray, /
+) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
+    """Do the same for samples (n, D) and (m, D) of encoded features with these names."""
     if source.shape[1] == 1:
         rng = np.random.default_rng(0)
         return (

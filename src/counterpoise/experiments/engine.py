@@ -24,7 +24,7 @@ from counterpoise._validation import check_choice
 from counterpoise.experiments.problems import Batch
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
 from counterpoise.experiments.ridge_path import pack_outer, path_forms, unpack
-from counterpoise.risk.methods import Method
+from counterpoise.risk import Average
 from counterpoise.risk.sums import Sums
 from counterpoise.weights.base import exp_ratio
 from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
@@ -197,7 +197,7 @@ def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[
     one, zero = xp.ones_like(count), xp.zeros_like(count)
     capped = {"source": sums.plain, "truncated": sums.truncated}
 
-    def coefficient(method: Method, own: bool, loss: Array, loss_excess: Array) -> Array:
+    def coefficient(method: Average, own: bool, loss: Array, loss_excess: Array) -> Array:
         # The method's estimate from these sums of losses, times the share: (R, K, 1).
         given = Sums(
             count=count,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpoise._validation import check_choice
-from counterpoise.risk import Controlled, Method, Normalized, Source, Truncated, Weighted
+from counterpoise.risk import Average, Controlled, Normalized, Source, Truncated, Weighted
 
 __all__ = ["GAMMAS", "LABELS", "METHODS", "PROTOCOLS", "RELEASED_BETA", "Protocol", "get_protocol"]
 
@@ -16,7 +16,7 @@ __all__ = ["GAMMAS", "LABELS", "METHODS", "PROTOCOLS", "RELEASED_BETA", "Protoco
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 # Risk estimators that choose a penalty among the same, weighted, classifiers.
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Average] = {
     "source": Source(),
     "weighted": Weighted(),
     "normalized": Normalized(),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from sklearn.decomposition import PCA
 
 from counterpoise.diagnostics import Diagnostics, diagnose_encoded
+from counterpoise.diagnostics.projection import project_encoded
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Data, encode
@@ -89,18 +89,10 @@ def _balance(found: Diagnostics, kinds: Mapping[str, str]) -> list[ColumnBalance
 
 def _map(encoded: EncodedPair, weights: np.ndarray, rng: np.random.Generator) -> ShiftMap:
     rows = some_rows(len(encoded.source), _MAP_ROWS, rng)
-    own = encoded.source[rows]
-    other = encoded.target[some_rows(len(encoded.target), _MAP_ROWS, rng)]
-    both = np.concatenate([own, other])
-    components = min(2, *both.shape)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        pca = PCA(components, svd_solver="full").fit(both)
-    explained = [0.0, 0.0]
-    explained[:components] = [float(e) for e in np.nan_to_num(pca.explained_variance_ratio_)]
-
-    def place(X: np.ndarray) -> np.ndarray:
-        points = np.zeros((len(X), 2))
-        points[:, :components] = pca.transform(X)
-        return points
-
-    return ShiftMap(place(own), weights[rows], place(other), (explained[0], explained[1]))
+    others = some_rows(len(encoded.target), _MAP_ROWS, rng)
+    own, other, labels = project_encoded(
+        encoded.independent(encoded.source[rows]),
+        encoded.independent(encoded.target[others]),
+        encoded.encoder.get_feature_names_out()[encoded.encoder.independent_],
+    )
+    return ShiftMap(own, weights[rows], other, labels)

@@ -69,16 +69,15 @@ class ColumnBalance:
 
 @dataclass(frozen=True)
 class ShiftMap:
-    """Some rows of both samples in the first two principal components of the encoded columns.
+    """Some rows of both samples in one plane, by `diagnostics.projection.project`.
 
-    `source` (n, 2) with its `weights` (n,), `target` (m, 2), and the shares of the variance that
-    the components explain. With a single encoded column the second component is 0.
+    `source` (n, 2) with its `weights` (n,), `target` (m, 2), and the names of the two axes.
     """
 
     source: np.ndarray
     weights: np.ndarray
     target: np.ndarray
-    explained: tuple[float, float]
+    axis_labels: tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)

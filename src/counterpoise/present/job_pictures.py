@@ -163,11 +163,9 @@ def _weights(audit: Audit) -> list[Picture]:
 
 def _shift_map(audit: Audit) -> Picture:
     found = audit.shift_map
-    labels = [
-        f"{word} principal component ({share:.0%})"
-        for word, share in zip(("first", "second"), found.explained, strict=True)
-    ]
-    display = ShiftMapDisplay(found.source, found.target, found.weights, axis_labels=labels)
+    display = ShiftMapDisplay(
+        found.source, found.target, found.weights, axis_labels=list(found.axis_labels)
+    )
     caption = (
         "A sample of both. Large dark dots (bright on a dark page) are source rows with a large "
         "weight. Crosses without dots near them are target rows without similar source rows."

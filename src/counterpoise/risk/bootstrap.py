@@ -26,29 +26,14 @@ class Resampler:
     """Draws source rows within folds, and target rows, with replacement, and estimates again.
 
     The models are not trained again. Weights stay with their rows if there is no estimator.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-        With weights of shape (N,).
-    method : Method
-        The one chosen, if it was "auto".
-    direct_variance : float or array of shape (...)
-        Of the part that comes from the target rows alone, which are not drawn again for it.
-    inflation : float or array of shape (...)
-        How many times larger errors are because rows, drawn one by one, are alike in groups.
-    key : tuple
-        Which of the leading entries are wanted.
-    population : int or None
-        Number of rows of which the n rows are a random sample; None: they are all rows.
     """
 
-    held_out: HeldOut
-    method: Method
-    direct_variance: Any = 0.0
-    inflation: Any = 1.0
-    key: tuple[Any, ...] = ()
-    population: int | None = None
+    held_out: HeldOut  # with weights of shape (N,)
+    method: Method  # the one chosen, if it was "auto"
+    direct_variance: Any = 0.0  # (...): of what comes from the target rows alone
+    inflation: Any = 1.0  # (...): how many times larger errors are because rows are in groups
+    key: tuple[Any, ...] = ()  # which of the leading entries are wanted
+    population: int | None = None  # number of rows of which these are a random sample; None: all
 
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))

@@ -153,15 +153,7 @@ class RiskEstimate:
 
 @dataclass(frozen=True)
 class FoldRisks:
-    """What each fold says.
-
-    Attributes
-    ----------
-    values : array of shape (..., n_folds)
-        The risk estimated from the fold alone.
-    betas : array of shape (..., n_folds)
-        Its coefficient of the control variate.
-    """
+    """Risk and coefficient of the control variate of each fold alone, shapes (..., n_folds)."""
 
     values: Array
     betas: Array

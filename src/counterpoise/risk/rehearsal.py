@@ -34,18 +34,11 @@ class Rehearsal:
 
     All errors are root mean squares over rehearsals, relative to the level of the true risks: their
     mean over the better half of the candidates. What the poor ones cost need not be known well.
-
-    Attributes
-    ----------
-    values : array of shape (R, M, L)
-    mean_loss : array of shape (R, L)
-        Unweighted.
-    truth : array of shape (L,)
     """
 
-    values: np.ndarray
-    mean_loss: np.ndarray
-    truth: np.ndarray
+    values: np.ndarray  # (R, M, L)
+    mean_loss: np.ndarray  # (R, L), unweighted
+    truth: np.ndarray  # (L,)
 
     @property
     def how(self) -> str:

@@ -21,31 +21,14 @@ __all__ = ["FoldWeights", "resolve_fold_weights"]
 
 @dataclass(frozen=True)
 class FoldWeights:
-    """The importance weights of a cross-validation.
+    """The importance weights of a cross-validation."""
 
-    Attributes
-    ----------
-    full : array of shape (n,)
-        Of all source rows, for the final fit.
-    training : list of arrays
-        Of each split's training rows.
-    held_out : array of shape (N,)
-        Of the splits' held-out rows, one split after the other.
-    estimator : DensityRatio or None
-        Fitted on all source rows.
-    shared : bool
-        Whether a row has the same weight everywhere.
-    domains : Domains or None
-        Encoded features: of the splits' held-out rows, one split after the other, and of target
-        rows with their weights. For methods with controls, and for honest intervals.
-    """
-
-    full: np.ndarray
-    training: list[np.ndarray]
-    held_out: np.ndarray
-    estimator: DensityRatio | None
-    shared: bool
-    domains: Domains | None = None
+    full: np.ndarray  # (n,): of all source rows, for the final fit
+    training: list[np.ndarray]  # of each split's training rows
+    held_out: np.ndarray  # (N,): of the held-out rows, one split after the other
+    estimator: DensityRatio | None  # fitted on all source rows
+    shared: bool  # whether a row has the same weight everywhere
+    domains: Domains | None = None  # features of the held-out rows and of target rows
 
     @property
     def unit(self) -> bool:
