@@ -21,7 +21,6 @@ from typing import Any
 
 from counterpoise._cluster import connect
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
-from counterpoise.experiments.quadratic import backend
 from counterpoise.experiments.run import run_chunk, run_plan
 from counterpoise.experiments.store import Store
 
@@ -60,7 +59,7 @@ def main() -> None:
                 times[count].append(taken)
                 results.add(content)
                 print(f"{count} workers {taken:7.2f} s   (load before: {load:.1f})", flush=True)
-    print(f"backend {backend()}, {repetitions:,} data sets, {len(plan.chunks())} chunks")
+    print(f"{repetitions:,} data sets, {len(plan.chunks())} chunks")
     for count, taken in times.items():
         line = f"{count} workers" if count else "no Dask"
         ratio = min(times[counts[0]]) / min(taken)

@@ -27,9 +27,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
+from counterpoise.encoding import encode_pair
 from counterpoise.search.fitting import fit_estimator, losses_of
-from counterpoise.weights._encoding import DomainEncoder
-from counterpoise.weights._resolve import NAMES, resolve_weights
+from counterpoise.weights.resolve import NAMES, resolve_weights
 
 REAL = {
     "breast cancer": datasets.load_breast_cancer,
@@ -79,9 +79,8 @@ def one_run(problem: str, selection: str, seed: int) -> dict[Any, tuple[float, f
         start = time.perf_counter()
         weights = truth
         if name != "true":
-            encoder = DomainEncoder().fit(X, X_target)
-            pair = encoder.transform(X), encoder.transform(X_target)
-            weights, _ = resolve_weights(name, *pair)
+            pair = encode_pair(X, X_target)
+            weights, _ = resolve_weights(name, *map(pair.independent, (pair.source, pair.target)))
         middle = time.perf_counter()
         search = cp.ShiftGridSearchCV(
             model, grid, weights=weights, loss=loss, refit=False, n_bootstrap=0, cv=5

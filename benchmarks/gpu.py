@@ -28,12 +28,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from counterpoise.experiments.device_draw import draw_on_device, torch_generator
-from counterpoise.experiments.on_device import Portions, device_results
+from counterpoise.datasets.random_arrays import TorchGenerator
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
 from counterpoise.experiments.run import run_chunk
+from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 
@@ -47,7 +47,7 @@ OTHER = {"synthetic": 20_000, "kmm": 4000, "kliep": 4000}
 
 def on_gpu(plan: Plan, chunk: Chunk, portions: Portions) -> dict[str, np.ndarray]:
     problem = SyntheticProblem(RULES, chunk.gamma)
-    parts = list(device_results(plan, chunk, problem, portions))
+    parts = list(accelerator_results(plan, chunk, problem, portions))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
@@ -105,8 +105,8 @@ def cpu_results(plan: Plan, pool: ProcessPoolExecutor) -> dict[str, np.ndarray]:
 
 def optimality(problem: str, repetitions: int, device: str) -> tuple[float, float]:
     """Largest certified gap, and largest violation of the constraint on the mean weight."""
-    generator = torch_generator(np.random.SeedSequence(5), device)
-    batch = draw_on_device(SyntheticProblem(RULES, 1.0), generator, repetitions)
+    generator = TorchGenerator(np.random.SeedSequence(5), device)
+    batch = SyntheticProblem(RULES, 1.0).draw(generator, repetitions)
     if problem == "kmm":
         found = kernel_mean_matching(batch.X, batch.X_target, width="knn", regularization=0.0)
         allowed = 1 - 1 / np.sqrt(RULES.n_source)

@@ -74,14 +74,14 @@ def gram(source: Path) -> None:
 def gram_threads(source: Path) -> None:
     """Do the same with the reader and the threads of the fit."""
     from counterpoise.ridge import ParquetChunks
-    from counterpoise.ridge.parts import as_parts
+    from counterpoise.ridge.stream import as_stream
 
     weights = np.random.default_rng(0).exponential(size=CHUNK)
 
     def product(name: str, chunks: object, extra: None) -> np.ndarray:
         return sum((X * weights[: len(X), None]).T @ X for X, _, _ in chunks)
 
-    as_parts(ParquetChunks(source, label="y"), "chunks").run(product, np.add)
+    as_stream(ParquetChunks(source, label="y"), "chunks").run(product, np.add)
 
 
 def fit(source: Path, target: Path) -> None:

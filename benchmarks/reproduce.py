@@ -22,7 +22,6 @@ from threadpoolctl import threadpool_limits
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
-from counterpoise.experiments.quadratic import backend
 from counterpoise.experiments.run import run_chunk
 from counterpoise.weights import GaussianRatio
 
@@ -40,7 +39,7 @@ def draw_only(chunk: Chunk) -> None:
 def time_both(chunks: list[Chunk]) -> tuple[float, float]:
     """Seconds for drawing alone and for everything, chunk by chunk in turns."""
     plan = Plan(("synthetic",), 1)
-    run_chunk(plan, Chunk("synthetic", GAMMA, 0, BATCH, 1))  # compile, fill caches
+    run_chunk(plan, Chunk("synthetic", GAMMA, 0, BATCH, 1))  # fill caches
     seconds = [0.0, 0.0]
     with threadpool_limits(1):
         for chunk in chunks:
@@ -78,7 +77,7 @@ def main() -> None:
     count = step * len(chunks)
     draw, total = (1e6 * sum(part[side] for part in parts) / count for side in (0, 1))
     loop = 1e6 * time_grid_search(3)
-    print(f"backend {backend()}, {count} repetitions in two processes, {BATCH} per batch")
+    print(f"{count} repetitions in two processes, {BATCH} per batch")
     print(f"drawing the data alone     {draw:10.1f} us per repetition")
     print(f"the whole experiment       {total:10.1f} us per repetition")
     print(f"  whole / drawing          {total / draw:10.2f}        (at most 3, goal 2)")

@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from array_api_compat import numpy as xp
 from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA
@@ -34,10 +33,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
 from counterpoise._folds import Folds
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk import METHODS, Domains, HeldOut, estimate_risk
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 ALPHAS = np.logspace(-2, 4, 7)
 COSTS = np.logspace(-3, 2, 6)

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 import counterpoise as cp
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk.method import Prepared
 from counterpoise.search.selection import corrected_risk
 

@@ -33,16 +33,16 @@ from joblib import Parallel, delayed
 
 import counterpoise as cp
 from counterpoise._pareto import tail_size
-from counterpoise.diagnostics.measure import METHODS_COMPARED, conclude
-from counterpoise.diagnostics.sums import (
+from counterpoise.diagnostics.diagnosis import METHODS_COMPARED, conclude
+from counterpoise.diagnostics.row_sums import (
     WeightSums,
     column_sums,
     loss_numbers,
     standardized,
     weight_numbers,
 )
-from counterpoise.diagnostics.verdict import judge
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.diagnostics.verdict import decide_verdict
+from counterpoise.weights.resolve import resolve_weights
 
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 ROWS = (50, 100, 200, 500, 1000)
@@ -150,7 +150,7 @@ def cell(
                     "covered": bool(low <= truth <= high),
                     "width": (high - low) / 2 / truth,
                     "with losses": found.verdict,
-                    "without losses": judge(blind)[0],
+                    "without losses": decide_verdict(blind)[0],
                     **quantities(found),
                 }
             )

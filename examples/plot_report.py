@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise.report import (
+from counterpoise.present import (
     BalanceDisplay,
     CandidatesDisplay,
     RiskCurveDisplay,
@@ -61,19 +61,19 @@ display = RiskCurveDisplay.from_estimator(search)
 # %%
 # All candidates
 # --------------
-# Shaded rows cannot be told from the choice.
+# Shaded rows are not significantly different from the choice.
 
 display = CandidatesDisplay.from_estimator(search)
 
 # %%
-# How much noise the control variate removed, candidate by candidate:
+# The variance reduction of the control variate, candidate by candidate:
 
 display = VarianceReductionDisplay.from_estimator(search)
 
 # %%
 # The weights
 # -----------
-# Do a few rows decide?
+# Do a few rows dominate?
 
 display = WeightsDisplay.from_estimator(search)
 

@@ -57,10 +57,11 @@ def test_names_load_on_first_use_and_others_do_not_exist():
 
 
 def test_packages_import_only_from_packages_on_their_left():
-    order = ["_html", "_cluster", "_arrays", "_digest", "_pareto", "_validation", "_dask", "_folds"]
-    order += ["datasets", "weights", "losses", "risk"]
-    order += ["diagnostics", "ridge", "search", "tables", "jobs"]
-    order += ["experiments", "report", "cli"]
+    order = ["_format", "_facts", "_files", "_sklearn", "_arrays", "_pareto"]
+    order += ["_validation", "_cluster", "_dask", "_folds", "_linalg", "_neighbors"]
+    order += ["encoding", "datasets", "weights", "losses", "risk"]
+    order += ["diagnostics", "ridge", "search", "experiments"]
+    order += ["jobs", "present", "cli"]
     root = Path(cp.__file__).parent
     for path in root.rglob("*.py"):
         own = path.relative_to(root).parts[0].removesuffix(".py")

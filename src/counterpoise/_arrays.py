@@ -23,6 +23,7 @@ __all__ = [
     "array_namespace",
     "as_float",
     "as_float_arrays",
+    "as_index",
     "device",
     "exclusive_sum",
     "free_memory",
@@ -31,6 +32,8 @@ __all__ = [
     "is_numpy_namespace",
     "is_torch_namespace",
     "on_cpu",
+    "sort_rows",
+    "take_rows",
     "to_numpy",
 ]
 
@@ -117,10 +120,10 @@ def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
     entry dwarfs the rest, that difference would have no correct digit left.
     """
     if isinstance(values, np.ndarray) and axis == -1:
-        before, after = np.zeros_like(values), np.zeros_like(values)
-        np.cumsum(values[..., :-1], axis=-1, out=before[..., 1:])
-        np.cumsum(values[..., :0:-1], axis=-1, out=after[..., -2::-1])
-        return before + after
+        lower, upper = np.zeros_like(values), np.zeros_like(values)
+        np.cumsum(values[..., :-1], axis=-1, out=lower[..., 1:])
+        np.cumsum(values[..., :0:-1], axis=-1, out=upper[..., -2::-1])
+        return lower + upper
     xp = array_namespace(values)
     if axis != -1:
         return xp.moveaxis(exclusive_sum(xp.moveaxis(values, axis, -1)), -1, axis)
@@ -129,3 +132,18 @@ def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
         return xp.cumulative_sum(values, axis=-1, include_initial=True)[..., :-1]
 
     return before(values) + xp.flip(before(xp.flip(values, axis=-1)), axis=-1)
+
+
+def as_index(rows: np.ndarray, like: Array, /) -> Array:
+    """Row numbers as an index array of `like`'s library, on its device."""
+    return array_namespace(like).asarray(rows.astype(np.int64), device=device(like))
+
+
+def take_rows(X: Array, rows: np.ndarray, /) -> Array:
+    """Rows of X (n, D) by their numbers."""
+    return array_namespace(X).take(X, as_index(rows, X), axis=0)
+
+
+def sort_rows(X: Array, /) -> Array:
+    """Rows of X (n, D) in lexicographic order."""
+    return take_rows(X, np.lexsort(to_numpy(X).T[::-1]))

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from counterpoise._validation import InputError
+
 __all__ = ["connect", "connect_timeout"]
 
 # Seconds to wait for a scheduler, and for its first worker.
@@ -40,14 +42,14 @@ def connect(
 
     Raises
     ------
-    ValueError
+    InputError
         When Dask is not installed, the address is none, no scheduler answers there, or it has
         no workers.
     """
     try:
         from distributed import Client
     except ModuleNotFoundError as error:
-        raise ValueError(
+        raise InputError(
             f"`--dask {address}` needs Dask, which is not installed here. "
             'Install "counterpoise[dask]", or leave --dask out.'
         ) from error
@@ -106,7 +108,7 @@ def _check_scheduler(address: str, timeout: float) -> None:
     except Exception as error:
         # Of many kinds: a wrong protocol, a port that refuses, a server that is no scheduler.
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(
+        raise InputError(
             f"`--dask` must be `local` or the address of a running scheduler; got {address!r}: "
             f"{reason}. Start one with `dask scheduler`, and pass the tcp://host:port it prints."
         ) from error
@@ -116,7 +118,7 @@ def _wait_for_worker(client: Any, address: str, timeout: float) -> None:
     try:
         client.wait_for_workers(1, timeout=timeout)
     except TimeoutError as error:
-        raise ValueError(
+        raise InputError(
             f"`--dask {address}`: the scheduler has no workers after {timeout:g} s. "
             f"Start some with `dask worker {address} --nthreads 1`."
         ) from error

@@ -9,24 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from counterpoise._digest import (
-    Between,
-    Digest,
-    digest,
-    exact_quantile,
-    merge_between,
-    merge_digests,
-)
-
 __all__ = [
     "as_rows",
     "blocks",
-    "column_quantiles",
     "is_dask",
     "tree_reduce",
 ]
@@ -97,46 +86,3 @@ def tree_reduce(
         groups = range(0, len(level), _SPLIT_EVERY)
         level = [join(level[i : i + _SPLIT_EVERY]) for i in groups]
     return level[0]
-
-
-def column_quantiles(X: Any, quantiles: Sequence[float], /) -> np.ndarray:
-    """Exact quantiles (D, len(quantiles)) of the columns of a Dask array (n, D), in two passes.
-
-    The first makes a digest of each column, the second looks between two entries of it. What
-    numpy.quantile gives, whatever the blocks. Should a digest mislead, the limits are moved apart
-    and the second pass is done again.
-    """
-    parts, n = blocks(X), X.shape[0]
-    digests = tree_reduce(parts, _column_digests, _merge_column_digests).compute()
-    margin, found = 2, np.full((X.shape[1], len(quantiles)), np.nan)
-    while np.isnan(found).any():
-        limits = [[d.bracket(q, margin) for q in quantiles] for d in digests]
-        inside = tree_reduce(parts, partial(_columns_between, limits), _merge_columns_between)
-        found = np.array(
-            [
-                [exact_quantile(b, q, n) for b, q in zip(row, quantiles, strict=True)]
-                for row in inside.compute()
-            ]
-        )
-        margin *= 8
-    return found
-
-
-def _column_digests(X: np.ndarray) -> list[Digest | None]:
-    return [digest(column) for column in X.T]
-
-
-def _merge_column_digests(parts: Sequence[list[Digest | None]]) -> list[Digest | None]:
-    return [merge_digests(column) for column in zip(*parts, strict=True)]
-
-
-def _columns_between(limits: list[list[tuple[float, float]]], X: np.ndarray) -> list[list[Between]]:
-    pairs = zip(X.T, limits, strict=True)
-    return [[Between.of(column, limit) for limit in own] for column, own in pairs]
-
-
-def _merge_columns_between(parts: Sequence[list[list[Between]]]) -> list[list[Between]]:
-    return [
-        [merge_between(same) for same in zip(*column, strict=True)]
-        for column in zip(*parts, strict=True)
-    ]

@@ -31,13 +31,26 @@ def resolve_splits(cv: Any, X: Any, y: Any, /, *, classifier: bool, groups: Any 
         # The splitter may ignore groups; the errors do not.
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
         pairs = splitter.split(X, y, groups)
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+        splits = [(_as_index(train, n), _as_index(test, n)) for train, test in pairs]
     if not splits or any(len(part) == 0 for split in splits for part in split):
         raise ValueError(
             f"`cv` must give at least one split, with rows on both sides; got {cv!r}. "
             "Pass an int, a scikit-learn splitter or pairs of index arrays."
         )
     return splits
+
+
+def _as_index(rows: Any, n: int) -> np.ndarray:
+    """Return row numbers; a Boolean mask becomes the numbers of its rows."""
+    rows = np.asarray(rows)
+    if rows.dtype != bool:
+        return rows
+    if rows.shape != (n,):
+        raise ValueError(
+            f"`cv` must give masks with one entry for each of the {n} rows; got shape "
+            f"{rows.shape}. Pass masks of shape ({n},), or index arrays."
+        )
+    return np.flatnonzero(rows)
 
 
 def is_partition(splits: Splits, /) -> bool:

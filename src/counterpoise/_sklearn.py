@@ -6,6 +6,7 @@ that is supported.
 
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_features as num_features
@@ -13,6 +14,7 @@ from sklearn.utils.validation import _num_samples as num_samples
 
 __all__ = [
     "BaseSearchCV",
+    "InvalidParameterError",
     "check_method_params",
     "num_features",
     "num_samples",

@@ -14,6 +14,7 @@ import numpy as np
 from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array
 
 __all__ = [
+    "InputError",
     "check_choice",
     "check_domains",
     "check_finite",
@@ -26,6 +27,10 @@ __all__ = [
     "feature_names",
     "refuse_column",
 ]
+
+
+class InputError(ValueError):
+    """What was passed in cannot be used; the message says why and what to do, in one line."""
 
 
 def check_number(
@@ -57,7 +62,7 @@ def check_number(
             limits.append(f"{'at most' if closed in ('high', 'both') else 'below'} {high:g}")
         noun = "an integer" if integer else "a number"
         requirement = " ".join([noun, " and ".join(limits)]).strip()
-        raise ValueError(f"`{name}` must be {requirement}; got {value!r}. {remedy}".strip())
+        raise InputError(f"`{name}` must be {requirement}; got {value!r}. {remedy}".strip())
     return value
 
 
@@ -65,7 +70,7 @@ def check_choice(value: Any, name: str, choices: Any, /) -> Any:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"`{name}` must be one of {listed}; got {value!r}.")
+        raise InputError(f"`{name}` must be one of {listed}; got {value!r}.")
     return value
 
 

@@ -65,14 +65,7 @@ def squared(y: Any, prediction: Any, /) -> Array:
 def absolute(y: Any, prediction: Any, /) -> Array:
     """Absolute error abs(prediction - y).
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-    prediction : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n)
+    Shapes as in :func:`squared`.
     """
     xp, (y, prediction) = _numbers(y, prediction)
     return xp.abs(prediction - y)
@@ -193,14 +186,7 @@ def brier(y: Any, probability: Any, /) -> Array:
 def percentage(y: Any, prediction: Any, /) -> Array:
     """Absolute error relative to abs(y), which is kept away from 0 by the machine epsilon.
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-    prediction : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n)
+    Shapes as in :func:`squared`.
     """
     xp, (y, prediction) = _numbers(y, prediction)
     return xp.abs(prediction - y) / xp.clip(xp.abs(y), xp.finfo(y.dtype).eps, None)
@@ -209,14 +195,7 @@ def percentage(y: Any, prediction: Any, /) -> Array:
 def squared_log(y: Any, prediction: Any, /) -> Array:
     """Squared difference of log(1 + y) and log(1 + prediction), both above -1.
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-    prediction : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n)
+    Shapes as in :func:`squared`.
     """
     xp, (y, prediction) = _numbers(y, prediction)
     return (xp.log1p(prediction) - xp.log1p(y)) ** 2
@@ -225,14 +204,7 @@ def squared_log(y: Any, prediction: Any, /) -> Array:
 def poisson(y: Any, prediction: Any, /) -> Array:
     """Poisson deviance 2 (y log(y / prediction) - y + prediction), for y >= 0, prediction > 0.
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-    prediction : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n)
+    Shapes as in :func:`squared`.
     """
     xp, (y, prediction) = _numbers(y, prediction)
     positive = xp.where(y > 0, y, xp.ones_like(y))
@@ -242,14 +214,7 @@ def poisson(y: Any, prediction: Any, /) -> Array:
 def gamma(y: Any, prediction: Any, /) -> Array:
     """Gamma deviance 2 (log(prediction / y) + y / prediction - 1), both positive.
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-    prediction : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n)
+    Shapes as in :func:`squared`.
     """
     xp, (y, prediction) = _numbers(y, prediction)
     return 2 * (xp.log(prediction / y) + y / prediction - 1)

@@ -13,7 +13,7 @@ def test_two_samples_of_one_population_are_called_that(write, invoke):
     assert done.exit_code == 0, done.output
     assert "No shift was found" in done.stdout
     assert "Verdict: trust" in done.stdout
-    assert " y " not in done.stdout.split("Difference of means")[1]
+    assert " y " not in done.stdout.split("Differences of means")[1]
 
 
 def test_a_strong_shift_names_the_columns_that_shifted(write, invoke):

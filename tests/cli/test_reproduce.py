@@ -36,7 +36,7 @@ def directory(tmp_path_factory):
     for problem in ("synthetic", "example"):
         done = run(problem, "--reps", 60, "--gamma", 0.6, "--jobs", 1, "--out", out / problem)
         assert done.exit_code == 0, done.output
-        assert "What holds up?" in done.stdout
+        assert "Claims: " in done.stdout
     return out
 
 
@@ -100,7 +100,7 @@ def test_the_page_is_self_contained_and_escaped(directory):
 
 
 def test_page_text_is_escaped():
-    from counterpoise.report.page import reproduction_page
+    from counterpoise.present.reproduction import reproduction_page
 
     text = reproduction_page(
         title="<b>&", facts=[("a", "<i>")], claims=[], errata=[("<u>", "", "")], figures=[]
@@ -121,7 +121,9 @@ def test_resume_of_a_finished_run_changes_nothing(directory):
 @pytest.mark.usefixtures("no_figures")
 def test_without_ozone_data_one_line_says_what_to_do_and_the_rest_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERPOISE_DATA", str(tmp_path / "none"))
-    monkeypatch.setattr("counterpoise.cli.reproduce.PROBLEMS", ("example", "ozone"))
+    job = sys.modules["counterpoise.jobs.reproduce"]  # jobs.reproduce is the function
+    for module in (job, sys.modules["counterpoise.cli.reproduce"]):
+        monkeypatch.setattr(module, "PROBLEMS", ("example", "ozone"))
     done = run("all", "--reps", 20, "--jobs", 1, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     (line,) = [line for line in done.stdout.splitlines() if "--data PATH" in line]
@@ -157,8 +159,15 @@ def test_released_beta_is_added_on_request(tmp_path):
         (["synthetic", "--gamma", "0"], "`gamma` must be a number"),
         (["synthetic", "--gamma", "-0.5"], "`gamma` must be a number"),
         (["synthetic", "--protocol", "mine"], "`protocol` must be one of"),
-        (["synthetic", "--seed", "-1"], "`seed` must be an integer at least 0"),
-        (["synthetic", "--jobs", "-1"], "`--jobs` must be an integer at least 0"),
+        (["synthetic", "--seed", "-1"], "`--seed` must be an integer at least 0"),
+        (
+            ["synthetic", "--jobs", "0"],
+            "`--jobs` must be a positive number of processes",
+        ),
+        (
+            ["synthetic", "--jobs", "-2"],
+            "`--jobs` must be a positive number of processes",
+        ),
         (["synthetic", "--device", "tpu"], "`device` must be one of 'cpu', 'cuda'"),
         (["synthetic", "--seed", "7"], "results of another configuration"),
         (["synthetic", "--resume", "--reps", "61"], "repetitions is 60, not 61"),

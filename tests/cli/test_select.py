@@ -83,20 +83,81 @@ def test_strict_writes_the_files_and_ends_with_3(apart, invoke, tmp_path):
     assert invoke("select", *apart, *options).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--model", "forest", "--param", "n_estimators=3,5"),
-        ("--method", "weighted", "--weights", "gaussian"),
-        ("--loss", "absolute", "--folds", "3", *FEW),
-        ("--drop", "z", "--drop", "kind", "--seed", "7"),
-    ],
-)
-def test_options_reach_the_job(write, invoke, options):
-    source, target = write("a.csv"), write("b.csv", label=False)
-    done = invoke("select", source, target, "--label", "y", "--quiet", *options)
-    assert done.exit_code == 0, done.output
-    assert re.fullmatch(r"verdict: .*; chosen: .*; risk: .* \(.* to .*\)\n", done.stdout)
+def changed(record, others):
+    """Names of what two records of a run say differently, beside the command and the time."""
+    same = {"command", "arguments", "started", "seconds"}
+    return {name for name in record if record[name] != others[name]} - same
+
+
+# Option -> values, what must change in run.json, and what it must then be.
+OPTIONS = {
+    "model": (["forest", "--param", "n_estimators=3,5"], {"model": "forest"}),
+    "param": (["alpha=7"], {"candidates": 1, "chosen": {"alpha": 7}}),
+    "method": (["weighted"], {"method": "weighted"}),
+    "loss": (["absolute"], {"loss": "absolute"}),
+    "folds": (["3"], {"folds": 3}),
+    "drop": (["z"], {"columns": {"x": "number", "kind": "category"}}),
+    "seed": (["7"], {"seed": 7}),
+    "label": (["z"], {"label": "z"}),
+}
+
+
+@pytest.fixture
+def record(write, invoke):
+    """Run `select` on two fixed files and return its run.json."""
+    files = write("a.csv", 120), write("b.csv", 150, label=False, shift=0.5)
+
+    def run(*options):
+        options = options if "--label" in options else ("--label", "y", *options)
+        done = invoke("select", *files, "--json", *options)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_each_option_changes_the_result_and_the_record(record, option):
+    values, expected = OPTIONS[option]
+    few = () if option in ("model", "param") else FEW
+    default, found = record(*few), record(*few, f"--{option}", *values)
+    assert {name: found[name] for name in expected} == expected
+    assert set(expected) <= changed(default, found)
+    # The option decides numbers, not only what the record says about them.
+    assert found["risk"] != default["risk"]
+
+
+def test_weights_are_those_that_were_asked_for(record):
+    default, gaussian, none = (
+        record(*FEW, *options) for options in ((), ("--weights", "gaussian"), ("--weights", "none"))
+    )
+    assert [found["weights"]["name"] for found in (default, gaussian, none)] == [
+        "nearest",
+        "gaussian",
+        "none",
+    ]
+    assert none["weights"]["n_effective"] == pytest.approx(120)
+    risks = [found["risk"]["value"] for found in (default, gaussian, none)]
+    assert len(set(risks)) == 3
+
+
+def test_options_of_the_example_draw_another_problem(invoke):
+    def drawn(*options):
+        options = ("--n-source", 100, "--n-target", 300, *FEW, *options)
+        done = invoke("select", "--example", "gaussian-2d", "--json", *options)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    default = drawn()
+    assert (default["source"]["rows"], default["target"]["rows"]) == (100, 300)
+    assert drawn("--seed", 0)["risk"] == default["risk"]
+    for options in (("--seed", 1), ("--gamma", 0.9)):
+        assert drawn(*options)["risk"] != default["risk"]
+
+
+def test_jobs_change_nothing(record):
+    one, two = (record(*FEW, "--jobs", jobs) for jobs in (1, 2))
+    assert changed(one, two) == set()
 
 
 def broken(write, tmp_path, what):
@@ -163,11 +224,11 @@ MESSAGES = {
     "out is a file": "is a file",
     "model": "`--model` must be one of",
     "weights": "`--weights` must be one of",
-    "method": "`method` must be one of",
+    "method": "`--method` must be one of",
     "loss": "`loss` must be",
     "param": "The 'alpha' parameter of Ridge must be",
     "folds": "`--folds` must be an integer at least 2",
-    "jobs": "`--jobs` must not be 0",
+    "jobs": "`--jobs` must be a positive number of processes, or -1 for one per core; got 0",
     "seed": "`--seed` must be an integer at least 0",
     "example": "`--example` must be one of 'gaussian-2d'",
     "gamma": "`gamma` must be a number above 0",
@@ -234,6 +295,35 @@ def test_a_bug_is_one_line_and_exit_code_1(write, invoke, monkeypatch):
     assert "Traceback" not in done.output
 
 
+def test_a_value_error_of_the_program_is_not_called_bad_input(write, invoke, monkeypatch):
+    def fail(*arguments, **options):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("counterpoise.jobs.select", fail)
+    arguments = ("select", write("a.csv"), write("b.csv"), "--label", "y")
+    done = invoke(*arguments)
+    assert done.exit_code == 1
+    assert "Failure: ValueError: operands could not be broadcast together" in done.stderr
+    assert "COUNTERPOISE_TRACEBACK=1" in done.stderr
+    assert "Error:" not in done.stderr.replace("ValueError:", "")
+    monkeypatch.setenv("COUNTERPOISE_TRACEBACK", "1")
+    assert isinstance(invoke(*arguments).exception, ValueError)
+
+
+@pytest.mark.parametrize("command", ["select", "audit", "reproduce"])
+def test_no_escape_sequence_of_a_file_name_reaches_the_terminal(write, invoke, tmp_path, command):
+    name = "a\x1b[2Jb.csv"
+    (tmp_path / "file").write_text("")
+    if command == "reproduce":
+        arguments = ("example", "--reps", 10, "--out", tmp_path / "file" / name)
+    else:
+        arguments = (tmp_path / name, write("b.csv"), "--label", "y")
+    done = invoke(command, *arguments)
+    assert done.exit_code == 2, done.output
+    assert "\x1b" not in done.output
+    assert "\ufffd[2J" in done.stderr
+
+
 def test_interrupting_leaves_nothing_behind(write, run, tmp_path):
     many = ",".join(map(str, range(20, 400)))
     source, target = write("a.csv", 2000), write("b.csv", 200, label=False)
@@ -269,6 +359,6 @@ def test_version_help_and_completion(invoke):
     assert invoke("--version").stdout.strip() == f"counterpoise {cp.__version__}"
     assert "select" in invoke("--help").stdout
     text = " ".join(invoke("select", "--help").stdout.split())
-    assert "Exit codes: 0 fine" in text
+    assert "Exit codes: 0 done" in text
     assert "counterpoise select hospital.csv country.csv" in text
     assert "--install-completion" in invoke("--help").stdout

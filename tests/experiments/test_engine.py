@@ -8,12 +8,12 @@ import pytest
 
 from counterpoise import ShiftRidgeClassifierCV
 from counterpoise.datasets import load_ozone
-from counterpoise.experiments import quadratic
-from counterpoise.experiments._numba_kernel import path_forms_kernel
-from counterpoise.experiments.engine import analyse, source_weights
+from counterpoise.experiments import ridge_path
+from counterpoise.experiments.compiled_path import path_forms_kernel
+from counterpoise.experiments.engine import analyse, fixed_index, source_weights
 from counterpoise.experiments.problems import Batch, OzoneProblem, SyntheticProblem, fold_masks
-from counterpoise.experiments.protocols import METHODS, fixed_index, get_protocol
-from counterpoise.ridge.cross_validation import ridge_losses, ridge_refit
+from counterpoise.experiments.protocols import METHODS, get_protocol
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.weights import KMM, GaussianRatio
 from counterpoise.weights.kliep import fit_kliep
 
@@ -160,32 +160,35 @@ def test_weights_from_moments_are_those_of_the_estimator():
 
 
 @pytest.mark.parametrize("D", [0, 2, 10])
-def test_kernel_and_array_paths_agree(rng, D):
-    """Without Numba the kernel is plain Python, slow but the same."""
-    training, forms, alphas = path_inputs(rng, D)
-    kernel = path_forms_kernel(training, forms, alphas)
-    arrays = quadratic.path_forms(training, forms, alphas, numba=False)
-    np.testing.assert_allclose(kernel, arrays, rtol=1e-10, atol=1e-10)
-
-
-def test_path_forms_are_residual_sums_in_every_array_library(xp, rng):
-    training, forms, alphas = path_inputs(rng, 2)
-    moments, form = quadratic.unpack(training, 4), quadratic.unpack(forms, 4)
-    want = np.zeros((len(training), forms.shape[2], len(alphas)))
+@pytest.mark.parametrize("M", [1, 3])
+def test_path_forms_are_residual_sums_in_every_array_library(xp, rng, D, M, monkeypatch):
+    monkeypatch.setattr(ridge_path, "_CACHED", 200)  # several portions
+    training, forms, alphas = path_inputs(rng, D, M)
+    moments, form = ridge_path.unpack(training, D + 2), ridge_path.unpack(forms, D + 2)
+    want = np.zeros((len(training), M, len(alphas)))
     for position, alpha in enumerate(alphas):
-        gram = moments[..., :3, :3] + alpha * np.eye(3)
-        theta = np.linalg.solve(gram, moments[..., :3, 3:])[..., 0]
+        gram = moments[..., :-1, :-1] + alpha * np.eye(D + 1)
+        theta = np.linalg.solve(gram, moments[..., :-1, -1:])[..., 0]
         u = np.concatenate([theta, -np.ones_like(theta[..., :1])], axis=-1)
         want[..., position] = np.einsum("rki,rkmij,rkj->rm", u, form, u)
-    got = quadratic.path_forms(*(xp.asarray(a) for a in (training, forms, alphas)), numba=False)
+    arrays = (xp.asarray(a) for a in (training, forms, alphas))
+    got = ridge_path.path_forms(*arrays, compiled=False)
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-10)
 
 
-def path_inputs(rng, D, R=7, K=3, M=2):
+@pytest.mark.parametrize("D", [0, 2, 10])
+def test_the_compiled_loop_agrees_with_arrays(rng, D):
+    """Without Numba the loop is plain Python, slow but the same."""
+    inputs = path_inputs(rng, D, 3)
+    arrays = ridge_path.path_forms(*inputs, compiled=False)
+    np.testing.assert_allclose(path_forms_kernel(*inputs), arrays, rtol=1e-10, atol=1e-10)
+
+
+def path_inputs(rng, D, M, R=7, K=3):
     rows = rng.normal(size=(R, K, 20, D + 2))
     rows[..., D] = 1.0
-    training = quadratic.pack_outer(rows).sum(axis=-2)
-    other = quadratic.pack_outer(rng.normal(size=(R, K, M, 5, D + 2))).sum(axis=-2)
+    training = ridge_path.pack_outer(rows).sum(axis=-2)
+    other = ridge_path.pack_outer(rng.normal(size=(R, K, M, 5, D + 2))).sum(axis=-2)
     return training, other, np.logspace(-3, 3, 9)
 
 

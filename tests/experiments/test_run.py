@@ -1,6 +1,7 @@
 """Chunks, seeds and files: the same numbers whatever happens on the way."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -99,6 +100,26 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_file(finished, tmp_path
     assert computed == PLAN.chunks()[2:]
     whole = (finished.directory / "results.parquet").read_bytes()
     assert store.finish().read_bytes() == whole
+
+
+def test_two_runs_that_write_the_same_chunk_at_once_do_not_meet(finished, tmp_path, monkeypatch):
+    """The second run writes the chunk while the first one is still writing it."""
+    chunk = PLAN.chunks()[1]
+    results = finished.read(chunk.problem, chunk.gamma)
+    results = {k: v[chunk.start :] for k, v in results.items() if k != "repetition"}
+    first, second = Store(tmp_path, PLAN), Store(tmp_path, PLAN, resume=True)
+    flush, pending = os.fsync, [second]
+
+    def race(handle):
+        if pending:
+            pending.pop().write(chunk, results)
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", race)
+    first.write(chunk, results)
+    (name,) = [path.name for path in (tmp_path / "chunks").iterdir()]
+    whole = finished.directory / "chunks" / name
+    assert (tmp_path / "chunks" / name).read_bytes() == whole.read_bytes()
 
 
 def test_another_configuration_is_refused_with_what_differs(finished):

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import wilcoxon
 
 from counterpoise.datasets import gaussian_1d
-from counterpoise.experiments.claims import judge
-from counterpoise.experiments.example import SIZES, example_repetitions
+from counterpoise.experiments.claims import verify_claims
+from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.summarise import signed_rank_test, summarise
 
@@ -54,7 +54,7 @@ def repetitions(rng, *, plain_rise=0.0, gain=0.0, controlled_rise=0.0, n=2000, l
 def verdicts(problem, data, gammas=(0.5, 1.0)):
     plan = Plan((problem,), 2000, gammas=gammas)
     store = FakeStore(plan, {(problem, g): d for g, d in zip(gammas, data, strict=True)})
-    return {c.number: c for c in judge(summarise(store), plan)}
+    return {c.number: c for c in verify_claims(summarise(store), plan)}
 
 
 def test_means_errors_and_the_top_tenth_are_those_of_the_definition(rng):
@@ -132,7 +132,7 @@ def test_released_protocol_is_judged_by_the_sample_mean(rng):
     plan = Plan(("synthetic",), 2000, gammas=(0.5,), protocol="released")
     data = repetitions(rng, plain_rise=0.1)
     data["risk_controlled_sample"] = data["risk_weighted"] + 0.1
-    claims = judge(summarise(FakeStore(plan, {("synthetic", 0.5): data})), plan)
+    claims = verify_claims(summarise(FakeStore(plan, {("synthetic", 0.5): data})), plan)
     assert not any(claim.held for claim in claims)
 
 
@@ -140,15 +140,15 @@ def test_example_claims_hold_by_theory_and_by_simulation():
     plan = Plan(("example",), 1000)
     data = {}
     for gamma in plan.gammas_of("example"):
-        results = example_repetitions(gamma, np.random.default_rng(0), 1000)
+        results = example_results(gamma, *draw_example(gamma, np.random.default_rng(0), 1000))
         data["example", gamma] = results | {"repetition": np.arange(1000)}
     summary = summarise(FakeStore(plan, data))
-    claims = {c.number: c for c in judge(summary, plan)}
+    claims = {c.number: c for c in verify_claims(summary, plan)}
     assert claims["1"].held
     assert [f.held for f in claims["6"].findings] == [True, True]
     # Beta that does not converge must be noticed.
     stuck = [replace_slope(s) for s in summary.slopes]
-    assert not {c.number: c for c in judge(replace(summary, slopes=stuck), plan)}["6"].held
+    assert not {c.number: c for c in verify_claims(replace(summary, slopes=stuck), plan)}["6"].held
 
 
 def replace_slope(slope):
@@ -156,7 +156,7 @@ def replace_slope(slope):
 
 
 def test_example_sampling_variances_are_the_closed_forms():
-    results = example_repetitions(1.25, np.random.default_rng(1), 2000)
+    results = example_results(1.25, *draw_example(1.25, np.random.default_rng(1), 2000))
     problem = gaussian_1d(1.25)
     for key, want in (
         ("weighted", problem.weighted_variance),

@@ -8,10 +8,10 @@ pytest.importorskip("pyarrow", reason="jobs need the cli extra")
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import ParameterGrid
 
+from counterpoise._validation import InputError
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.models import MODELS, parse_grid
 from counterpoise.jobs.plan import make_plan
-from counterpoise.tables import InputError
 
 OPTIONS = {"params": (), "loss": "auto", "seed": 0, "n_features": 5}
 CLASSES = np.asarray(["a", "b"] * 10)

@@ -11,7 +11,7 @@ pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 from counterpoise import jobs  # noqa: E402
-from counterpoise.tables import InputError  # noqa: E402
+from counterpoise._validation import InputError  # noqa: E402
 
 
 def listing(directory):

@@ -10,8 +10,10 @@ pytest.importorskip("pyarrow", reason="jobs need the cli extra")
 
 import counterpoise as cp
 from counterpoise import jobs
-from counterpoise.jobs._work import estimate_weights
+from counterpoise.jobs import weighting
 from counterpoise.jobs.candidates import curve_of
+from counterpoise.jobs.loading import encode
+from counterpoise.jobs.weighting import estimate_weights
 
 FEW = ["alpha=0.1,10,1000"]
 
@@ -169,18 +171,16 @@ def test_curves_need_a_numeric_parameter_with_two_values(data):
 
 
 def test_default_weights_depend_on_the_size(data, monkeypatch):
-    from counterpoise.jobs import _work
-
-    encoded = _work.encode(data, rng=np.random.default_rng(0), progress=_work.quiet)
+    encoded = encode(data, jobs.Request())
     options = {"jobs": 1, "rng": np.random.default_rng(0)}
     assert estimate_weights(None, encoded, **options).name == "nearest"
-    monkeypatch.setattr(_work, "_SOURCE_ROWS", 100)
-    monkeypatch.setattr(_work, "_FEATURES", 5)
-    monkeypatch.setattr(_work, "_TARGET_ROWS", 300)
+    monkeypatch.setattr(weighting, "_SOURCE_ROWS", 100)
+    monkeypatch.setattr(weighting, "_FEATURES", 5)
+    monkeypatch.setattr(weighting, "_TARGET_ROWS", 300)
     found = estimate_weights(None, encoded, **options)
     assert found.name == "classifier"
     assert "fitted to 300 of the 400 target rows" in found.words
-    assert np.all(estimate_weights("none", encoded, **options).values == 1)
+    assert np.all(estimate_weights("none", encoded, **options).weights_ == 1)
 
 
 def test_progress_reaches_every_stage(data):
@@ -203,9 +203,10 @@ def test_examples_know_their_truth():
     problem = cp.datasets.gaussian_2d(0.6)
     found = jobs.select(jobs.load_example("gaussian-2d", n_source=300, seed=5))
     encoder, model = found.model[0], found.model[1]
-    scaler = encoder.named_transformers_["number"].named_steps["standardscaler"]
-    coef = np.ravel(model.coef_) / scaler.scale_
-    level = float(np.ravel(model.intercept_)[0]) - coef @ scaler.mean_
+    # The encoding is affine: its values at 0 and at the unit vectors tell it.
+    zero, *units = encoder.transform(np.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    coef = np.asarray(units - zero) @ np.ravel(model.coef_)
+    level = float(np.ravel(model.intercept_)[0]) + zero @ np.ravel(model.coef_)
     truth = problem.linear_risk(coef, level)
     assert abs(found.record.truth - truth) < 4 * found.record.truth_error
     with pytest.raises(ValueError, match="`--example` must be one of"):

@@ -1,4 +1,4 @@
-"""What is wrong with a part is said under its name, and an earlier fit stays."""
+"""Errors name the chunk, and an earlier fit stays."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ def many(monkeypatch):
 
 
 def chunks(**changes):
-    """Three chunks of 30 rows; `x1` or `y2` replaces that part of a chunk."""
+    """Three chunks of 30 rows; `x1` or `y2` replaces the features or labels of a chunk."""
     parts = [(X[a : a + 30], Y[a : a + 30]) for a in (0, 30, 60)]
     return [(changes.get(f"x{i}", x), changes.get(f"y{i}", y)) for i, (x, y) in enumerate(parts)]
 
@@ -47,6 +47,7 @@ def with_value(array, value):
         ),
         (chunks(y1=None), "chunk 1: `y` is missing: the source needs labels"),
         (chunks(y0=1.0), "chunk 0: `y` must"),
+        ([(X[:30], Y[:30]), (X[30:31, :, None], Y[:1])], "chunk 1: `X` must be a 2-D array"),
         (
             chunks(y1=np.ones((30, 2))),
             "chunk 1: `y` must have 1 outputs like the rows before; got 2",
@@ -60,11 +61,11 @@ def with_value(array, value):
         ([(X[:0], Y[:0])], "`chunks` must have rows; got none"),
         (lambda: iter([]), "`chunks` must have rows; got none"),
         (iter(chunks()), "`chunks` is read twice, but this list_iterator can be read only once"),
-        ((c for c in chunks()), "this generator can be read only once.*RidgeAccumulator"),
+        ((c for c in chunks()), "this generator can be read only once. Pass a list"),
         (3, "`chunks` must be a sequence of chunks, or a function.*got int"),
     ],
 )
-def test_a_bad_part_is_named_and_the_fit_before_stays(source, message):
+def test_a_bad_chunk_is_named_and_the_fit_before_stays(source, message):
     model = cp.ShiftRidgeCV(ALPHAS).fit_chunks(chunks(), X_target=TARGET)
     before = dict(vars(model))
     with pytest.raises(ValueError, match=message):
@@ -145,7 +146,7 @@ def test_an_error_of_the_source_itself_says_where():
         ({"weights": None, "cv": StratifiedKFold(3)}, {}, "`cv` must be an int, counterpoise"),
         ({"weights": None, "cv": [(X, Y)]}, {}, "`cv` must be an int, counterpoise"),
         ({"weights": None, "method": "best"}, {}, "`method` must be one of"),
-        ({"weights": None, "method": cp.risk.Truncated(quantile=0.5)}, {}, "told row by row"),
+        ({"weights": None, "method": cp.risk.Truncated(quantile=0.5)}, {}, "from the row alone"),
         ({"weights": None, "alphas": [0.0]}, {}, "`alphas` must all be positive"),
         ({"weights": None, "aggregate": "sum"}, {}, "`aggregate` must be one of"),
         ({"weights": None}, {"n_jobs": 0}, "`n_jobs` must be an integer at least 1; got 0"),
@@ -162,7 +163,7 @@ def test_bad_parameters_are_named_and_leave_nothing_half_fitted(options, argumen
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["a"] * 30, "`y` must hold labels of one kind; got text in some parts"),
+        (["a"] * 30, "`y` must hold labels of one kind; got text in some chunks"),
         (np.full(30, 0.5), "chunk 1: `y` must be class labels; got numbers with a fraction"),
         (np.full(30, np.nan), "chunk 1: `y` must be finite"),
         (np.array(["a", None] * 15, dtype=object), "chunk 1: `y` must not miss labels"),

@@ -189,6 +189,19 @@ def test_bad_input_is_named_and_leaves_nothing_half_fitted(kind, options, argume
     assert not hasattr(model, "risk_curve_")
 
 
+def test_masks_as_splits_are_row_numbers(shifted):
+    X, y, X_target, _ = shifted
+    half = np.arange(60) < 30
+    masks, numbers = [(half, ~half), (~half, half)], np.flatnonzero
+    one, other = (
+        cp.ShiftRidgeCV(cv=splits).fit(X, y, X_target=X_target).risk_curve_.value
+        for splits in (masks, [(numbers(a), numbers(b)) for a, b in masks])
+    )
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match=r"`cv` must give masks with one entry for each of the 60"):
+        cp.ShiftRidgeCV(cv=[(half[:50], ~half[:50])]).fit(X, y, X_target=X_target)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_bad_rows_are_named(bad):
     with pytest.raises(ValueError, match="Input X contains"):

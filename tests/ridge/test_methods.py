@@ -1,18 +1,19 @@
-"""Methods beyond the paper on the ridge path: from rows, and from sums."""
+"""Methods that look at rows, on the ridge path."""
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import counterpoise as cp
 from counterpoise.ridge import cross_validation
-from counterpoise.risk import Constant, Controlled, DoublyRobust, Moments, Normalized
+from counterpoise.risk import Constant, DoublyRobust, MomentControlled, Moments, Normalized
 
 METHODS = [
     "moment_controlled",
     "doubly_robust",
-    Controlled(controls=[Moments(2)], penalty=0.01),
-    Controlled(controls=[Constant(), Moments(1)], penalty="lasso"),
-    Controlled(controls=[Constant(), Moments(2)], cross_fit=False),
+    MomentControlled(controls=[Moments(2)], penalty=0.01),
+    MomentControlled(controls=[Constant(), Moments(1)]),
+    MomentControlled(controls=[Constant(), Moments(2)], cross_fit=False),
     DoublyRobust(Moments(1), base=Normalized(), cross_fit=False),
 ]
 
@@ -31,18 +32,26 @@ def fit(data, method, **options):
 
 @pytest.mark.parametrize("aggregate", ["fold", "pooled"])
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_sums_give_what_rows_give(data, method, aggregate, monkeypatch):
-    by_rows = fit(data, method, aggregate=aggregate)
+def test_methods_that_look_at_rows_give_the_same_at_every_size(
+    data, method, aggregate, monkeypatch
+):
+    few = fit(data, method, aggregate=aggregate).risk_curve_
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
-    # With one part, cross-fitting over pooled rows would be over other parts than the folds.
-    by_sums = fit(data, method, aggregate=aggregate)
-    rtol = 1e-8
-    if aggregate == "pooled" and getattr(cp.risk.get_method(method), "cross_fit", True):
-        rtol = 0.05
-    np.testing.assert_allclose(by_sums.risk_curve_.value, by_rows.risk_curve_.value, rtol=rtol)
-    error = by_sums.risk_curve_.standard_error / by_rows.risk_curve_.standard_error
-    assert np.all((error > 0.6) & (error < 1.6))  # blocks of rows against single rows
-    assert by_sums.risk_curve_.method == by_rows.risk_curve_.method
+    many = fit(data, method, aggregate=aggregate).risk_curve_
+    for name in ("value", "standard_error", "tail_error"):
+        np.testing.assert_allclose(getattr(many, name), getattr(few, name), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_the_ridge_path_gives_the_risk_of_a_search(data, method):
+    X, y, X_target, _ = data
+    model = fit(data, method)
+    search = cp.ShiftGridSearchCV(
+        Ridge(), {"alpha": model.alphas_}, method=method, weights="gaussian", cv=5
+    )
+    search.fit(X, y, X_target=X_target)
+    risk = -search.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(model.risk_curve_.value, risk, rtol=1e-8)
 
 
 @pytest.mark.parametrize("method", ["auto", "shrunk", "pareto_smoothed"])

@@ -51,7 +51,7 @@ def frame(values, partitions):
 
 def assert_same(got, want):
     assert got.alpha_ == want.alpha_
-    for name in ("value", "standard_error", "beta", "n_effective"):
+    for name in ("value", "standard_error", "beta", "n_effective", "tail_error"):
         a, b = (getattr(model.risk_curve_, name) for model in (got, want))
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-12, err_msg=name)
     np.testing.assert_allclose(got.fold_betas_, want.fold_betas_, rtol=1e-8, atol=1e-12)

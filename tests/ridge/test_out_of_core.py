@@ -1,7 +1,6 @@
 """Rows in chunks give the numbers of rows in memory, whatever the chunks."""
 
 import pickle
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +10,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import counterpoise as cp
-from counterpoise.ridge import ParquetChunks, RowFolds, cross_validation
-from counterpoise.ridge.parts import as_parts
-from counterpoise.ridge.survey import Survey, survey_part
+from counterpoise.ridge import ParquetChunks, RowFolds, cross_validation, stream_weights
+from counterpoise.ridge.first_pass import look_at
+from counterpoise.ridge.stream import as_stream
 
 ALPHAS = np.logspace(-3, 5, 12)
 N, D = 1500, 3
@@ -23,7 +22,7 @@ KERNEL = cp.weights.ULSIF(width=1.0, regularization=0.1, n_centers=20, standardi
 
 @pytest.fixture(params=["rows", "statistics"])
 def route(request, monkeypatch):
-    """Few rows are gathered and judged one by one; many are summarised in blocks."""
+    """Few rows are gathered and judged one by one; many are summed in blocks."""
     if request.param == "statistics":
         monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     return request.param
@@ -48,10 +47,19 @@ def cut(X, y, size):
     return [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
 
 
-def assert_same(got, want, rtol=1e-8):
+def assert_same(got, want, rtol=1e-8, tail=True):
     assert got.alpha_ == want.alpha_
     assert got.risk_curve_.method == want.risk_curve_.method
-    for name in ("value", "standard_error", "beta", "n_effective", "degrees_of_freedom"):
+    for name in (
+        "value",
+        "standard_error",
+        "beta",
+        "n_effective",
+        "degrees_of_freedom",
+        "tail_error",
+    ):
+        if name == "tail_error" and not tail:
+            continue
         a, b = (getattr(model.risk_curve_, name) for model in (got, want))
         np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-12, err_msg=name)
     scale = np.max(np.abs(want.risk_curve_.variance_reduction)) + 1
@@ -92,6 +100,23 @@ def test_chunks_give_the_numbers_of_memory(route, data, options):
         assert_same(got, want)
     np.testing.assert_allclose(got.predict(X_target), want.predict(X_target), rtol=1e-10)
     assert (got.weights_ is None) == (route == "statistics")
+
+
+def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, monkeypatch):
+    # Of more rows than are kept, the same rows are drawn.
+    monkeypatch.setattr(cross_validation, "_SAMPLE_ROWS", (200, 200))
+    monkeypatch.setattr(stream_weights, "TARGET_ROWS", 300)
+    monkeypatch.setattr(cross_validation, "TARGET_ROWS", 300)
+    X, y, labels, X_target, _ = data
+    for kind, known in ((cp.ShiftRidgeCV, y), (cp.ShiftRidgeClassifierCV, labels)):
+        want = kind(ALPHAS).fit(X, known, X_target=X_target)
+        got = kind(ALPHAS).fit_chunks(cut(X, known, 170), X_target=np.array_split(X_target, 5))
+        assert_same(got, want)
+        assert np.all(got.risk_curve_.tail_error > 0)
+        a, b = (
+            model.best_risk_.interval(kind="bootstrap", n_resamples=20) for model in (got, want)
+        )
+        np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
 @pytest.mark.parametrize("options", [{}, {"cv": StratifiedKFold(3)}, {"cv": KFold(4)}], ids=str)
@@ -146,7 +171,8 @@ def test_other_estimators_are_fitted_to_the_same_sample_whatever_the_chunks(rout
     assert_same(one, other)
     estimator = one.weights_estimator_
     want = cp.ShiftRidgeCV(ALPHAS, weights=estimator.predict(X)).fit(X, y)
-    assert_same(one, want)
+    assert_same(one, want, tail=False)  # weights that are given have none
+    assert np.all(one.risk_curve_.tail_error > 0)
     assert len(estimator.weights_) == 300
 
 
@@ -254,9 +280,8 @@ def test_no_overlap_is_said(monkeypatch, data):
 def test_the_first_pass_finds_the_middle_of_all_rows(data):
     # Sums around another place would be right too, with fewer digits.
     X, y, _, _, _ = data
-    parts = as_parts(cut(X, y, 170), "chunks")
-    work = partial(survey_part, labels="outputs", penalties=2**20, moments=False)
-    survey = parts.run(work, Survey.merge)
-    np.testing.assert_allclose(survey.location, X.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(survey.level, [y.mean()], rtol=1e-13)
-    assert survey.count == N
+    overview = look_at(as_stream(cut(X, y, 170), "chunks"), labels="outputs")
+    np.testing.assert_allclose(overview.location, X.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(overview.level, [y.mean()], rtol=1e-13)
+    assert overview.count == N
+    assert overview.kept == ()

@@ -7,7 +7,8 @@ from sklearn.model_selection import KFold
 from counterpoise._arrays import to_numpy
 from counterpoise._folds import is_partition
 from counterpoise.ridge import cross_validation, ridge_path_risk
-from counterpoise.ridge.cross_validation import random_blocks, ridge_losses, ridge_refit
+from counterpoise.ridge.folds import random_blocks
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.risk import Controlled, Truncated, Weighted, get_method
 
 ALPHAS = np.logspace(-2, 3, 5)

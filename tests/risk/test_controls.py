@@ -97,7 +97,7 @@ def test_a_constant_feature_is_no_control(data, where):
     # The same functions, in rotated coordinates: they span the same space.
     for mine, reference in zip(got, want, strict=True):
         rows = mine.reshape(-1, 5), reference.reshape(-1, 5)
-        missed = rows[0] - rows[1] @ np.linalg.lstsq(rows[1], rows[0])[0]
+        missed = rows[0] - rows[1] @ np.linalg.lstsq(rows[1], rows[0], rcond=None)[0]
         np.testing.assert_allclose(missed, 0, atol=1e-9)
 
 

@@ -158,7 +158,7 @@ def test_a_penalty_of_zero_is_least_squares(data):
     design, responses, parts = data
     got = fit(design, responses, parts, penalty=0.0, cross_fit=False)[0]
     full = np.column_stack([np.ones(61), design])
-    np.testing.assert_allclose(got, np.linalg.lstsq(full, responses.T)[0], rtol=1e-7)
+    np.testing.assert_allclose(got, np.linalg.lstsq(full, responses.T, rcond=None)[0], rtol=1e-7)
 
 
 @pytest.mark.parametrize("extra", ["constant", "equal"])

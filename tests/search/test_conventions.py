@@ -313,7 +313,7 @@ def test_failing_candidates_are_ranked_last_and_never_chosen(data):
         ({"n_bootstrap": -1}, {}, "`n_bootstrap` must be an integer at least 0"),
         ({"error_score": "ignore"}, {}, "`error_score` must be 'raise' or a number"),
         ({"cv": 91}, {}, "`cv` must be from 2"),
-        ({}, {"X_target": np.ones((5, 3))}, "`X_target` has 3 features, `X` has 2"),
+        ({}, {"X_target": np.ones((5, 3))}, "`X_target` has 3 features, the source has 2"),
     ],
 )
 def test_bad_input_is_named_and_leaves_nothing_half_fitted(data, options, fit, message):

@@ -156,7 +156,7 @@ def test_the_ridge_path_over_the_same_splits(data, few, aggregate, monkeypatch):
     X, y, _ = data
     X, y = np.tile(X, (8, 1)), np.tile(y, 8)
     X = X + 0.01 * np.random.default_rng(1).normal(size=X.shape)
-    monkeypatch.setattr(cross_validation, "single_rows", lambda n, D, L: few)
+    monkeypatch.setattr(cross_validation, "few_rows", lambda n, D, L: few)
     once, thrice = (
         cp.ShiftRidgeCV(
             alphas=[0.1, 10.0], cv=splits_of(X, 5, times), weights=None, aggregate=aggregate

@@ -9,7 +9,6 @@ from counterpoise.weights.gaussian import (
     fit_gaussian,
     gaussian_log_density,
     gaussian_log_ratio,
-    ledoit_wolf_shrinkage,
 )
 
 
@@ -47,8 +46,7 @@ def test_shrinkage_does_not_care_for_units(rng, regularization):
 @pytest.mark.parametrize("shape", [(20, 3), (10, 30), (200, 2)])
 def test_the_shrinkage_intensity_is_scikit_learns(xp, rng, shape):
     X = rng.normal(size=shape) @ rng.normal(size=(shape[1], shape[1]))
-    centred = X - X.mean(axis=0)
-    got = float(ledoit_wolf_shrinkage(xp.asarray(centred)))
+    got = float(fit_gaussian(xp.asarray(X), regularization="auto")[2])
     assert got == pytest.approx(sklearn_shrinkage(X), rel=1e-10)
 
 
@@ -63,22 +61,6 @@ def test_shrinkage_fades_as_the_samples_grow(rng):
 
 def test_more_features_than_rows_work_with_shrinkage(rng):
     X_source, X_target = rng.normal(size=(10, 25)), rng.normal(size=(12, 25))
-    assert np.all(np.isfinite(GaussianRatio().fit(X_source, X_target).weights_))
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda X: np.column_stack([X, X[:, 0]]),
-        lambda X: np.column_stack([X, np.ones(len(X))]),
-        lambda X: np.column_stack([X, X @ [1.0, 2.0]]),
-    ],
-    ids=["duplicated", "constant", "collinear"],
-)
-def test_a_singular_covariance_is_refused_by_the_plain_fit_and_repaired_by_shrinkage(rng, spoil):
-    X_source, X_target = spoil(rng.normal(size=(40, 2))), spoil(rng.normal(size=(50, 2)))
-    with pytest.raises(ValueError, match=r'`X_source` must have a covariance of full rank.*"auto"'):
-        GaussianRatio(regularization=0).fit(X_source, X_target)
     assert np.all(np.isfinite(GaussianRatio().fit(X_source, X_target).weights_))
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
-from counterpoise.weights import _kernels
+from counterpoise.weights import _kernels, _widths
 from counterpoise.weights._kernels import (
     disjoint_supports,
     gaussian_kernel,
     kernel_mean,
     kernel_product,
-    kernel_width,
     squared_distances,
 )
+from counterpoise.weights._widths import kernel_width
 
 
 def to_numpy(value):
@@ -203,7 +203,7 @@ def test_the_kernel_of_a_point_with_itself_is_one_on_an_accelerator(rng, monkeyp
 def test_smallest_entries_one_by_one_count_ties():
     torch = pytest.importorskip("torch")
     values = torch.asarray([[3.0, 1.0, 1.0, 0.0, 2.0, 1.0], [5.0, 5.0, 5.0, 5.0, 5.0, 4.0]])
-    found = _kernels._smallest_one_by_one(_kernels.array_namespace(values), values, 4)
+    found = _widths._smallest_one_by_one(_kernels.array_namespace(values), values, 4)
     assert found.tolist() == [[0.0, 1.0, 1.0, 1.0], [4.0, 5.0, 5.0, 5.0]]
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from counterpoise._neighbors import Neighbors
 from counterpoise.weights import NearestNeighborRatio
-from counterpoise.weights._neighbors import Neighbors
 
 DIMENSIONS = pytest.mark.parametrize("n_features", [1, 3, 15], ids=["line", "tree", "blocks"])
 

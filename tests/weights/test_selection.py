@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
@@ -13,7 +14,8 @@ from counterpoise.weights import (
     NearestNeighborRatio,
     select_weights,
 )
-from counterpoise.weights._resolve import NAMES, resolve_weights
+from counterpoise.weights.base import held_out_scores
+from counterpoise.weights.resolve import NAMES, resolve_weights
 
 
 def shifted(rng, n=200, m=300, n_features=2):
@@ -67,44 +69,74 @@ def test_the_best_held_out_score_wins_and_is_fitted_on_all_rows(rng):
     assert result.scores.shape == (3, 4)
     np.testing.assert_allclose(result.mean, result.scores.mean(axis=1))
     np.testing.assert_allclose(result.standard_error, result.scores.std(axis=1, ddof=1) / 2)
-    np.testing.assert_array_equal(result.scores[0], 0)
+    np.testing.assert_allclose(result.scores[0], 0, atol=1e-12)
     assert result.best_name == "gaussian"
     assert result.best_index == 1
     assert result.problems == {}
     np.testing.assert_array_equal(
         result.best_estimator.weights_, GaussianRatio().fit(*samples).weights_
     )
-    # KL(target || source) is 0.49.
-    assert abs(result.mean[1] - 0.49) < 4 * result.standard_error[1]
+    # The Jensen-Shannon divergence, by quadrature of the log ratio: N(+-0.49, 0.98).
+    points, mass = np.polynomial.hermite_e.hermegauss(60)
+    log_ratio = 0.49 + np.sqrt(0.98) * points
+    divergence = np.average(np.log(2) - np.logaddexp(0, -log_ratio), weights=mass)
+    assert abs(result.mean[1] - divergence) < 4 * result.standard_error[1]
 
 
-def test_scores_are_those_of_the_estimators_where_nothing_is_capped(rng):
+def test_scores_are_those_of_probabilities_at_the_best_scale_for_all_folds(rng):
     X_source, X_target = 0.5 * rng.normal(size=(90, 1)), 0.5 * rng.normal(size=(80, 1)) + 0.2
     result = select_weights([GaussianRatio()], X_source, X_target, cv=2, random_state=3)
-    # Sort, shuffle, halve; fit on one half and score on the other.
+    # Sort, shuffle, halve; fit on one half and predict the other.
     generator, parts = check_random_state(3), []
     for X in (X_source, X_target):
         order = np.argsort(X[:, 0])
         folds = KFold(2, shuffle=True, random_state=generator).split(order)
         parts.append([(order[train], order[test]) for train, test in folds])
-    by_hand = []
+    ratios = []
     for (train, test), (train_target, test_target) in zip(*parts, strict=True):
         model = GaussianRatio().fit(X_source[train], X_target[train_target])
-        by_hand.append(model.score(X_source[test], X_target[test_target]))
-    np.testing.assert_allclose(result.scores[0], by_hand, rtol=1e-12)
+        ratios.append((model.predict(X_source[test]), model.predict(X_target[test_target])))
+
+    def scores(log_scale, folds):
+        return [
+            0.5 * np.mean(np.log(2 / (1 + np.exp(log_scale) * source)))
+            + 0.5 * np.mean(np.log(2 / (1 + np.exp(-log_scale) / target)))
+            for source, target in folds
+        ]
+
+    pooled = [tuple(np.concatenate(sample) for sample in zip(*ratios, strict=True))]
+    best = minimize_scalar(lambda c: -scores(c, pooled)[0], options={"xtol": 1e-9}).x
+    np.testing.assert_allclose(result.scores[0], scores(best, ratios), atol=1e-8)
+    # `score` is the same with one fold.
+    model = GaussianRatio().fit(X_source, X_target)
+    fold = [(model.predict(X_source), model.predict(X_target))]
+    best = minimize_scalar(lambda c: -scores(c, fold)[0], options={"xtol": 1e-9}).x
+    assert model.score(X_source, X_target) == pytest.approx(scores(best, fold)[0], abs=1e-10)
 
 
-def test_enormous_ratios_beyond_the_source_earn_nothing(rng):
+def test_the_score_does_not_depend_on_the_scale_and_has_its_limits():
+    source, target = [np.log([0.5, 2.0, 0.1])], [np.log([3.0, 0.7])]
+    (score,) = held_out_scores(source, target)
+    for factor in (1e-200, 1e200):
+        moved = ([logs[0] + np.log(factor)] for logs in (source, target))
+        np.testing.assert_allclose(held_out_scores(*moved), score, rtol=1e-9)
+    zero = np.asarray([-np.inf, -np.inf])
+    assert held_out_scores([zero], target)[0] == pytest.approx(np.log(2))
+    assert held_out_scores(source, [zero])[0] == -np.inf
+    assert held_out_scores([np.zeros(3)], [np.zeros(2)])[0] == pytest.approx(0, abs=1e-12)
+    assert np.isnan(held_out_scores([np.asarray([np.nan])], target)[0])
+
+
+def test_enormous_ratios_beyond_the_source_earn_little(rng):
     class Boaster(Constant):
         def _ratio(self, X):
-            return np.where(X[:, 0] > 2.5, 1e100, np.exp(0.7 * X[:, 0] + 0.245))
+            honest = np.exp(0.7 * X[:, 0] + 0.245)
+            return np.where(X[:, 0] > 2.5, self.value * honest, honest)
 
     X_source, X_target = rng.normal(-0.7, 1, (200, 1)), rng.normal(0, 1, (3000, 1))
     X_source = np.minimum(X_source, 2.0)
-    result = select_weights({"boast": Boaster()}, X_source, X_target)
-    assert result.mean[0] < 1
-    uncapped = Boaster().fit(X_source, X_target).score(X_source, X_target)
-    assert uncapped > result.mean[0] + 0.5
+    result = select_weights([Boaster(), Boaster(value=1e100)], X_source, X_target)
+    assert abs(result.mean[1] - result.mean[0]) < 0.002
 
 
 def test_failures_are_reported_and_not_fatal(rng):

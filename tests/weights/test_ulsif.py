@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from counterpoise._arrays import to_numpy
-from counterpoise.weights.ulsif import ULSIF, fit_ulsif, ulsif_loo_scores, ulsif_ratio
+from counterpoise.weights.ulsif import ULSIF, _kernels, loo_scores
 
 
 def gaussians(n, m, dimension=2, *, shift=1.0, variance=1.0, seed=0):
@@ -54,93 +54,46 @@ def loo_by_refits(X_source, X_target, centers, width, penalty, alpha, cap=np.inf
     return target.mean() - 0.5 * square
 
 
-class TestFunctions:
+def scores_of_widths(X_source, X_target, centers, widths, penalties, alpha, cap=np.inf):
+    samples = [[_kernels(X, centers, w) for X in (X_source, X_target)] for w in widths]
+    return [to_numpy(loo_scores(*pair, penalties, alpha=alpha, cap=cap)) for pair in samples]
+
+
+class TestFormulas:
     @pytest.mark.parametrize("alpha", [0.0, 0.3])
     def test_coefficients_solve_the_normal_equations(self, xp, alpha):
         X_source, X_target, _ = gaussians(30, 50)
-        fit = fit_ulsif(
-            xp.asarray(X_source),
-            xp.asarray(X_target),
-            width=0.8,
-            regularization=0.05,
-            centers=12,
-            alpha=alpha,
-        )
-        expected = coef_by_definition(X_source, X_target, X_target[:12], 0.8, 0.05, alpha)
-        assert_allclose(to_numpy(fit.coef), expected, rtol=1e-8)
-        ratio = np.maximum(kernel(X_source, X_target[:12], 0.8) @ expected, 0)
-        assert_allclose(to_numpy(fit.weights), ratio, rtol=1e-8, atol=1e-12)
-        assert_allclose(
-            to_numpy(ulsif_ratio(xp.asarray(X_source), fit)), to_numpy(fit.weights), rtol=1e-12
-        )
+        model = ULSIF(width=0.8, regularization=0.05, n_centers=12, alpha=alpha)
+        model.fit(xp.asarray(X_source), xp.asarray(X_target))
+        centers = to_numpy(model.centers_)
+        assert centers.shape == (12, 2)
+        expected = coef_by_definition(X_source, X_target, centers, 0.8, 0.05, alpha)
+        assert_allclose(to_numpy(model.coef_), expected, rtol=1e-8)
+        ratio = np.maximum(kernel(X_source, centers, 0.8) @ expected, 0)
+        assert_allclose(to_numpy(model.weights_), ratio, rtol=1e-8, atol=1e-12)
 
+    @pytest.mark.parametrize("cap", [np.inf, 1.5])
     @pytest.mark.parametrize(("n", "m"), [(12, 17), (17, 12), (2, 9), (9, 2)])
     @pytest.mark.parametrize("alpha", [0.0, 0.3])
-    def test_leave_one_out_equals_refits(self, xp, alpha, n, m):
+    def test_leave_one_out_equals_refits(self, xp, alpha, n, m, cap):
         X_source, X_target, _ = gaussians(n, m)
         centers = X_target[:6]
         widths, penalties = [0.4, 2.0], [1e-3, 0.1, 5.0]
-        scores = ulsif_loo_scores(
-            xp.asarray(X_source),
-            xp.asarray(X_target),
-            widths=xp.asarray(np.asarray(widths)),
-            regularizations=penalties,
-            centers=xp.asarray(centers),
-            alpha=alpha,
-        )
+        arrays = (xp.asarray(a) for a in (X_source, X_target, centers))
+        lam = xp.asarray(np.asarray(penalties))
+        scores = scores_of_widths(*arrays, widths, lam, alpha, cap)
         expected = [
-            [loo_by_refits(X_source, X_target, centers, w, p, alpha) for p in penalties]
+            [loo_by_refits(X_source, X_target, centers, w, p, alpha, cap) for p in penalties]
             for w in widths
         ]
-        assert_allclose(to_numpy(scores), expected, rtol=1e-8)
+        assert_allclose(scores, expected, rtol=1e-8)
 
-    def test_leave_one_out_with_a_cap(self):
+    def test_the_estimator_scores_all_pairs_with_a_cap(self):
         X_source, X_target, _ = gaussians(12, 17)
-        centers = X_target[:6]
-        options = {"widths": [0.4], "regularizations": [1e-3], "centers": centers}
-        plain = ulsif_loo_scores(X_source, X_target, **options)
-        capped = ulsif_loo_scores(X_source, X_target, cap=1.5, **options)
-        assert capped < plain
-        expected = loo_by_refits(X_source, X_target, centers, 0.4, 1e-3, 0.0, cap=1.5)
-        assert_allclose(capped, [[expected]], rtol=1e-8)
-
-    def test_a_batch_equals_a_loop(self, xp):
-        sets = [gaussians(20, 30, seed=s)[:2] for s in range(3)]
-        X_source, X_target = (xp.asarray(np.stack(part)) for part in zip(*sets, strict=True))
-        widths = np.asarray([0.5, 1.0, 2.0])
-        fit = fit_ulsif(
-            X_source, X_target, width=xp.asarray(widths), regularization=0.1, centers=10
-        )
-        grid = {"regularizations": [0.01, 1.0], "centers": 10, "alpha": 0.2}
-        scores = ulsif_loo_scores(
-            X_source, X_target, widths=xp.asarray(np.asarray([0.5, 1.0])), **grid
-        )
-        assert scores.shape == (3, 2, 2)
-        for k, (source, target) in enumerate(sets):
-            one = fit_ulsif(source, target, width=widths[k], regularization=0.1, centers=10)
-            assert_allclose(to_numpy(fit.weights)[k], one.weights, rtol=1e-9)
-            alone = ulsif_loo_scores(source, target, widths=[0.5, 1.0], **grid)
-            assert_allclose(to_numpy(scores)[k], alone, rtol=1e-9)
-
-    def test_widths_of_their_own_for_each_data_set(self):
-        sets = [gaussians(20, 30, seed=s)[:2] for s in range(2)]
-        X_source, X_target = (np.stack(part) for part in zip(*sets, strict=True))
-        widths = np.asarray([[0.5, 1.0, 1.5], [2.0, 3.0, 4.0]])
-        scores = ulsif_loo_scores(X_source, X_target, widths=widths, regularizations=[0.1])
-        for k, (source, target) in enumerate(sets):
-            alone = ulsif_loo_scores(source, target, widths=widths[k], regularizations=[0.1])
-            assert_allclose(scores[k], alone, rtol=1e-9)
-
-    def test_float32(self, xp):
-        X_source, X_target, _ = gaussians(50, 80)
-        single = [xp.asarray(X, dtype=xp.float32) for X in (X_source, X_target)]
-        fit = fit_ulsif(*single, width=1.0, regularization=0.1)
-        assert fit.weights.dtype == xp.float32
-        double = fit_ulsif(X_source, X_target, width=1.0, regularization=0.1)
-        assert_allclose(to_numpy(fit.weights), double.weights, atol=1e-4)
-        grid = {"widths": [1.0, 2.0], "regularizations": [0.01, 0.1]}
-        scores = ulsif_loo_scores(*single, **grid)
-        assert_allclose(to_numpy(scores), ulsif_loo_scores(X_source, X_target, **grid), atol=1e-3)
+        model = ULSIF(width=[0.4, 2.0], regularization=[1e-3, 0.1], n_centers=6)
+        model.fit(X_source, X_target)
+        rest = model.centers_, [0.4, 2.0], np.asarray([1e-3, 0.1]), 0.0, np.sqrt(12)
+        assert_allclose(model.loo_scores_, scores_of_widths(X_source, X_target, *rest), rtol=1e-8)
 
 
 class TestULSIF:

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 import counterpoise as cp
-from counterpoise import report
+from counterpoise import present
 
 problem = cp.datasets.gaussian_2d(gamma=0.6)
 X, y, X_target, _ = problem.sample(300, 1000, random_state=4)
@@ -14,22 +14,22 @@ model = cp.ShiftRidgeClassifierCV(alphas=np.logspace(-1, 5, 25)).fit(X, y, X_tar
 def curve():
     fits = [Ridge(alpha=a).fit(X, y, sample_weight=model.weights_) for a in model.alphas_]
     truth = problem.linear_risk([f.coef_ for f in fits], [f.intercept_ for f in fits])
-    report.RiskCurveDisplay.from_estimator(model, X, y, truth=truth)
+    present.RiskCurveDisplay.from_estimator(model, X, y, truth=truth)
 
 
 def candidates():
     few = cp.ShiftRidgeClassifierCV(alphas=[0.1, 1, 10, 100, 1000, 10000], weights=model.weights_)
-    report.CandidatesDisplay.from_estimator(few.fit(X, y), X, y)
+    present.CandidatesDisplay.from_estimator(few.fit(X, y), X, y)
 
 
 def variance():
     few = cp.ShiftRidgeClassifierCV(alphas=[1, 100, 10000], weights=model.weights_).fit(X, y)
     methods = ["normalized", "truncated", "controlled"]
-    report.VarianceReductionDisplay.from_estimator(few, X, y, methods=methods)
+    present.VarianceReductionDisplay.from_estimator(few, X, y, methods=methods)
 
 
 def weights():
-    report.WeightsDisplay.from_estimator(model)
+    present.WeightsDisplay.from_estimator(model)
 
 
 def balance():
@@ -39,8 +39,8 @@ def balance():
     target = rng.normal([0.9, -0.5, 0.4, 0.1, 0.0, -0.05], 1.0, size=(1000, 6))
     ratio = cp.weights.GaussianRatio().fit(source, target)
     found = cp.diagnose(source, target, weights=ratio.weights_)
-    report.BalanceDisplay(names, found.balance_before, found.balance_after).plot()
+    present.BalanceDisplay(names, found.balance_before, found.balance_after).plot()
 
 
 def shift_map():
-    report.ShiftMapDisplay.from_estimator(model, X, X_target)
+    present.ShiftMapDisplay.from_estimator(model, X, X_target)

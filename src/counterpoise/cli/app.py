@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,17 +10,21 @@ import typer
 
 import counterpoise as cp
 from counterpoise import jobs as work
+from counterpoise._validation import check_choice
+from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.running import guarded, show, stages
+from counterpoise.cli.terminal import guarded, stages
 from counterpoise.losses import LOSSES
-from counterpoise.report import audit_page, selection_page
+from counterpoise.present.job_sections import audit_document, selection_document
+from counterpoise.present.page import render_page
+from counterpoise.present.terminal import print_document
 from counterpoise.risk.methods import METHODS
 from counterpoise.weights.selection import NAMES
 
 __all__ = ["app"]
 
 _EXIT = (
-    "Exit codes: 0 fine; 1 failure; 2 bad input; 3 with --strict when the verdict is "
+    "Exit codes: 0 done; 1 failure of the program; 2 bad input; 3 with --strict if the verdict is "
     '"do not trust"; 130 interrupted.'
 )
 
@@ -34,26 +36,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-
-def _option(text: str, *names: str, choices: Any = ()) -> Any:
-    known = f": {', '.join(choices)}." if choices else ""
-    complete = (lambda: list(choices)) if choices else None
-    return typer.Option(*names, help=text + known, autocompletion=complete)
-
-
 Source = Annotated[Path | None, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .parquet.")]
 Target = Annotated[Path | None, typer.Argument(help="Rows of the population that matters.")]
-Drop = Annotated[list[str] | None, _option("A column to leave out; repeat for several.")]
-Weights = Annotated[str | None, _option("Of source rows", choices=[*NAMES, "auto", "none"])]
-Example = Annotated[str | None, _option("A problem with known truth", choices=work.EXAMPLES)]
-Param = Annotated[list[str] | None, _option("Values to search, NAME=V1,V2,...; repeatable.")]
-Jobs = Annotated[int, _option("Processes; -1 for one per core.")]
-Seed = Annotated[int, _option("Of everything random.")]
-Out = Annotated[Path | None, _option("Directory for the report and the files.")]
-Force = Annotated[bool, _option("Write into --out even if it is not empty.", "--force")]
-Json = Annotated[bool, _option("Print run.json instead of tables.", "--json")]
-Quiet = Annotated[bool, _option("No progress, and one line of result.", "--quiet", "-q")]
-Strict = Annotated[bool, _option('Exit with 3 when the verdict is "do not trust".', "--strict")]
+Drop = Annotated[list[str] | None, option("Column to leave out; repeat for several.")]
+Weights = Annotated[str | None, option("Weight estimator", choices=[*NAMES, "auto", "none"])]
+Example = Annotated[str | None, option("Problem with a known truth", choices=work.EXAMPLES)]
+Param = Annotated[list[str] | None, option("Values to search, NAME=V1,V2,...; repeatable.")]
+Out = Annotated[Path | None, option("Directory for the report and the files.")]
+Force = Annotated[bool, option("Write into --out even if it is not empty.", "--force")]
+Strict = Annotated[bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")]
 
 
 def _version(show: bool) -> None:
@@ -71,7 +62,7 @@ def _root(
     """Choose models for a target population from a biased labelled sample."""
 
 
-app.command()(reproduce)
+app.command(epilog=_EXIT)(reproduce)
 
 
 @app.command(epilog=_EXIT)
@@ -79,7 +70,7 @@ def audit(
     context: typer.Context,
     source: Source = None,
     target: Target = None,
-    label: Annotated[str | None, _option("The label, which is no feature: left out.")] = None,
+    label: Annotated[str | None, option("Column of the label, which is left out.")] = None,
     drop: Drop = None,
     weights: Weights = None,
     example: Example = None,
@@ -91,7 +82,7 @@ def audit(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Tell whether there is a shift, how large, in which columns, and if weights can repair it.
+    """Report whether there is a shift, how large, in which columns, and whether weights repair it.
 
     Example: counterpoise audit hospital.csv country.csv --label ill --out audit
     """
@@ -100,12 +91,12 @@ def audit(
         work.output_directory(out, force=force) as directory,
         stages(quiet=quiet) as progress,
     ):
-        made = _request(context, seed, jobs, progress)
+        made = request(context, seed, jobs, progress)
         data = work.load_data(source, target, made, label=label, drop=drop, example=example)
         record = work.audit(data, made, weights=weights)
         if directory is not None:
             progress("writing", 0, 0)
-            work.write_audit(directory, data, record, audit_page(record))
+            work.write_audit(directory, data, record, render_page(audit_document(record)))
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
@@ -114,19 +105,19 @@ def select(
     context: typer.Context,
     source: Source = None,
     target: Target = None,
-    label: Annotated[str | None, _option("Column of the source to be predicted.")] = None,
+    label: Annotated[str | None, option("Column of the source to predict.")] = None,
     drop: Drop = None,
-    model: Annotated[str, _option("Kind of model", choices=work.MODELS)] = "ridge",
+    model: Annotated[str, option("Kind of model", choices=work.MODELS)] = "ridge",
     param: Param = None,
     weights: Weights = None,
-    method: Annotated[str, _option("How losses become a risk", choices=METHODS)] = "controlled",
-    loss: Annotated[str, _option("What a mistake costs", choices=["auto", *LOSSES])] = "auto",
-    folds: Annotated[int, _option("Folds of the cross-validation.")] = 5,
-    dask: Annotated[str | None, _option('Fit on Dask: "local" or tcp://host:port.')] = None,
+    method: Annotated[str, option("Risk estimator", choices=METHODS)] = "controlled",
+    loss: Annotated[str, option("Loss per row", choices=["auto", *LOSSES])] = "auto",
+    folds: Annotated[int, option("Number of cross-validation folds.")] = 5,
+    dask: Annotated[str | None, option('Fit on Dask: "local" or tcp://host:port.')] = None,
     example: Example = None,
-    gamma: Annotated[float, _option("Of --example: source variance, 1 in the target.")] = 0.6,
-    n_source: Annotated[int, _option("Of --example: labelled source rows.")] = 500,
-    n_target: Annotated[int, _option("Of --example: target rows.")] = 2000,
+    gamma: Annotated[float, option("Source variance of --example; the target has 1.")] = 0.6,
+    n_source: Annotated[int, option("Labelled source rows of --example.")] = 500,
+    n_target: Annotated[int, option("Target rows of --example.")] = 2000,
     jobs: Jobs = 1,
     seed: Seed = 0,
     out: Out = None,
@@ -135,7 +126,7 @@ def select(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Choose the model that is best in the target, and say what it will cost there.
+    """Choose the model with the least risk in the target, and estimate that risk.
 
     Examples: counterpoise select hospital.csv country.csv --label ill --model logistic --out result
 
@@ -149,30 +140,18 @@ def select(
         work.output_directory(out, force=force) as directory,
         stages(quiet=quiet) as progress,
     ):
-        made = _request(context, seed, jobs, progress)
+        check_choice(method, "--method", METHODS)
+        made = request(context, seed, jobs, progress)
         drawn: Any = {"gamma": gamma, "n_source": n_source, "n_target": n_target}
-        data = work.load_data(
-            source,
-            target,
-            made,
-            label=label,
-            drop=drop,
-            example=example,
-            labelled=True,
-            **drawn,
-        )
+        read: Any = {"label": label, "drop": drop, "example": example, "labelled": True}
+        data = work.load_data(source, target, made, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
         found = work.select(data, made, model=model, params=param, dask=dask, **options)
         record = found.record
         if directory is not None:
             progress("writing", 0, 0)
-            work.write_selection(directory, found, selection_page(record))
+            work.write_selection(directory, found, render_page(selection_document(record)))
     _finish(record, out, json=json, quiet=quiet, strict=strict)
-
-
-def _request(context: typer.Context, seed: int, jobs: int, progress: Any) -> work.Request:
-    command = shlex.join(["counterpoise", *sys.argv[1:]])
-    return work.Request(command, context.params, seed=seed, jobs=jobs, progress=progress)
 
 
 def _finish(record: Any, out: Path | None, *, json: bool, quiet: bool, strict: bool) -> None:
@@ -180,7 +159,9 @@ def _finish(record: Any, out: Path | None, *, json: bool, quiet: bool, strict: b
     if json:
         typer.echo(json_format.dumps(found, indent=2, ensure_ascii=False))
     else:
-        written = [] if out is None or quiet else [f"Open {out / 'report.html'}"]
-        show([*work.as_text(record, brief=quiet), *written])
+        make = selection_document if isinstance(record, work.Selection) else audit_document
+        print_document(make(record), brief=quiet)
+        if out is not None and not quiet:
+            typer.echo(f"Open {out / 'report.html'}")
     if strict and found["verdict"] == "do not trust":
         raise typer.Exit(3)

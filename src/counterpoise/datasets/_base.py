@@ -1,29 +1,26 @@
-"""What the problems share: the sample record, random generators, moments of normal features."""
+"""The record of a sample, and moments of normal features: what the problems share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from counterpoise._validation import check_number
+from counterpoise.datasets.random_arrays import RandomState, as_generator
 
 __all__ = [
     "DomainSample",
-    "as_generator",
-    "check_sizes",
+    "SampledProblem",
     "float_if_scalar",
     "normal_density",
     "normal_moments",
     "probit_moments",
 ]
-
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,35 +55,53 @@ class DomainSample:
         return iter((self.X_source, self.y_source, self.X_target, self.y_target))
 
 
-def as_generator(random_state: Any, /) -> np.random.Generator:
-    """Return a generator: the given one, one seeded by an integer, or a fresh one for None."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if random_state is None or isinstance(random_state, np.random.SeedSequence):
-        return np.random.default_rng(random_state)
-    if seed and random_state >= 0:
-        return np.random.default_rng(int(random_state))
-    raise ValueError(
-        "`random_state` must be None, an integer that is not negative, or a "
-        f"numpy.random.Generator; got {random_state!r}. "
-        "Pass a seed, or numpy.random.default_rng(seed)."
-    )
+class SampledProblem:
+    """A problem that draws labelled samples of both domains."""
 
+    def sample(
+        self,
+        n_source: int = 50,
+        n_target: int = 1000,
+        *,
+        repetitions: int | None = None,
+        random_state: RandomState = None,
+    ) -> DomainSample:
+        """Draw labelled samples of both domains.
 
-def check_sizes(
-    n_source: Any, n_target: Any, repetitions: Any, /
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes (..., n_source) and (..., n_target) of the labels to draw."""
-    many = "Ask for at least one"
-    check_number(n_source, "n_source", low=1, closed="low", integer=True, remedy=f"{many} point.")
-    check_number(n_target, "n_target", low=1, closed="low", integer=True, remedy=f"{many} point.")
-    batch: tuple[int, ...] = ()
-    if repetitions is not None:
-        remedy = f"{many} data set, or pass None for one without a leading axis."
-        check_number(repetitions, "repetitions", low=1, closed="low", integer=True, remedy=remedy)
-        batch = (int(repetitions),)
-    return (*batch, int(n_source)), (*batch, int(n_target))
+        In the released protocol of the 2-D problem each class gets exactly half of every sample,
+        in random order; of an odd number of points, the one left over has either class with
+        probability 1/2. The points have the law of rejection sampling but are drawn directly.
+
+        Parameters
+        ----------
+        n_source, n_target : int
+            Points per data set.
+        repetitions : int, optional
+            Number of data sets, as a leading axis; None draws one without it.
+        random_state : int, numpy Generator or None
+            The same seed and sizes give the same numbers.
+
+        Returns
+        -------
+        DomainSample
+            With X of shape (..., n, n_features) and labels -1.0, +1.0.
+        """
+        many = "Ask for at least one"
+        positive: Any = {"low": 1, "closed": "low", "integer": True}
+        check_number(n_source, "n_source", **positive, remedy=f"{many} point.")
+        check_number(n_target, "n_target", **positive, remedy=f"{many} point.")
+        batch: tuple[int, ...] = ()
+        if repetitions is not None:
+            remedy = f"{many} data set, or pass None for one without a leading axis."
+            check_number(repetitions, "repetitions", **positive, remedy=remedy)
+            batch = (int(repetitions),)
+        rng = as_generator(random_state)
+        source = self._draw(rng, (*batch, int(n_source)), "source")
+        return DomainSample(*source, *self._draw(rng, (*batch, int(n_target)), "target"))
+
+    def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
+        """Return X (*shape, n_features) and y (shape) of a domain."""
+        raise NotImplementedError
 
 
 def float_if_scalar(values: Any, /) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._validation import check_choice, check_matrix, check_number
-from counterpoise.datasets._base import as_generator
+from counterpoise.datasets.random_arrays import as_generator
 
 __all__ = ["SELECTIONS", "BiasedSample", "biased_sample"]
 

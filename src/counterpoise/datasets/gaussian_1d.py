@@ -18,10 +18,7 @@ from scipy.special import ndtr
 from counterpoise._arrays import array_namespace, as_float
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets._base import (
-    DomainSample,
-    RandomState,
-    as_generator,
-    check_sizes,
+    SampledProblem,
     float_if_scalar,
     normal_density,
     normal_moments,
@@ -84,7 +81,7 @@ class _Tilted(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian1D:
+class Gaussian1D(SampledProblem):
     """The example setting: one normal feature, probit labels and squared loss (x theta - y)^2.
 
     Made by `gaussian_1d`, which states the problem. Methods are functions of points x, taken
@@ -94,22 +91,11 @@ class Gaussian1D:
 
     Variances are those of one point: an estimate from n independent points has 1/n of it.
 
-    Parameters
-    ----------
-    gamma : float or array
-        Standard deviation of the source.
-    theta : float
-        Slope of the predictor.
-
     Notes
     -----
     Second moments over the source are moments over w p_target, which is (1 + V[w]) times the
     density of N(1/d, gamma^2/d) with d = 2 gamma^2 - 1. The printed formula for V[w] lacks a
     square root; V[w] = gamma^2 / sqrt(d) exp(1/d) - 1.
-
-    References
-    ----------
-    Kouw, Krijthe, Loog (2019), arXiv:1710.06514.
 
     Examples
     --------
@@ -119,9 +105,6 @@ class Gaussian1D:
     (0.00808, 0.247)
     >>> problem.weight_variance
     inf
-    >>> sample = problem.sample(n_source=50, n_target=200, random_state=0)
-    >>> problem.weights(sample.X_source[:, 0]).shape
-    (50,)
     """
 
     gamma: Any = 0.8
@@ -162,17 +145,8 @@ class Gaussian1D:
 
         w(x) > c where (1 - gamma^2) x^2 + 2 x + q > 0, q = 1 - 2 gamma^2 log(c / gamma): outside
         the roots for gamma < 1, above the one root for gamma = 1, between them for gamma > 1.
-
-        Parameters
-        ----------
-        c : float or array
-            Threshold, broadcast against gamma.
-        domain : {"source", "target"}, default="source"
-            Distribution of x.
-
-        Returns
-        -------
-        float or array
+        The threshold c is broadcast against gamma; x has the distribution of `domain`, "source"
+        or "target".
         """
         check_choice(domain, "domain", ("source", "target"))
         mean, scale = (_SOURCE_MEAN, self.gamma) if domain == "source" else (0.0, 1.0)
@@ -245,40 +219,17 @@ class Gaussian1D:
         spread = tilted.square - self.target_risk**2 * inverse_mass
         return self._where_finite(self.beta * np.sqrt((1 - inverse_mass) / spread), np.nan)
 
-    def sample(
-        self,
-        n_source: int = 50,
-        n_target: int = 1000,
-        *,
-        repetitions: int | None = None,
-        random_state: RandomState = None,
-    ) -> DomainSample:
-        """Draw labelled samples of both domains.
-
-        Parameters
-        ----------
-        n_source, n_target : int
-            Points per data set.
-        repetitions : int, optional
-            Number of data sets, as a leading axis; None draws one without it.
-        random_state : int, numpy Generator or None
-            The same seed and sizes give the same numbers.
-
-        Returns
-        -------
-        DomainSample
-            With X of shape (..., n, 1) and labels -1.0, +1.0.
-        """
+    def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
         if np.ndim(self.gamma) != 0:
             raise ValueError(
                 f"`gamma` must be a number to draw a sample; got shape {np.shape(self.gamma)}. "
                 "Draw from gaussian_1d(gamma) for one value at a time."
             )
-        source, target = check_sizes(n_source, n_target, repetitions)
-        rng = as_generator(random_state)
-        return DomainSample(
-            *_draw(rng, source, _SOURCE_MEAN, self.gamma), *_draw(rng, target, 0.0, 1.0)
-        )
+        mean, scale = (_SOURCE_MEAN, self.gamma) if domain == "source" else (0.0, 1.0)
+        x = mean + scale * rng.standard_normal(shape)
+        xp = array_namespace(x)
+        # P(z < x) = Phi(x) for a standard normal z: the sign of x - z is the label.
+        return x[..., None], xp.copysign(xp.ones_like(x[..., :1]), x - rng.standard_normal(shape))
 
     @cached_property
     def _tilted(self) -> _Tilted:
@@ -319,16 +270,3 @@ def _loss_moments(mean: Any, variance: Any, theta: float) -> tuple[Any, Any]:
     risk = theta**2 * x[2] + 1 - 2 * theta * xy[1]
     square = theta**4 * x[4] + 6 * theta**2 * x[2] + 1 - 4 * (theta**3 * xy[3] + theta * xy[1])
     return risk, square
-
-
-def _draw(
-    rng: np.random.Generator, shape: tuple[int, ...], mean: float, scale: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return X (..., n, 1) and y (..., n).
-
-    P(z < x) = Phi(x) for a standard normal z: the sign of x - z is the label, at the price of
-    one more normal number and no distribution function.
-    """
-    x = mean + scale * rng.standard_normal(shape)
-    y = np.copysign(1.0, x - rng.standard_normal(shape))
-    return x[..., None], y

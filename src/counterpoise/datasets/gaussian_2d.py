@@ -15,10 +15,7 @@ from scipy.special import ndtr, roots_hermitenorm
 from counterpoise._arrays import to_numpy
 from counterpoise._validation import check_choice, check_finite, check_matrix, check_number
 from counterpoise.datasets._base import (
-    DomainSample,
-    RandomState,
-    as_generator,
-    check_sizes,
+    SampledProblem,
     float_if_scalar,
     normal_density,
     probit_moments,
@@ -77,14 +74,7 @@ def gaussian_2d(gamma: float = 0.7, *, protocol: str = "paper") -> Gaussian2D:
 
 
 class BestLinear(NamedTuple):
-    """The linear predictor x'coef + intercept of least squared loss in the target.
-
-    Examples
-    --------
-    >>> from counterpoise.datasets import gaussian_2d
-    >>> gaussian_2d().best_linear().coef.round(4)
-    array([-0.2821, -0.2821])
-    """
+    """The linear predictor x'coef + intercept of least squared loss in the target."""
 
     coef: np.ndarray
     intercept: float
@@ -92,28 +82,18 @@ class BestLinear(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian2D:
+class Gaussian2D(SampledProblem):
     """The synthetic problem: two normal features, labels from a product of two probits.
 
     Made by `gaussian_2d`, which states the problem and its two protocols. In the released
     protocol, `source_density`, `target_density`, `weights` and the risks are those of the data
     as sampled, after the classes were balanced.
 
-    Parameters
-    ----------
-    gamma : float
-        Variance of each source feature.
-    protocol : {"paper", "released"}
-
     Notes
     -----
     With rule r(x) = Phi(-s x1) Phi(-s x2) and its mean r_D over the normal of domain D, the
     released protocol has density N_D(x) (r / (2 r_D) + (1 - r) / (2 (1 - r_D))). The means are
     products of E[Phi(-s x)] = Phi(-s m / sqrt(1 + s^2 v)) over x ~ N(m, v).
-
-    References
-    ----------
-    Kouw, Krijthe, Loog (2019), arXiv:1710.06514.
 
     Examples
     --------
@@ -138,19 +118,11 @@ class Gaussian2D:
         object.__setattr__(self, "gamma", float(self.gamma))
 
     def posterior(self, X: ArrayLike, *, domain: str | None = None) -> np.ndarray:
-        """Return P(y = +1 | x) at X.
+        """Return P(y = +1 | x) at X (..., n, 2), as (..., n).
 
-        Parameters
-        ----------
-        X : array of shape (..., n, 2)
-        domain : {"source", "target"}, optional
-            By default the rule Phi(-s x1) Phi(-s x2) that both domains draw labels from. With
-            a domain, the posterior in its samples: the same in the paper's protocol, and
-            different from it, and between the domains, once the classes are balanced.
-
-        Returns
-        -------
-        array of shape (..., n)
+        By default the rule Phi(-s x1) Phi(-s x2) that both domains draw labels from. With a
+        domain ("source" or "target"), the posterior in its samples: the same in the paper's
+        protocol, and different between the domains once the classes are balanced.
         """
         rule = self._rule(_check_points(X))
         if domain is None:
@@ -233,16 +205,7 @@ class Gaussian2D:
 
         In closed form, as the least risk plus a quadratic form in the distance to the best linear
         predictor: thousands of solutions cost one matrix product, and none loses digits near the
-        optimum.
-
-        Parameters
-        ----------
-        coef : array of shape (..., 2)
-        intercept : float or array of shape (...)
-
-        Returns
-        -------
-        float or array of shape (...)
+        optimum. `coef` has shape (..., 2) and `intercept` shape (...), as the result.
         """
         coef = np.asarray(to_numpy(coef), dtype=float)
         intercept = np.asarray(to_numpy(intercept), dtype=float)
@@ -272,42 +235,9 @@ class Gaussian2D:
         solution = np.linalg.solve(gram, cross)
         return BestLinear(solution[:2], float(solution[2]), float(1 - cross @ solution))
 
-    def sample(
-        self,
-        n_source: int = 50,
-        n_target: int = 1000,
-        *,
-        repetitions: int | None = None,
-        random_state: RandomState = None,
-    ) -> DomainSample:
-        """Draw labelled samples of both domains.
-
-        In the released protocol each class gets exactly half of every sample, in random order;
-        of an odd number of points, the one left over has either class with probability 1/2. The
-        points have the law of rejection sampling but are drawn directly from the class that their
-        label names, so that nothing is thrown away.
-
-        Parameters
-        ----------
-        n_source, n_target : int
-            Points per data set.
-        repetitions : int, optional
-            Number of data sets, as a leading axis; None draws one without it.
-        random_state : int, numpy Generator or None
-            The same seed and sizes give the same numbers.
-
-        Returns
-        -------
-        DomainSample
-            With X of shape (..., n, 2) and labels -1.0, +1.0.
-        """
-        source, target = check_sizes(n_source, n_target, repetitions)
-        rng = as_generator(random_state)
+    def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
         draw = draw_labelled if self.protocol == "paper" else draw_balanced
-        return DomainSample(
-            *draw(rng, source, _MEANS["source"], self.gamma, self._slope),
-            *draw(rng, target, _MEANS["target"], 1.0, self._slope),
-        )
+        return draw(rng, shape, _MEANS[domain], self._variance(domain), self._slope)
 
     @property
     def _slope(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -12,6 +11,9 @@ from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
+
+from counterpoise._files import write_atomically
+from counterpoise._validation import InputError
 
 __all__ = ["OZONE_COLUMNS", "OZONE_URL", "Ozone", "fetch_ozone", "load_ozone", "parse_ozone"]
 
@@ -72,14 +74,14 @@ def load_ozone(path: str | os.PathLike, /, *, rows: int | None = None) -> Ozone:
 
     Raises
     ------
-    ValueError
+    InputError
         When the file has another format, with the first line that shows it.
     OSError
         When it cannot be read.
     """
     path = Path(path)
     if path.stat().st_size > _LARGEST:
-        raise ValueError(
+        raise InputError(
             f"`{path}` must be the UCI ozone file of 0.8 MB; it has {path.stat().st_size} bytes. "
             "Pass the file eighthr.data."
         )
@@ -105,9 +107,8 @@ def fetch_ozone(
         Folder of the copy. Default: the environment variable COUNTERPOISE_DATA, or
         ``counterpoise`` in the user's cache folder.
     download_if_missing : bool, default=True
-        Without, a missing copy is an error.
+        If False, a missing copy is an error.
     url : str
-        Where from.
     timeout : float, default=30.0
         Seconds that the whole download may take.
     rows : int or None, default=2534
@@ -120,7 +121,7 @@ def fetch_ozone(
     Raises
     ------
     OSError
-        When the data is neither here nor can be downloaded (also ValueError, when what came is
+        When the data is neither here nor can be downloaded (also InputError, when what came is
         not the ozone file). Nothing incomplete is kept.
 
     References
@@ -145,7 +146,8 @@ def fetch_ozone(
     except (OSError, HTTPException) as error:
         raise OSError(f"Downloading the ozone data from {url} failed: {error}. {remedy}") from error
     data = parse_ozone(content, name=url, rows=rows)
-    _write_atomically(path, content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
     return data
 
 
@@ -155,11 +157,11 @@ def parse_ozone(content: bytes, /, *, name: str, rows: int | None = None) -> Ozo
     try:
         lines = content.decode("ascii").split()
     except UnicodeDecodeError as error:
-        raise ValueError(f"`{name}` must be a text file; {error}. {remedy}") from error
+        raise InputError(f"`{name}` must be a text file; {error}. {remedy}") from error
     table = [_parse_line(line, f"line {i} of `{name}`") for i, line in enumerate(lines, start=1)]
     if not table or (rows is not None and len(table) != rows):
         wanted = "at least one" if rows is None else str(rows)
-        raise ValueError(
+        raise InputError(
             f"`{name}` must have {wanted} lines; it has {len(table)}. It may be cut short. {remedy}"
         )
     values = np.array(table)
@@ -167,7 +169,7 @@ def parse_ozone(content: bytes, /, *, name: str, rows: int | None = None) -> Ozo
     values = values[complete]
     y = np.where(values[:, -1] > 0, 1.0, -1.0)
     if len(set(y.tolist())) < 2:
-        raise ValueError(f"`{name}` must hold complete rows of both classes. {remedy}")
+        raise InputError(f"`{name}` must hold complete rows of both classes. {remedy}")
     order = np.argsort(values[:, 0], kind="stable")
     values, y = values[order], y[order]
     dropped = int(np.count_nonzero(~complete))
@@ -178,16 +180,16 @@ def _parse_line(line: str, where: str) -> list[float]:
     fields = line.split(",")
     remedy = "Pass the UCI file eighthr.data, unchanged."
     if len(fields) != len(OZONE_COLUMNS):
-        raise ValueError(
+        raise InputError(
             f"{where} must have {len(OZONE_COLUMNS)} columns; it has {len(fields)}. {remedy}"
         )
     if fields[-1] not in ("0.", "1.", "0", "1", "0.0", "1.0"):
-        raise ValueError(f"{where} must end in the label 0. or 1.; got {fields[-1]!r}. {remedy}")
+        raise InputError(f"{where} must end in the label 0. or 1.; got {fields[-1]!r}. {remedy}")
     try:
         day = datetime.strptime(fields[0], "%m/%d/%Y").toordinal()
         numbers = [float("nan") if f == "?" else float(f) for f in fields[1:]]
     except ValueError as error:
-        raise ValueError(f"{where} must hold a date and numbers; {error}. {remedy}") from error
+        raise InputError(f"{where} must hold a date and numbers; {error}. {remedy}") from error
     return [float(day), *numbers]
 
 
@@ -216,15 +218,3 @@ def _download(url: str, timeout: float) -> bytes:
     if expected is not None and size != int(expected):
         raise OSError(f"it ended after {size} of {expected} bytes")
     return b"".join(parts)
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

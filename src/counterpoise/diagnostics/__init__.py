@@ -1,9 +1,18 @@
 """Can weights repair this shift: tails, overlap, balance, and a verdict with its reasons."""
 
-from counterpoise.diagnostics.balance import Reach
-from counterpoise.diagnostics.measure import diagnose
+from counterpoise.diagnostics.diagnosis import diagnose, diagnose_encoded
+from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.record import Diagnostics
-from counterpoise.diagnostics.tail import generalized_pareto_shape, pareto_k
+from counterpoise.diagnostics.shift import Shift
+from counterpoise.diagnostics.tail import pareto_k
 from counterpoise.diagnostics.verdict import THRESHOLDS
 
-__all__ = ["THRESHOLDS", "Diagnostics", "Reach", "diagnose", "generalized_pareto_shape", "pareto_k"]
+__all__ = [
+    "THRESHOLDS",
+    "Diagnostics",
+    "Gap",
+    "Shift",
+    "diagnose",
+    "diagnose_encoded",
+    "pareto_k",
+]

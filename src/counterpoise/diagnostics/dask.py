@@ -2,13 +2,12 @@
 
 The same sums, the same rows (their numbers depend on how many there are, not on the blocks) and the
 same formulas as in memory, so the same numbers to rounding. Passes over the features: two for
-Gaussian weights, one for means, spreads and balance, two for quantiles, one for what lies beyond
-them, and one that takes the rows for the two-sample test and the support.
+Gaussian weights, one for means, spreads and balance, one for what lies beyond the quantiles of at
+most 200 000 source rows, and one that takes the rows for the two-sample test and the support.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -17,28 +16,24 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import is_array
-from counterpoise._dask import (
-    as_rows,
-    blocks,
-    column_quantiles,
-    is_dask,
-    tree_reduce,
-)
+from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_same_columns, check_same_width, feature_names
-from counterpoise.diagnostics.balance import QUANTILES, Reach, beyond_edges, worth_naming
-from counterpoise.diagnostics.measure import METHODS_COMPARED, assemble, conclude
+from counterpoise.diagnostics.diagnosis import METHODS_COMPARED, assemble, conclude
+from counterpoise.diagnostics.gaps import QUANTILES, Gap, beyond_edges, worth_naming
 from counterpoise.diagnostics.record import Diagnostics
-from counterpoise.diagnostics.sums import ColumnSums, WeightSums
+from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
+from counterpoise.encoding.rows import some_rows
 from counterpoise.risk.dask import target_risk_dask
 from counterpoise.risk.methods import get_method
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.moments import DomainMoments
 
-__all__ = ["diagnose_dask", "sensitivity_range"]
+__all__ = ["diagnose_dask"]
 
-# Rounds of the search for the extreme risk; it ends after a handful.
-_ROUNDS = 100
+_ADD = partial(reduce, np.add)
+# Source rows whose quantiles are the edges of its support.
+_QUANTILE_ROWS = 200_000
 
 
 def diagnose_dask(
@@ -66,9 +61,10 @@ def diagnose_dask(
         losses = _one_per_row(losses, "losses", source)
     columns, sums = _all_sums(source, target, w, losses)
     rng = np.random.default_rng(random_state)
-    found = assemble((_Rows(source), _Rows(target)), columns, sums, features, rng=rng, tell=tell)
+    rows = _Rows(source), _Rows(target)
+    found = assemble(rows, columns, sums, (features, features), rng=rng, tell=tell)
     tell("regions with little support")
-    gaps = _little_support(source, target, features)
+    gaps = _find_gaps(source, target, features)
     tell("losses")
     risks = None
     if losses is not None and found.n_effective > 0:
@@ -133,7 +129,8 @@ def _gaussian_weights(weights: Any, source: Any, target: Any) -> Any:
     spread = np.sqrt(_add_up(target).compute().variance)
     unit = np.where(spread > 0, spread, 1.0)
     work = partial(_moments, unit)
-    found = [tree_reduce(blocks(X), work, _merge_moments) for X in (source, target)]
+    merge = partial(reduce, DomainMoments.merge)
+    found = [tree_reduce(blocks(X), work, merge) for X in (source, target)]
     import dask
 
     fitted = GaussianRatio(
@@ -146,16 +143,8 @@ def _moments(unit: np.ndarray, X: np.ndarray) -> DomainMoments:
     return DomainMoments.from_rows(X, unit)
 
 
-def _merge_moments(parts: Sequence[DomainMoments]) -> DomainMoments:
-    return reduce(DomainMoments.merge, parts)
-
-
-def _merge_columns(parts: Sequence[ColumnSums]) -> ColumnSums:
-    return reduce(ColumnSums.merge, parts)
-
-
 def _add_up(X: Any, weights: Any = None) -> Any:
-    return tree_reduce(blocks(X, weights), ColumnSums.of, _merge_columns)
+    return tree_reduce(blocks(X, weights), ColumnSums.of, partial(reduce, ColumnSums.merge))
 
 
 def _all_sums(
@@ -199,9 +188,10 @@ def _merge_weights(keep: int, parts: Sequence[WeightSums]) -> WeightSums:
         return WeightSums.merge(parts, keep)
 
 
-def _little_support(source: Any, target: Any, features: list[str]) -> list[Reach]:
-    edges = column_quantiles(source, QUANTILES)
-    counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _add).compute()
+def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
+    some = some_rows(source.shape[0], _QUANTILE_ROWS, np.random.default_rng(0))
+    edges = np.quantile(np.asarray(source[some].compute()), QUANTILES, axis=0).T
+    counts = tree_reduce(blocks(target), partial(_outside_edges, edges), _ADD).compute()
     n = target.shape[0]
     found = []
     for name, own, (below, above) in zip(features, edges, counts, strict=True):
@@ -212,39 +202,3 @@ def _little_support(source: Any, target: Any, features: list[str]) -> list[Reach
 def _outside_edges(edges: np.ndarray, X: np.ndarray) -> np.ndarray:
     below, above = np.sum(edges[:, 0] > X, axis=0), np.sum(edges[:, 1] < X, axis=0)
     return np.stack([below, above], axis=1)
-
-
-def _add(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return reduce(np.add, parts)
-
-
-def sensitivity_range(weights: Any, losses: Any, gamma: float, /) -> tuple[float, float]:
-    """`Diagnostics.sensitivity` without sorting: both ends by Dinkelbach's iteration.
-
-    The largest risk R solves sum u w (loss - R) = 0 with u = gamma where loss > R and 1 / gamma
-    elsewhere. Putting R into u and solving for the next R climbs to it, in a few passes, and ends
-    when no loss changes sides. The smallest likewise.
-    """
-    import dask.array as da
-
-    weights, losses = da.asarray(weights), da.asarray(losses)
-    parts = blocks(weights, losses.rechunk({0: weights.chunks[0]}))
-    ends = np.full(2, math.nan)
-    for _ in range(_ROUNDS):
-        sums = tree_reduce(parts, partial(_tilted_sums, ends, gamma), _add).compute()
-        if not sums[0, 1] > 0:
-            return math.nan, math.nan
-        after = sums[:, 0] / sums[:, 1]
-        if np.array_equal(after, ends):
-            break
-        ends = after
-    return float(ends[0]), float(ends[1])
-
-
-def _tilted_sums(
-    ends: np.ndarray, gamma: float, weights: np.ndarray, losses: np.ndarray
-) -> np.ndarray:
-    """Add up u w loss and of u w, for the smallest and for the largest risk."""
-    favoured = [losses < ends[0], losses > ends[1]]  # none at first, where the ends are NaN
-    tilted = [np.where(f, gamma**2, 1.0) * weights for f in favoured]
-    return np.array([[np.sum(u * losses), np.sum(u)] for u in tilted])

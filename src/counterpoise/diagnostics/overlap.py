@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaincinv, ndtr
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -16,9 +16,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
-from counterpoise.weights._neighbors import Neighbors
+from counterpoise._neighbors import Neighbors
+from counterpoise.encoding.rows import some_rows
 
-__all__ = ["EXPECTED_OUTSIDE", "TwoSampleTest", "delong", "outside_share", "two_sample_test"]
+__all__ = [
+    "EXPECTED_OUTSIDE",
+    "TwoSampleTest",
+    "delong",
+    "outside_by_chance",
+    "outside_share",
+    "two_sample_test",
+]
 
 # Share of rows of the source's own distribution that count as outside, by construction.
 EXPECTED_OUTSIDE = 0.01
@@ -153,8 +161,18 @@ def outside_share(
     return float(np.mean(neighbors.kth_distance(target, 1) > limit + _SLACK))
 
 
-def _subsample(X: Any, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """At most `rows` rows. Which ones depends on their number only, not on where they lie."""
-    if X.shape[0] <= rows:
-        return X[:]
-    return X[np.sort(rng.choice(X.shape[0], rows, replace=False))]
+def outside_by_chance(n_source: int, n_target: int, /) -> float:
+    """Return the share outside that equal domains exceed with a probability of about 0.1 %.
+
+    The limit of `outside_share` is about the k-th largest of n distances, k = 0.01 n + 2: a new row
+    exceeds it with a probability that has about a gamma distribution of shape k and scale 1 / n.
+    Three standard errors for the target rows are added.
+    """
+    k = math.floor(EXPECTED_OUTSIDE * (n_source - 1)) + 2
+    share = float(gammaincinv(k, 0.999)) / n_source
+    return share + 3 * math.sqrt(share / n_target)
+
+
+def _subsample(X: Any, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return at most `most` rows. Which ones depends on their number only."""
+    return X[some_rows(X.shape[0], most, rng)]

@@ -1,4 +1,4 @@
-"""The record of everything that speaks for or against the weights."""
+"""The record of a diagnosis: the verdict, the shift, and every number behind them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from counterpoise._dask import is_dask
-from counterpoise._html import diagnostics_html
+from counterpoise._facts import card_html, card_text, diagnostics_card
 from counterpoise._validation import check_number
-from counterpoise.diagnostics.balance import Reach
+from counterpoise.diagnostics.gaps import Gap
+from counterpoise.diagnostics.shift import Shift
 
 __all__ = ["Diagnostics"]
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """What speaks for and against weighting this source to look like this target.
+    """Whether weighted source rows can stand for the target, with every number behind it.
 
     ``print`` shows a table with the verdict first.
 
@@ -28,6 +28,8 @@ class Diagnostics:
         Why, in plain sentences, gravest first.
     advice : list of str
         What to do next.
+    shift : Shift
+        Whether source and target differ, how much, and in which columns.
     n_source, n_target : int
     n_effective : float
         (sum w)^2 / sum w^2: equally weighted rows that would be as informative.
@@ -56,6 +58,8 @@ class Diagnostics:
         rows; 0.01 for equal domains.
     features : list of str
         Names of the encoded features, one per entry of the two arrays that follow.
+    feature_columns : list of str
+        The column that each encoded feature comes from.
     balance_before, balance_after : arrays of shape (n_features,)
         Standardised mean differences, target minus source, without and with weights.
     weights : array of shape (n_source,)
@@ -66,7 +70,7 @@ class Diagnostics:
     error_ratio : float or None
         Standard error of the self-normalised risk over that of the controlled risk. Well above 1,
         the control variate has fitted a few large weights, and its interval is too narrow.
-    gaps : list of Reach
+    gaps : list of Gap
         Regions of single features, at most 5, where the target has rows and the source hardly
         any: `words` such as "age is above 63", and `share` of the target. Largest first.
     """
@@ -74,6 +78,7 @@ class Diagnostics:
     verdict: str
     reasons: list[str]
     advice: list[str]
+    shift: Shift
     n_source: int
     n_target: int
     n_effective: float
@@ -91,20 +96,22 @@ class Diagnostics:
     auc_p_value: float
     outside_share: float
     features: list[str] = field(repr=False)
+    feature_columns: list[str] = field(repr=False)
     balance_before: np.ndarray = field(repr=False)
     balance_after: np.ndarray = field(repr=False)
     weights: np.ndarray = field(repr=False)
     losses: np.ndarray | None = field(repr=False)
     disagreement: float | None = None
     error_ratio: float | None = None
-    gaps: list[Reach] = field(default_factory=list, repr=False)
+    gaps: list[Gap] = field(default_factory=list, repr=False)
 
     def sensitivity(self, gamma: float, /) -> tuple[float, float]:
         """Range of the risk if every weight is off by a factor of up to `gamma`.
 
         The smallest and largest sum(u w loss) / sum(u w) over all u with 1 / gamma <= u <= gamma.
         Exact: at the maximum, u is gamma where the loss exceeds some threshold and 1 / gamma
-        elsewhere, so that sorting the losses leaves n + 1 candidates.
+        elsewhere, so that sorting the losses leaves n + 1 candidates. Dask arrays are brought into
+        memory for it.
 
         Parameters
         ----------
@@ -121,49 +128,19 @@ class Diagnostics:
                 "`losses` are needed for the sensitivity of the risk; got None. "
                 "Call diagnose(..., losses=...) with the loss of each source row."
             )
-        if is_dask(self.weights, self.losses):
-            from counterpoise.diagnostics.dask import sensitivity_range
-
-            return sensitivity_range(self.weights, self.losses, gamma)
-        if not np.any(self.weights > 0):
+        w, losses = np.asarray(self.weights), np.asarray(self.losses)
+        if not np.any(w > 0):
             return math.nan, math.nan
-        order = np.argsort(self.losses)
-        w, losses = self.weights[order], self.losses[order]
+        order = np.argsort(losses)
+        w, losses = w[order], losses[order]
         high = _extreme(w[::-1], losses[::-1], gamma).max()
         return float(_extreme(w, losses, gamma).min()), float(high)
 
     def _repr_html_(self) -> str:
-        return diagnostics_html(self)
+        return card_html(diagnostics_card(self))
 
     def __str__(self) -> str:
-        rows = [
-            ("rows (source, target)", f"{self.n_source}, {self.n_target}"),
-            ("effective sample size", f"{self.n_effective:.1f}"),
-            ("design effect", f"{self.design_effect:.2f}"),
-            ("mean weight", f"{self.weight_mean:.3g} +- {self.weight_mean_error:.2g}"),
-            ("weight variance", f"{self.weight_variance:.3g}"),
-            ("largest weight's share", f"{self.largest_share:.1%}"),
-            ("Pareto k, weights", f"{self.pareto_k:.2f}"),
-            ("source against target, AUC", f"{self.auc:.3f} (p = {self.auc_p_value:.2g})"),
-            ("target outside the source", f"{self.outside_share:.1%}"),
-            ("largest mean difference", _largest(self.features, self.balance_before)),
-            ("  after weighting", _largest(self.features, self.balance_after)),
-        ]
-        if self.losses is not None:
-            rows += [
-                ("Pareto k, weighted losses", f"{self.pareto_k_losses:.2f}"),
-                ("correlation with weights", f"{self.correlation:.2f}"),
-                ("variance reduction", f"{self.variance_reduction:.0%}"),
-                ("risk methods disagree by", f"{self.disagreement:.2f} standard errors"),
-            ]
-            # On Dask it takes several passes over the data: for those who ask.
-            if not is_dask(self.weights):
-                low, high = self.sensitivity(2.0)
-                rows.append(("risk if weights are off by 2", f"{low:.4g} to {high:.4g}"))
-        lines = [f"Verdict: {self.verdict}"]
-        lines += [f"- {reason}" for reason in self.reasons]
-        lines += ["Next:", *(f"- {step}" for step in self.advice), ""]
-        return "\n".join(lines + [f"{name:<28}  {value}" for name, value in rows])
+        return card_text(diagnostics_card(self))
 
 
 def _extreme(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
@@ -173,10 +150,3 @@ def _extreme(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
     first = np.concatenate([[0.0], np.cumsum(w)])
     first_losses = np.concatenate([[0.0], np.cumsum(w * losses)])
     return (first_losses[-1] + extra * first_losses) / (first[-1] + extra * first)
-
-
-def _largest(features: list[str], differences: np.ndarray) -> str:
-    if not np.any(np.isfinite(differences)):
-        return "none finite"
-    place = int(np.nanargmax(np.abs(differences)))
-    return f"{differences[place]:+.2f} ({features[place]})"

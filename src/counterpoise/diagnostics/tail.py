@@ -9,12 +9,7 @@ from array_api_compat import numpy as xp
 
 from counterpoise._pareto import fit_generalized_pareto, tail_size
 
-__all__ = [
-    "generalized_pareto_shape",
-    "largest_values",
-    "pareto_k",
-    "shape_of_largest",
-]
+__all__ = ["largest_values", "pareto_k", "shape_of_largest"]
 
 # A shape from fewer exceedances says nothing.
 _FEWEST = 5
@@ -71,39 +66,4 @@ def shape_of_largest(largest: np.ndarray, n: int, /) -> float:
     exceedances = exceedances[exceedances > 1e-12 * abs(largest[0])]
     if exceedances.shape[0] < _FEWEST:
         return math.nan
-    return generalized_pareto_shape(exceedances)
-
-
-def generalized_pareto_shape(exceedances: np.ndarray, /, *, prior: bool = True) -> float:
-    """Shape of a generalised Pareto distribution, by the empirical Bayes rule of Zhang & Stephens.
-
-    The likelihood, profiled over the shape, is averaged over a grid of 30 + sqrt(n) values of
-    b = -k / scale: no iteration, no failure to converge, and nearly as efficient as maximum
-    likelihood. With `prior`, k is drawn towards 0.5 with the weight of ten observations.
-
-    Parameters
-    ----------
-    exceedances : array of shape (n,)
-        Positive.
-    prior : bool, default=True
-
-    Returns
-    -------
-    float
-        Positive for heavy tails, negative for bounded ones.
-
-    References
-    ----------
-    J. Zhang, M. Stephens, Technometrics 51 (2009) 316-325, doi:10.1198/tech.2009.08017.
-    arXiv:1507.02646, appendix C (the prior).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quantiles = (np.arange(1000) + 0.5) / 1000
-    >>> exponential = -np.log1p(-quantiles)  # k = 0
-    >>> abs(generalized_pareto_shape(exponential, prior=False)) < 0.01
-    True
-    """
-    shape, _ = fit_generalized_pareto(xp, np.sort(exceedances), prior=prior)
-    return float(shape)
+    return float(fit_generalized_pareto(xp, exceedances)[0])

@@ -1,6 +1,6 @@
 """The paper's Monte Carlo, in one direction: plan -> run -> store -> summarise -> claims."""
 
-from counterpoise.experiments.claims import Claim, judge
+from counterpoise.experiments.claims import Claim, verify_claims
 from counterpoise.experiments.engine import analyse
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.run import run_chunk, run_plan
@@ -14,8 +14,8 @@ __all__ = [
     "Store",
     "StoreError",
     "analyse",
-    "judge",
     "run_chunk",
     "run_plan",
     "summarise",
+    "verify_claims",
 ]

@@ -4,48 +4,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._format import format_p_value
 from counterpoise.datasets import gaussian_1d
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.summarise import Comparison, RiskRow, Summary
 
-__all__ = ["Claim", "Finding", "judge"]
+__all__ = ["Claim", "Finding", "verify_claims"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One measurable part of a claim, at its worst over all gammas.
+    """One measurable part of a claim, with the numbers of the gamma most against it."""
 
-    Attributes
-    ----------
-    says : str
-        What would have to be true.
-    rule : str
-        How it is decided.
-    measured : str
-        In words and numbers.
-    effect, standard_error, log10_p : float or None
-        Of the gamma that speaks most against the claim.
-    gamma : float or None
-    repetitions : int or None
-    held : bool
-    """
-
-    says: str
-    rule: str
+    says: str  # what would have to be true
+    rule: str  # how it is decided
     measured: str
-    effect: float | None
-    standard_error: float | None
-    log10_p: float | None
-    gamma: float | None
-    repetitions: int | None
     held: bool
+    effect: float | None = None
+    standard_error: float | None = None
+    log10_p: float | None = None
+    gamma: float | None = None
+    repetitions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,24 +52,32 @@ class Claim:
         """Return plain lists and dictionaries, for JSON."""
         return {**asdict(self), "held": self.held}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row of text per finding, for a table."""
+        return [
+            {
+                "claim": self.number,
+                "part": part.says,
+                "gamma": part.gamma,
+                "effect": "" if part.effect is None else f"{part.effect:.3g}",
+                "standard error": ""
+                if part.standard_error is None
+                else f"{part.standard_error:.2g}",
+                "p": "" if part.log10_p is None else format_p_value(log10=part.log10_p),
+                "data sets": part.repetitions,
+                "verdict": "held" if part.held else "not held",
+            }
+            for part in self.findings
+        ]
 
-def judge(summary: Summary, plan: Plan, /) -> list[Claim]:
-    """Judge every claim whose problem was run.
 
-    Parameters
-    ----------
-    summary : Summary
-    plan : Plan
-
-    Returns
-    -------
-    list of Claim
-    """
+def verify_claims(summary: Summary, plan: Plan, /) -> list[Claim]:
+    """Give a verdict on every claim whose problem was run."""
     claims: list[Claim] = []
     if "example" in plan.problems:
         claims += [_example_variances(), _example_rates(summary)]
     if "synthetic" in plan.problems:
-        claims += [_no_difference(summary), _robust(summary, "synthetic", "3")]
+        claims += [_no_difference(summary), _robust(summary)]
     if "ozone" in plan.problems:
         claims.append(_ozone(summary))
     claims += [_kernel(summary, p) for p in ("kmm", "kliep") if p in plan.problems]
@@ -105,15 +99,15 @@ def _example_variances() -> Claim:
         rule="closed forms at 79 gammas from 0.72 to 1.5: equal to 1e-8, ratio at most 1",
         measured=f"σ_β²/σ_W² from {ratio.min():.3f} to {ratio.max():.3f}; identity to "
         f"{identity.max():.1e}",
-        **_plain(float(ratio.max() - 1)),
         held=bool(ratio.max() <= 1 and identity.max() < 1e-8),
+        effect=float(ratio.max() - 1),
     )
     slower = Finding(
         says="σ_β² diverges too, but slower",
         rule="from γ = 0.8 to 0.75 both grow, σ_β² by a smaller factor",
         measured=f"σ_W² grows {growth[0]:.3g} times, σ_β² {growth[1]:.3g} times",
-        **_plain(float(growth[1] / growth[0] - 1)),
         held=bool(1 < growth[1] < growth[0]),
+        effect=float(growth[1] / growth[0] - 1),
     )
     return Claim(
         "1",
@@ -144,12 +138,11 @@ def _example_rates(summary: Summary) -> Claim:
                 f"exceeds {rate:g} by no more than 0.1 or three standard errors, at γ = 1 and "
                 "1.25 and for both centrings",
                 measured=f"slopes {listed}",
+                held=all(s["slope"] <= rate + max(0.1, 3 * s["standard_error"]) for s in rows),
                 effect=worst["slope"],
                 standard_error=worst["standard_error"],
-                log10_p=None,
                 gamma=worst["gamma"],
                 repetitions=worst["repetitions"],
-                held=all(s["slope"] <= rate + max(0.1, 3 * s["standard_error"]) for s in rows),
             )
         )
     return Claim(
@@ -161,7 +154,6 @@ def _example_rates(summary: Summary) -> Claim:
 
 
 def _no_difference(summary: Summary) -> Claim:
-    rows = _comparisons(summary, "synthetic", "all")
     plain = _risks(summary, "synthetic", "all", "weighted")
 
     def relative(row: Comparison) -> float:
@@ -172,8 +164,8 @@ def _no_difference(summary: Summary) -> Claim:
         "synthetic",
         "Over all data sets there is nearly no difference between plain and controlled.",
         (
-            _worst(
-                rows,
+            _at_most(
+                _comparisons(summary, "synthetic", "all"),
                 says="the same mean target risk",
                 rule="mean difference below 1 % of the plain risk at every γ",
                 number=lambda row: abs(relative(row)),
@@ -184,53 +176,37 @@ def _no_difference(summary: Summary) -> Claim:
     )
 
 
-def _robust(summary: Summary, problem: str, number: str) -> Claim:
+def _robust(summary: Summary) -> Claim:
     return Claim(
-        number,
-        problem,
+        "3",
+        "synthetic",
         "In the top 10 % by weight variance, plain deteriorates strongly and controlled does not; "
         "p at most of the order of 1e-30 for every γ.",
-        tuple(_robust_findings(summary, problem)),
+        tuple(_robust_findings(summary, "synthetic")),
     )
 
 
 def _robust_findings(summary: Summary, problem: str) -> list[Finding]:
     own = PROTOCOLS[summary.protocol].controlled
-    rise = {name: _rises(summary, problem, name) for name in ("weighted", own)}
     top = _comparisons(summary, problem, "top")
+    rule = "its mean target risk in the top 10 % is at {} above that of the others, at every γ"
     return [
-        _rise_finding(
-            rise["weighted"],
+        _at_most(
+            _rises(summary, problem, "weighted"),
             says="plain deteriorates strongly",
-            rule="its mean target risk in the top 10 % is at least 5 % above that of the others, "
-            "at every γ",
-            holds=lambda r: r["relative"] >= 0.05,
-            worst=min,
+            rule=rule.format("least 5 %"),
+            number=lambda row: -row.difference,
+            limit=-0.05,
         ),
-        _rise_finding(
-            rise[own],
+        _at_most(
+            _rises(summary, problem, own),
             says="controlled does not deteriorate",
-            rule="its mean target risk in the top 10 % is at most 1 % above that of the others, "
-            "at every γ",
-            holds=lambda r: r["relative"] <= 0.01,
-            worst=max,
-        ),
-        _worst(
-            top,
-            says="controlled has the lower target risk in the top 10 %",
-            rule="negative mean difference at every γ",
+            rule=rule.format("most 1 %"),
             number=lambda row: row.difference,
-            limit=0.0,
-            describe=lambda row: f"{row.difference:+.4f} ± {row.standard_error:.4f}",
+            limit=0.01,
         ),
-        _worst(
-            top,
-            says="that is significant, p ≤ 1e-30 for every γ",
-            rule="two-sided Wilcoxon signed-rank test; ranks and mean favour controlled",
-            number=_evidence,
-            limit=-30.0,
-            describe=lambda row: f"log10 p = {row.log10_p:.1f}, difference {row.difference:+.4f}",
-        ),
+        _lower(top, "controlled has the lower target risk in the top 10 %", "at every γ"),
+        _significant(top, 30),
     ]
 
 
@@ -243,41 +219,27 @@ def _ozone(summary: Summary) -> Claim:
         "Controlled is unaffected by the top 10 % and below plain in both sets, p at most of the "
         "order of 1e-50; all risks rise slightly with γ.",
         (
-            _rise_finding(
+            _at_most(
                 _rises(summary, "ozone", own),
                 says="controlled is unaffected by the top 10 %",
                 rule="its mean target risk there differs by at most 1 % from that of the others, "
                 "at every γ",
-                holds=lambda r: abs(r["relative"]) <= 0.01,
-                worst=lambda rows, key: max(rows, key=lambda r: abs(key(r))),
+                number=lambda row: abs(row.difference),
+                limit=0.01,
             ),
-            _worst(
+            _lower(
                 both,
-                says="controlled is below plain, over all data sets and in the top 10 %",
-                rule="negative mean difference at every γ, in both",
-                number=lambda row: row.difference,
-                limit=0.0,
-                describe=lambda row: (
-                    f"{row.difference:+.4f} ± {row.standard_error:.4f} ({row.sets})"
-                ),
+                "controlled is below plain, over all data sets and in the top 10 %",
+                "at every γ, in both",
             ),
-            _worst(
-                both,
-                says="that is significant, p ≤ 1e-50 for every γ",
-                rule="two-sided Wilcoxon signed-rank test; ranks and mean favour controlled",
-                number=_evidence,
-                limit=-50.0,
-                describe=lambda row: (
-                    f"log10 p = {row.log10_p:.1f}, difference {row.difference:+.4f} ({row.sets})"
-                ),
-            ),
+            _significant(both, 50),
             _trend(summary, own),
         ),
     )
 
 
 def _kernel(summary: Summary, problem: str) -> Claim:
-    better = _worst(
+    better = _at_most(
         _comparisons(summary, problem, "all"),
         says="controlled is better over all data sets too",
         rule="negative mean difference, and ranks that favour controlled with Wilcoxon p < 0.001, "
@@ -299,125 +261,119 @@ def _kernel(summary: Summary, problem: str) -> Claim:
 
 def _trend(summary: Summary, own: str) -> Finding:
     """Slope of mean risk on gamma, for plain and controlled: the smaller in standard errors."""
+    says, rule = "all risks rise with γ", "slope of the mean risk on γ above 2 standard errors"
     slopes = []
     for name in ("weighted", own):
-        rows = [_risks(summary, "ozone", "all", name)[g] for g in _gammas(summary, "ozone")]
+        rows = list(_risks(summary, "ozone", "all", name).values())
         if len(rows) < 2:
-            break
+            return Finding(says, rule, "needs two gammas", held=False)
         gamma = np.array([row.gamma for row in rows])
         gains = (gamma - gamma.mean()) / np.sum((gamma - gamma.mean()) ** 2)
         slope = float(gains @ np.array([row.mean for row in rows]))
         error = float(np.sqrt(gains**2 @ np.array([row.standard_error**2 for row in rows])))
         slopes.append((name, slope, error))
-    says, rule = "all risks rise with γ", "slope of the mean risk on γ above 2 standard errors"
-    if not slopes:
-        return Finding(says, rule, "needs two gammas", **_plain(None), held=False)
     name, slope, error = min(slopes, key=lambda s: s[1] / s[2] if s[2] > 0 else s[1])
     return Finding(
         says,
         rule,
         "; ".join(f"{n.split('_')[0]} {s:+.4f} ± {e:.4f} per unit of γ" for n, s, e in slopes),
+        held=all(s > 2 * e for _, s, e in slopes),
         effect=slope,
         standard_error=error,
-        log10_p=None,
-        gamma=None,
-        repetitions=_repetitions(summary, "ozone"),
-        held=all(s > 2 * e for _, s, e in slopes),
+        repetitions=rows[0].repetitions,
     )
 
 
-def _rises(summary: Summary, problem: str, name: str) -> list[dict[str, float]]:
-    """How much worse the top 10 % are than the other data sets, per gamma."""
+class _Rise(NamedTuple):
+    """How much worse the top 10 % are than the other data sets, relative to the others."""
+
+    gamma: float
+    difference: float
+    standard_error: float
+    repetitions: int
+    log10_p: float | None = None
+
+
+def _rises(summary: Summary, problem: str, name: str) -> list[_Rise]:
     rows = []
-    everything = _risks(summary, problem, "all", name)
     top = _risks(summary, problem, "top", name)
-    for gamma, whole in everything.items():
+    for gamma, whole in _risks(summary, problem, "all", name).items():
         part = top[gamma]
         rest = whole.repetitions - part.repetitions
         if rest < 2:
             continue
         # Mean and variance of the others, from those of all and of the top.
         others = (whole.mean * whole.repetitions - part.mean * part.repetitions) / rest
-        rise = part.mean - others
         spread = whole.standard_error**2 * whole.repetitions
         error = math.sqrt(part.standard_error**2 + spread / rest)
-        rows.append(
-            {
-                "gamma": gamma,
-                "relative": rise / others,
-                "standard_error": error / others,
-                "repetitions": whole.repetitions,
-            }
-        )
+        relative = (part.mean - others) / others
+        rows.append(_Rise(gamma, relative, error / others, whole.repetitions))
     return rows
 
 
-def _rise_finding(
-    rows: list[dict[str, float]],
-    *,
-    says: str,
-    rule: str,
-    holds: Callable[[dict[str, float]], bool],
-    worst: Callable[..., dict[str, float]],
-) -> Finding:
-    if not rows:
-        return Finding(says, rule, "needs more repetitions", **_plain(None), held=False)
-    case = worst(rows, key=lambda row: row["relative"])
-    return Finding(
-        says,
-        rule,
-        "top 10 % against the others: "
-        + ", ".join(f"{100 * r['relative']:+.1f} %" for r in rows)
-        + f" at γ = {', '.join(format(r['gamma'], 'g') for r in rows)}",
-        effect=case["relative"],
-        standard_error=case["standard_error"],
-        log10_p=None,
-        gamma=case["gamma"],
-        repetitions=int(case["repetitions"]),
-        held=all(holds(row) for row in rows),
+def _lower(rows: Sequence[Comparison], says: str, where: str) -> Finding:
+    return _at_most(
+        rows,
+        says=says,
+        rule=f"negative mean difference {where}",
+        number=lambda row: row.difference,
+        limit=0.0,
+        describe=lambda row: f"{row.difference:+.4f} ± {row.standard_error:.4f} ({row.sets})",
     )
 
 
-def _worst(
-    rows: Iterable[Comparison],
+def _significant(rows: Sequence[Comparison], digits: int) -> Finding:
+    return _at_most(
+        rows,
+        says=f"that is significant, p ≤ 1e-{digits} for every γ",
+        rule="two-sided Wilcoxon signed-rank test; ranks and mean favour controlled",
+        number=_evidence,
+        limit=-digits,
+        describe=lambda row: (
+            f"log10 p = {row.log10_p:.1f}, difference {row.difference:+.4f} ({row.sets})"
+        ),
+    )
+
+
+def _at_most(
+    rows: Sequence[Any],
     *,
     says: str,
     rule: str,
-    number: Callable[[Comparison], float],
+    number: Callable[[Any], float],
     limit: float,
-    describe: Callable[[Comparison], str],
+    describe: Callable[[Any], str] | None = None,
 ) -> Finding:
-    """Return a finding that holds where `number` is at most `limit` for every row."""
-    rows = list(rows)
+    """Return a finding that holds where `number` is at most `limit` for every row.
+
+    Rows are comparisons, which `describe` describes, or rises.
+    """
+    if not rows:
+        return Finding(says, rule, "needs more repetitions", held=False)
     case = max(rows, key=number)
+    if describe is None:
+        listed = ", ".join(f"{100 * row.difference:+.1f} %" for row in rows)
+        gammas = ", ".join(f"{row.gamma:g}" for row in rows)
+        measured = f"top 10 % against the others: {listed} at γ = {gammas}"
+    else:
+        held = sum(number(row) <= limit for row in rows)
+        measured = f"worst at γ = {case.gamma:g}: {describe(case)}; holds at {held} of {len(rows)}"
     return Finding(
         says,
         rule,
-        f"worst at γ = {case.gamma:g}: {describe(case)}; holds at "
-        f"{sum(number(row) <= limit for row in rows)} of {len(rows)}",
+        measured,
+        held=number(case) <= limit,
         effect=case.difference,
         standard_error=case.standard_error,
         log10_p=case.log10_p,
         gamma=case.gamma,
         repetitions=case.repetitions,
-        held=number(case) <= limit,
     )
 
 
 def _evidence(row: Comparison) -> float:
     """Log p where both the mean and the ranks favour controlled, its negative otherwise."""
     return row.log10_p if row.difference < 0 and row.direction < 0 else -row.log10_p
-
-
-def _plain(effect: float | None) -> dict[str, Any]:
-    """Fields of a finding that no sampling error goes with."""
-    return {
-        "effect": effect,
-        "standard_error": None,
-        "log10_p": None,
-        "gamma": None,
-        "repetitions": None,
-    }
 
 
 def _comparisons(summary: Summary, problem: str, sets: str) -> list[Comparison]:
@@ -430,16 +386,6 @@ def _comparisons(summary: Summary, problem: str, sets: str) -> list[Comparison]:
 
 
 def _risks(summary: Summary, problem: str, sets: str, name: str) -> dict[float, RiskRow]:
-    return {
-        row.gamma: row
-        for row in summary.risks
-        if (row.problem, row.sets, row.estimator) == (problem, sets, name)
-    }
-
-
-def _gammas(summary: Summary, problem: str) -> list[float]:
-    return sorted({row.gamma for row in summary.risks if row.problem == problem})
-
-
-def _repetitions(summary: Summary, problem: str) -> int:
-    return max(row.repetitions for row in summary.risks if row.problem == problem)
+    """Rows by gamma, in increasing order."""
+    rows = [r for r in summary.risks if (r.problem, r.sets, r.estimator) == (problem, sets, name)]
+    return {row.gamma: row for row in sorted(rows, key=lambda row: row.gamma)}

@@ -16,33 +16,19 @@ _NARROW = 1 / np.sqrt(2)
 
 @dataclass(frozen=True)
 class ExampleCurves:
-    """Figures 1 to 4 of the paper as arrays.
-
-    Attributes
-    ----------
-    x, source, target : arrays
-        Densities of the two domains, source at gamma = 1/sqrt(2).
-    gammas : array
-        Standard deviations of the source, above 1/sqrt(2).
-    weight_variance, printed_variance : arrays
-        V[w] over `gammas`, right and as printed.
-    target_variance, weighted_variance, controlled_variance : arrays
-        Of the three risk estimators, per point, over `gammas`.
-    thresholds : array
-    exceedances : dict of float to (array, array)
-        gamma -> P(w > c) over `thresholds` under source and target.
-    """
+    """Figures 1 to 4 of the paper as arrays: densities over x, the others over gammas."""
 
     x: np.ndarray
-    source: np.ndarray
+    source: np.ndarray  # at gamma = 1/sqrt(2)
     target: np.ndarray
-    gammas: np.ndarray
+    gammas: np.ndarray  # standard deviations of the source, above 1/sqrt(2)
     weight_variance: np.ndarray
-    printed_variance: np.ndarray
-    target_variance: np.ndarray
+    printed_variance: np.ndarray  # the same by the formula as printed
+    target_variance: np.ndarray  # of the three risk estimators, per point
     weighted_variance: np.ndarray
     controlled_variance: np.ndarray
     thresholds: np.ndarray
+    # gamma -> P(w > c) over the thresholds, under source and target
     exceedances: dict[float, tuple[np.ndarray, np.ndarray]]
 
 

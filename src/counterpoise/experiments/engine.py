@@ -19,18 +19,19 @@ from counterpoise._arrays import (
     is_numpy_namespace,
     to_numpy,
 )
+from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_choice
 from counterpoise.experiments.problems import Batch
-from counterpoise.experiments.protocols import METHODS, RELEASED_BETA, fixed_index
-from counterpoise.experiments.quadratic import pack_outer, path_forms, unpack
-from counterpoise.risk.methods import Method
+from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
+from counterpoise.experiments.ridge_path import pack_outer, path_forms, unpack
+from counterpoise.risk import Average
 from counterpoise.risk.sums import Sums
-from counterpoise.weights._base import exp_ratio
-from counterpoise.weights.gaussian import _cholesky_or_nan, fit_gaussian, gaussian_log_ratio
+from counterpoise.weights.base import exp_ratio
+from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 
-__all__ = ["WEIGHTS", "analyse", "source_weights", "to_device"]
+__all__ = ["WEIGHTS", "analyse", "fixed_index", "source_weights", "to_device"]
 
 WEIGHTS = ("gaussian", "kmm", "kliep")
 
@@ -41,18 +42,10 @@ _KLIEP_CENTERS = 100
 def analyse(
     batch: Batch, alphas: np.ndarray, /, *, weights: str = "gaussian", released_beta: bool = False
 ) -> dict[str, np.ndarray]:
-    """Run the experiment on every data set of a batch.
+    """Run the experiment on every data set of a batch, with the penalties alphas (L,).
 
-    Parameters
-    ----------
-    batch : Batch
-        R data sets, in any array library.
-    alphas : array of shape (L,)
-        Penalties.
-    weights : {"gaussian", "kmm", "kliep"}, default="gaussian"
-        Weight estimator.
-    released_beta : bool, default=False
-        Add the outer-product beta of the released script.
+    `weights` names the weight estimator; `released_beta` adds the outer-product beta of the
+    released script.
 
     Returns
     -------
@@ -96,6 +89,11 @@ def analyse(
     results |= _outcome(xp, "unweighted", path, own)
     results |= _weight_summary(xp, w)
     return _to_host(xp, results)
+
+
+def fixed_index(alphas: np.ndarray, /) -> int:
+    """Place of the penalty nearest to 1, at which risk *estimates* are compared."""
+    return int(np.argmin(np.abs(np.log(alphas))))
 
 
 def _to_host(xp: Namespace, results: dict[str, Array]) -> dict[str, np.ndarray]:
@@ -150,7 +148,7 @@ def _fit_from_moments(xp: Namespace, moments: Array, m: int, D: int) -> tuple[Ar
     full = unpack(moments, D + 2)
     mean = full[..., :D, D]
     covariance = (full[..., :D, :D] - mean[..., :, None] * mean[..., None, :]) * (m / (m - 1))
-    return mean, _cholesky_or_nan(covariance)
+    return mean, cholesky_or_nan(covariance)
 
 
 @dataclass(frozen=True)
@@ -162,6 +160,8 @@ class _FoldSums:
     plain: Array  # sum a a'
     truncated: Array  # sum min(w, cap) a a'
     count: Array
+    weight: Array
+    weight_squared: Array
     excess: Array
     excess_squared: Array
 
@@ -181,39 +181,47 @@ def _fold_sums(xp: Namespace, batch: Batch, w: Array) -> _FoldSums:
     R, S, K, n = masked.shape
     sums = xp.reshape(masked, (R, S * K, n)) @ pack_outer(rows)
     sums = xp.reshape(sums, (R, S, K, -1))
-    scalars = batch.masks @ xp.stack([one, w - 1, (w - 1) ** 2], axis=-1)
-    return _FoldSums(*(sums[:, s, ...] for s in range(S)), *(scalars[..., s] for s in range(3)))
+    scalars = batch.masks @ xp.stack([one, w, w**2, w - 1, (w - 1) ** 2], axis=-1)
+    return _FoldSums(*(sums[:, s, ...] for s in range(S)), *(scalars[..., s] for s in range(5)))
 
 
 def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[str, Array]:
     """Return each estimator's risk of a fold, times the fold's share, as packed forms (R, K, P).
 
-    Given the weights, a risk estimate is linear in the sums of w loss and of w loss (w - 1). The
-    method itself tells its two coefficients: it is asked what it makes of the sums (1, 0) and
-    (0, 1). The sums are forms in the second moments, hence so is the estimate.
+    Given the weights, a risk estimate is linear in the sums of w loss and of w loss (w - 1). Its
+    two coefficients are what the method makes of the sums (1, 0) and (0, 1). The sums are forms
+    in the second moments, hence so is the estimate.
     """
     # A random fold can be empty. Its share is 0, and nothing may be divided by its count.
     count = xp.where(sums.count > 0, sums.count, xp.ones_like(sums.count))
-    second = {"source": sums.plain, "truncated": sums.truncated}
     one, zero = xp.ones_like(count), xp.zeros_like(count)
+    capped = {"source": sums.plain, "truncated": sums.truncated}
+
+    def coefficient(method: Average, own: bool, loss: Array, loss_excess: Array) -> Array:
+        # The method's estimate from these sums of losses, times the share: (R, K, 1).
+        given = Sums(
+            count=count,
+            weight=sums.weight if own else count,
+            weight_squared=sums.weight_squared if own else count,
+            excess=sums.excess if own else zero,
+            excess_squared=sums.excess_squared if own else zero,
+            weighted_loss=loss,
+            loss_excess=loss_excess,
+        )
+        return (sums.share * method.estimate(xp, given)[0])[..., None]
+
     forms = {}
     for name, method in METHODS.items():
-        excess, squared = (zero, zero) if name in second else (sums.excess, sums.excess_squared)
-
-        moments = Sums(count, excess, squared, one, zero)
-        form = _share_of(xp, sums, method, moments) * second.get(name, sums.weighted)
-        if name not in second:
-            moments = replace(moments, weighted_loss=zero, loss_excess=one)
-            form = form + _share_of(xp, sums, method, moments) * sums.weighted_excess
-        forms[name] = form
+        if name in capped:
+            forms[name] = coefficient(method, False, one, zero) * capped[name]
+            continue
+        forms[name] = (
+            coefficient(method, True, one, zero) * sums.weighted
+            + coefficient(method, True, zero, one) * sums.weighted_excess
+        )
     if released_beta:
         forms[RELEASED_BETA] = _released_form(xp, sums, count)
     return forms
-
-
-def _share_of(xp: Namespace, sums: _FoldSums, method: Method, moments: Sums) -> Array:
-    """Return the method's estimate from the moments, times the fold's share, as (R, K, 1)."""
-    return (sums.share * method.estimate(xp, moments)[0])[..., None]
 
 
 def _released_form(xp: Namespace, sums: _FoldSums, count: Array) -> Array:
@@ -230,10 +238,8 @@ def _released_form(xp: Namespace, sums: _FoldSums, count: Array) -> Array:
     pull = xp.where(spread, pull / xp.where(spread, variance, xp.ones_like(pull)), 0.0 * pull)
     # sum (loss - mean)(w - mean w) = sum w loss - mean(w) sum loss.
     mean_weight = 1 + mean_excess
-    form = (1 / count - pull)[..., None] * sums.weighted + (pull * mean_weight)[
-        ..., None
-    ] * sums.plain
-    return sums.share[..., None] * form
+    own, other = sums.share * (1 / count - pull), sums.share * pull * mean_weight
+    return own[..., None] * sums.weighted + other[..., None] * sums.plain
 
 
 def _cross_validate(

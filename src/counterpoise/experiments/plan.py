@@ -31,27 +31,17 @@ _BATCHES_ON_DEVICE = 20 * BATCHES_PER_DRAW
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of the work that is done and stored as one.
-
-    Attributes
-    ----------
-    problem : str
-    gamma : float
-    start : int
-        First repetition, a multiple of the batch size.
-    repetitions : int
-    seed : int
-    """
+    """A range of repetitions that is computed and stored as one."""
 
     problem: str
     gamma: float
-    start: int
+    start: int  # first repetition, a multiple of the batch size
     repetitions: int
     seed: int
 
     @property
     def name(self) -> str:
-        """Of the file: unique within a plan."""
+        """The name of its file, unique within a plan."""
         return f"{self.problem}-{self.gamma:.6g}-{self.start:08d}"
 
     def batches(self) -> Iterator[tuple[np.random.SeedSequence, int]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from counterpoise._arrays import array_namespace
 from counterpoise.datasets import Gaussian2D, Ozone, gaussian_2d
+from counterpoise.datasets.random_arrays import on_device_of, permutations, smallest
 from counterpoise.experiments.protocols import Protocol as Rules
 from counterpoise.weights.gaussian import fit_gaussian
 
@@ -23,33 +24,21 @@ __all__ = [
     "joined",
     "mean_moments",
     "portion",
-    "principal_components",
 ]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Data sets to analyse together.
+    """Data sets to analyse together, as arrays of any library."""
 
-    Attributes
-    ----------
-    X, y : arrays of shape (R, n, D) and (R, n)
-        The source.
-    masks : array of shape (K, n) or (R, K, n)
-        1.0 where a row belongs to a fold.
-    X_target : array of shape (R, m, D) or (m, D)
-    target_moments : array of shape (R, P) or (1, P)
-        Packed means of a a' over the labelled target rows a = (z, 1, u).
-    target_fit : tuple of arrays or None
-        Mean and Cholesky factor of the target, where they are the same for every data set.
-    """
-
-    X: Any
-    y: Any
-    masks: Any
-    X_target: Any
+    X: Any  # source, (R, n, D)
+    y: Any  # (R, n)
+    masks: Any  # 1.0 where a row belongs to a fold, (K, n) or (R, K, n)
+    X_target: Any  # (R, m, D) or (m, D)
+    # Packed means of a a' over the labelled target rows a = (z, 1, u), (R, P) or (1, P).
     target_moments: Any
-    target_fit: tuple[Any, Any] | None = None
+    # Mean and Cholesky factor of the target, where they are the same for every data set.
+    target_fit: tuple[Any, ...] | None = None
 
 
 def joined(parts: Sequence[Batch], /) -> Batch:
@@ -83,25 +72,27 @@ def _own(batch: Batch) -> list[str]:
 class Problem(Protocol):
     """What the engine needs of a problem."""
 
-    def draw(self, rng: np.random.Generator, repetitions: int, /) -> Batch:
-        """Draw `repetitions` data sets."""
+    def draw(self, rng: Any, repetitions: int, /) -> Batch:
+        """Draw data sets with a NumPy generator or a `TorchGenerator`, in its array library."""
 
 
-def fold_masks(
-    rng: np.random.Generator, rules: Rules, repetitions: int, n: int, /, *, shuffled: bool
-) -> np.ndarray:
+def fold_masks(rng: Any, rules: Rules, repetitions: int, n: int, /, *, shuffled: bool) -> Any:
     """Return which rows each fold holds out: (K, n), or (R, K, n) where that varies.
 
-    Equal folds of rows in random order need no shuffling; folds of `shuffled` rows come from a
-    permutation; in the released protocol every row goes to a fold of its own choice.
+    Rows in random order need no shuffling: their folds are equal blocks. With `shuffled`, the
+    folds are a permutation of those. In the released protocol every row goes to a random fold.
     """
     K = rules.n_folds
-    folds = np.arange(n) * K // n
+    equal = np.arange(n) * K // n
     if rules.random_folds:
         folds = rng.integers(K, size=(repetitions, n))
     elif shuffled:
-        folds = rng.permuted(np.broadcast_to(folds, (repetitions, n)), axis=-1)
-    return np.asarray(folds[..., None, :] == np.arange(K)[:, None], dtype=float)
+        folds = permutations(rng, equal, (repetitions,))
+    else:
+        folds = on_device_of(rng, equal)
+    xp = array_namespace(folds)
+    every = on_device_of(rng, np.arange(K)[:, None])
+    return xp.astype(folds[..., None, :] == every, xp.float64)
 
 
 @dataclass(frozen=True)
@@ -116,7 +107,7 @@ class SyntheticProblem:
         """The problem with its truth."""
         return gaussian_2d(self.gamma, protocol=self.rules.name)
 
-    def draw(self, rng: np.random.Generator, repetitions: int, /) -> Batch:
+    def draw(self, rng: Any, repetitions: int, /) -> Batch:
         """Draw `repetitions` data sets."""
         rules = self.rules
         X, y, Z, u = self.sampler.sample(
@@ -129,21 +120,13 @@ class SyntheticProblem:
 def mean_moments(Z: Any, u: Any, /) -> Any:
     """Return packed means of a a' over rows a = (z, 1, u), for Z (..., m, D) and u (..., m).
 
-    A few products of thin matrices; the rows are never put together, because that would move
-    more memory than the products read.
+    Column by column: the rows are never put together, because that would move more memory than
+    the products read.
     """
-    m, D = Z.shape[-2:]
-    transposed = np.swapaxes(Z, -1, -2)
-    q = D + 2
-    moments = np.empty((*Z.shape[:-2], q, q))
-    moments[..., :D, :D] = transposed @ Z
-    moments[..., :D, D] = (transposed @ np.ones((m, 1)))[..., 0]
-    moments[..., :D, D + 1] = (transposed @ u[..., None])[..., 0]
-    moments[..., D, D] = m
-    moments[..., D, D + 1] = np.sum(u, axis=-1)
-    moments[..., D + 1, D + 1] = np.sum(u * u, axis=-1)
-    i, j = np.triu_indices(q)
-    return moments[..., i, j] / m
+    xp = array_namespace(Z, u)
+    columns = [*(Z[..., j] for j in range(Z.shape[-1])), xp.ones_like(u[..., :1]), u]
+    pairs = zip(*np.triu_indices(len(columns)), strict=True)
+    return xp.stack([xp.mean(columns[i] * columns[j], axis=-1) for i, j in pairs], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -165,40 +148,34 @@ class OzoneProblem:
         X = self.data.X
         if self.rules.ozone_date:
             X = np.column_stack([self.data.day, X])
-        return principal_components(X, self.rules.ozone_components)
+        scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+        left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+        count = self.rules.ozone_components
+        return left[:, :count] * singular[:count]
 
     @cached_property
-    def _target(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """Features, labels, the target's moments, its mean and its Cholesky factor."""
         mean, factor, _ = fit_gaussian(self.features)
-        return mean_moments(self.features, self.data.y)[None], (mean, factor)
+        moments = mean_moments(self.features, self.data.y)[None]
+        return self.features, self.data.y, moments, mean, factor
 
-    @property
-    def on_any_device(self) -> tuple[np.ndarray, ...]:
-        """What a draw is made of: features, target moments, mean, Cholesky factor, labels."""
-        moments, fit = self._target
-        return self.features, moments, *fit, self.data.y
-
-    def draw(self, rng: np.random.Generator, repetitions: int, /) -> Batch:
+    def draw(self, rng: Any, repetitions: int, /) -> Batch:
         """Draw `repetitions` data sets."""
-        y = self.data.y
-        time = np.arange(len(y)) / (self.gamma * len(y))
+        features, y, moments, *fit = (on_device_of(rng, a) for a in self._arrays)
+        xp = array_namespace(features)
+        n = len(self.data.y)
+        time = np.arange(n) / (self.gamma * n)
         parts = []
         for label in (-1.0, 1.0):
-            rows = np.flatnonzero(y == label)
+            rows = np.flatnonzero(self.data.y == label)
             # The smallest of exponential numbers over their weights: a weighted draw without
             # replacement (Efraimidis, Spirakis 2006, doi:10.1016/j.ipl.2005.11.003). In logs,
             # because far rows have tiny weights.
-            keys = np.log(rng.standard_exponential((repetitions, len(rows)))) + time[rows] ** 2 / 2
+            exponential = rng.standard_exponential((repetitions, len(rows)))
+            keys = xp.log(exponential) + on_device_of(rng, time[rows] ** 2 / 2)
             count = min(self.rules.ozone_per_class, len(rows))
-            parts.append(rows[np.argpartition(keys, count - 1, axis=-1)[:, :count]])
-        index = np.concatenate(parts, axis=-1)
+            parts.append(on_device_of(rng, rows)[smallest(keys, count)])
+        index = xp.concat(parts, axis=-1)
         masks = fold_masks(rng, self.rules, repetitions, index.shape[-1], shuffled=True)
-        moments, fit = self._target
-        return Batch(self.features[index], y[index], masks, self.features, moments, fit)
-
-
-def principal_components(X: np.ndarray, count: int, /) -> np.ndarray:
-    """Return the scores (n, count) of z-scored columns on their first principal components."""
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-    return left[:, :count] * singular[:count]
+        return Batch(features[index], y[index], masks, features, moments, tuple(fit))

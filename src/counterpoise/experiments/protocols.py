@@ -7,25 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpoise._validation import check_choice
-from counterpoise.risk import Controlled, Method, Normalized, Source, Truncated, Weighted
+from counterpoise.risk import Average, Controlled, Normalized, Source, Truncated, Weighted
 
-__all__ = [
-    "GAMMAS",
-    "LABELS",
-    "METHODS",
-    "PROTOCOLS",
-    "RELEASED_BETA",
-    "Protocol",
-    "fixed_index",
-    "get_protocol",
-]
+__all__ = ["GAMMAS", "LABELS", "METHODS", "PROTOCOLS", "RELEASED_BETA", "Protocol", "get_protocol"]
 
 # The gammas of the paper's figures: variances in the synthetic problem, shares of the rows in
 # the ozone problem (whose values the paper does not list; the same ones are used).
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 # Risk estimators that choose a penalty among the same, weighted, classifiers.
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Average] = {
     "source": Source(),
     "weighted": Weighted(),
     "normalized": Normalized(),
@@ -53,30 +44,15 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of running the experiments.
-
-    Attributes
-    ----------
-    name : {"paper", "released"}
-    alphas, ozone_alphas : tuple of (first exponent, last exponent, number)
-        Logarithmic grids of penalties.
-    random_folds : bool
-        Each point to a random fold, instead of equal folds.
-    controlled : str
-        The centring that "controlled" means in this protocol's claims.
-    ozone_per_class : int
-        Source rows of each class.
-    ozone_date : bool
-        Whether the date is a feature.
-    """
+    """One way of running the experiments."""
 
     name: str
-    alphas: tuple[float, float, int]
+    alphas: tuple[float, float, int]  # logarithmic grid: first exponent, last exponent, number
     ozone_alphas: tuple[float, float, int]
-    random_folds: bool
-    controlled: str
-    ozone_per_class: int
-    ozone_date: bool
+    random_folds: bool  # each point in a random fold, instead of equal folds
+    controlled: str  # the centring that "controlled" means in this protocol's claims
+    ozone_per_class: int  # source rows of each class
+    ozone_date: bool  # whether the date is a feature
 
     n_source: int = 50
     n_target: int = 1000
@@ -114,12 +90,3 @@ PROTOCOLS = {
 def get_protocol(name: str, /) -> Protocol:
     """Return the protocol of that name."""
     return PROTOCOLS[check_choice(name, "protocol", PROTOCOLS)]
-
-
-def fixed_index(alphas: np.ndarray, /) -> int:
-    """Place of the penalty nearest to 1, at which risk *estimates* are compared.
-
-    1 lies in both protocols' grids (to within a grid step) and penalises lightly: the classifier
-    is then about the one that the weighted least squares ask for.
-    """
-    return int(np.argmin(np.abs(np.log(alphas))))

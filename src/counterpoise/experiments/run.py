@@ -17,12 +17,12 @@ from threadpoolctl import threadpool_limits
 
 from counterpoise.datasets import Ozone
 from counterpoise.experiments.engine import analyse
-from counterpoise.experiments.example import example_repetitions
-from counterpoise.experiments.on_dask import dask_results
-from counterpoise.experiments.on_device import Note, Portions, device_results
+from counterpoise.experiments.example_rates import draw_example, example_results
 from counterpoise.experiments.plan import BATCH, WEIGHTS_OF, Chunk, Plan
 from counterpoise.experiments.problems import OzoneProblem, Problem, SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol
+from counterpoise.experiments.run_accelerator import Note, Portions, accelerator_results
+from counterpoise.experiments.run_dask import dask_results
 from counterpoise.experiments.store import Store
 
 __all__ = ["run_chunk", "run_plan"]
@@ -41,24 +41,12 @@ def run_plan(
     client: Any = None,
     note: Note | None = None,
 ) -> None:
-    """Compute the chunks that the store does not hold yet, and store each as it is done.
+    """Compute the chunks that the store does not hold yet, and store each when it is done.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-        Opened for this plan.
-    jobs : int, default=1
-        Processes. The numbers do not depend on it, nor on the order in which chunks finish.
-    ozone : Ozone, optional
-        The data of the ozone problem.
-    progress : callable, optional
-        Called with each chunk after it is stored.
-    client : distributed.Client, optional
-        Compute the chunks as tasks of its cluster, instead of in `jobs` processes.
-    note : callable, optional
-        Called with a line of text, once, when an accelerator's memory runs out and the work goes
-        on in smaller portions. Without it, that is a warning.
+    The chunks run in `jobs` processes, or as tasks of the cluster of `client` (a
+    distributed.Client). The numbers depend neither on that nor on the order in which chunks
+    finish. `progress` is called with each chunk after it is stored, and `note` with a sentence
+    when an accelerator's memory runs out (by default that is a warning).
     """
     todo = [chunk for chunk in plan.chunks() if not store.has(chunk)]
     if client is None:
@@ -86,7 +74,7 @@ def run_chunk(
         if plan.device == "cpu":
             parts = list(_on_cpu(plan, chunk, problem))
         else:
-            parts = list(device_results(plan, chunk, problem, portions or Portions()))
+            parts = list(accelerator_results(plan, chunk, problem, portions or Portions()))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
@@ -96,7 +84,7 @@ def _on_cpu(plan: Plan, chunk: Chunk, problem: Problem | None) -> Iterator[dict[
     for stream, wanted in chunk.batches():
         rng = np.random.default_rng(stream)
         if problem is None:
-            results = example_repetitions(chunk.gamma, rng, BATCH)
+            results = example_results(chunk.gamma, *draw_example(chunk.gamma, rng, BATCH))
         else:
             weights, beta = WEIGHTS_OF[chunk.problem], plan.released_beta
             batch = problem.draw(rng, BATCH)

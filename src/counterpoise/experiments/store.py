@@ -9,6 +9,7 @@ Files are written under another name, flushed, and renamed: a file that exists i
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -18,31 +19,24 @@ from typing import Any
 import numpy as np
 
 from counterpoise import __version__
+from counterpoise._files import replacing, write_atomically
+from counterpoise._validation import InputError
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.quadratic import backend
+from counterpoise.experiments.ridge_path import library
 
-__all__ = ["Store", "StoreError", "write_atomically"]
+__all__ = ["Store", "StoreError"]
 
 
-class StoreError(Exception):
+class StoreError(InputError):
     """The directory cannot be used; the message says why and what to do."""
 
 
 class Store:
     """Results of one plan in one directory.
 
-    Parameters
-    ----------
-    directory : path
-    plan : Plan
-    resume : bool, default=False
-        Continue a directory of the same configuration. Without, it must hold no results.
-
-    Raises
-    ------
-    StoreError
-        For a directory that cannot be written, holds results of another configuration (which
-        differences are listed), or, without `resume`, any.
+    With `resume`, a directory of the same configuration is continued. A directory that cannot be
+    written, holds results of another configuration or, without `resume`, any results is a
+    `StoreError`, which lists the differences.
     """
 
     def __init__(
@@ -54,7 +48,7 @@ class Store:
         manifest = self.directory / "manifest.json"
         wanted = {
             "version": __version__,
-            "backend": backend(plan.device),
+            "library": library(plan.device),
             "configuration": plan.configuration(),
         }
         try:
@@ -101,7 +95,6 @@ class Store:
         import pyarrow.parquet as pq
 
         path = self.directory / "results.parquet"
-        temporary = path.with_suffix(".tmp")
         groups = [(p, g) for p in self.plan.problems for g in self.plan.gammas_of(p)]
         types: dict[str, Any] = {}
         for problem in self.plan.problems:
@@ -109,7 +102,7 @@ class Store:
             types |= {f.name: f.type for f in pq.read_schema(self._path(first))}
         schema = pa.schema([("problem", pa.string()), ("gamma", pa.float64()), *types.items()])
         try:
-            with pq.ParquetWriter(temporary, schema) as writer:
+            with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
                 for problem, gamma in groups:
                     data = self.read(problem, gamma)
                     n = len(data["repetition"])
@@ -121,7 +114,6 @@ class Store:
                         for f in schema
                     ]
                     writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            os.replace(temporary, path)
         except OSError as error:
             raise self._unwritable(error) from error
         return path
@@ -143,7 +135,8 @@ class Store:
         reason = error.strerror or str(error)
         return StoreError(
             f"`out` must be a directory that can be written; {self.directory}: {reason}. "
-            "Free some space or name another directory; what is finished stays, see --resume."
+            "Free some space or name another directory. Finished chunks are kept: continue with "
+            "--resume."
         )
 
     def _check(self, manifest: Path, wanted: dict, *, resume: bool) -> None:
@@ -188,23 +181,7 @@ class Store:
         )
 
 
-def write_atomically(path: Path, content: bytes, /) -> None:
-    """Write a file that either exists as a whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _parquet(table: Any) -> bytes:
-    import io
-
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -214,7 +191,7 @@ def _parquet(table: Any) -> bytes:
 
 
 def _differences(found: dict, wanted: dict) -> Iterator[str]:
-    for key in ("version", "backend"):
+    for key in ("version", "library"):
         if found.get(key) != wanted[key]:
             yield f"{key} is {found.get(key)!r}, not {wanted[key]!r}"
     old, new = found.get("configuration", {}), wanted["configuration"]

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 from scipy.stats import wilcoxon
 
-from counterpoise.experiments.example import SIZES
+from counterpoise.experiments.example_rates import SIZES
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import LABELS, PROTOCOLS
 from counterpoise.experiments.store import Store
 
 __all__ = [
-    "LARGE_SIZE",
-    "SETS",
     "Comparison",
     "ErrorRow",
     "RateRow",
@@ -28,11 +26,9 @@ __all__ = [
     "summarise",
 ]
 
-# "top": the tenth of the data sets with the largest sample variance of the weights.
-SETS = ("all", "top")
 _BLOCKS = 20
 # Rates are asymptotic: slopes are fitted to the sizes from here on.
-LARGE_SIZE = 400
+_LARGE_SIZE = 400
 
 
 @dataclass(frozen=True)
@@ -116,24 +112,10 @@ class Summary:
     errors: list[ErrorRow] = field(default_factory=list)
     rates: list[RateRow] = field(default_factory=list)
     slopes: list[dict[str, Any]] = field(default_factory=list)
-    weights: list[dict[str, Any]] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and dictionaries, for JSON."""
-        return asdict(self)
 
 
 def summarise(store: Store, /) -> Summary:
-    """Summarise a finished run, one problem and gamma in memory at a time.
-
-    Parameters
-    ----------
-    store : Store
-
-    Returns
-    -------
-    Summary
-    """
+    """Summarise a finished run, one problem and gamma in memory at a time."""
     plan = store.plan
     summary = Summary(plan.protocol)
     for problem in plan.problems:
@@ -148,11 +130,11 @@ def summarise(store: Store, /) -> Summary:
                 summary.risks.extend(_risks(here, picked))
                 summary.comparisons.extend(_comparisons(plan, here, picked))
                 summary.errors.extend(_errors(here, picked))
-                summary.weights.append(here | _weights(picked))
     return summary
 
 
 def _subsets(data: dict[str, np.ndarray]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """All data sets, and the tenth with the largest sample variance of the weights."""
     yield "all", data
     variance = data["weight_variance"]
     count = math.ceil(len(variance) / 10)
@@ -231,14 +213,6 @@ def _errors(here: dict, data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
         )
 
 
-def _weights(data: dict[str, np.ndarray]) -> dict[str, float]:
-    return {
-        "median_variance": float(np.median(data["weight_variance"])),
-        "least_variance": float(np.min(data["weight_variance"])),
-        "mean_n_effective": float(np.mean(data["n_effective"])),
-    }
-
-
 def _mean(values: np.ndarray) -> tuple[float, float]:
     """Mean and its standard error (NaN for one repetition)."""
     n = len(values)
@@ -268,7 +242,7 @@ def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[dict[str, Any
 
     The sizes share their data; leaving out repetitions at all sizes at once counts that.
     """
-    sizes = [n for n in SIZES if n >= LARGE_SIZE]
+    sizes = [n for n in SIZES if n >= _LARGE_SIZE]
     x = np.log(sizes)
     count = min(_BLOCKS, len(data["repetition"]))
     blocks = np.arange(len(data["repetition"])) * count // len(data["repetition"])

@@ -1,8 +1,8 @@
-"""Whole jobs on files: audit a shift, select a model, write what was found."""
+"""Whole jobs: audit a shift, select a model, reproduce the paper, write what was found."""
 
-from counterpoise.jobs._work import Data, Request, load
 from counterpoise.jobs.audit import audit
 from counterpoise.jobs.examples import EXAMPLES, load_data, load_example
+from counterpoise.jobs.loading import Data, load
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.outputs import output_directory, summary, write_audit, write_selection
 from counterpoise.jobs.records import (
@@ -17,8 +17,9 @@ from counterpoise.jobs.records import (
     ShiftMap,
     TableShape,
 )
+from counterpoise.jobs.reproduce import Reproduction, reproduce, write_reproduction
+from counterpoise.jobs.request import Request
 from counterpoise.jobs.select import Selected, select
-from counterpoise.jobs.text import TextTable, as_text
 
 __all__ = [
     "EXAMPLES",
@@ -30,21 +31,22 @@ __all__ = [
     "Data",
     "Predictions",
     "Provenance",
+    "Reproduction",
     "Request",
     "Risks",
     "Selected",
     "Selection",
     "ShiftMap",
     "TableShape",
-    "TextTable",
-    "as_text",
     "audit",
     "load",
     "load_data",
     "load_example",
     "output_directory",
+    "reproduce",
     "select",
     "summary",
     "write_audit",
+    "write_reproduction",
     "write_selection",
 ]

@@ -10,9 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from counterpoise.jobs._work import Encoded, Request, Truth, some_rows
+from counterpoise.encoding import EncodedPair
+from counterpoise.encoding.rows import some_rows
+from counterpoise.jobs.loading import Truth
 from counterpoise.jobs.plan import Plan
 from counterpoise.jobs.records import Candidates, Curve, Risks
+from counterpoise.jobs.request import Request
 from counterpoise.losses import Loss
 from counterpoise.risk import RiskEstimate
 from counterpoise.search.fitting import fit_estimator, losses_of
@@ -104,7 +107,7 @@ def _is_log(values: np.ndarray) -> bool:
 
 def true_risks(
     truth: Truth | None,
-    encoded: Encoded,
+    encoded: EncodedPair,
     plan: Plan,
     parameters: Sequence[Mapping[str, Any]],
     weights: np.ndarray | None,
@@ -123,8 +126,8 @@ def true_risks(
     rows = np.flatnonzero(usable)
     if not len(rows):
         return None
-    rows = rows[some_rows(rows, _TRUTH_ROWS, rng)]
-    Z, z = encoded.encoding.transform(truth.frame.iloc[rows]), plan.code(y[rows])
+    rows = rows[some_rows(len(rows), _TRUTH_ROWS, rng)]
+    Z, z = encoded.encoder.transform(truth.frame.iloc[rows]), plan.code(y[rows])
     total, X, y_source = len(parameters), encoded.source, plan.code(plan.labels.y)
     request.progress("looking up the truth", 0, total)
     tasks = (

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import check_choice
+from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
-from counterpoise.jobs._work import Data, Request, Truth, load
+from counterpoise.jobs.loading import Data, Truth, load
 from counterpoise.jobs.records import TableShape
-from counterpoise.tables import InputError, Pair
+from counterpoise.jobs.request import Request
 
 __all__ = ["EXAMPLES", "load_data", "load_example"]
 
@@ -76,6 +76,8 @@ def load_example(
     """
     import pandas as pd
 
+    from counterpoise.encoding.pairing import TablePair
+
     protocol = EXAMPLES[check_choice(name, "--example", EXAMPLES)]
     problem = gaussian_2d(gamma, protocol=protocol)
     data = problem.sample(n_source, n_target, random_state=seed)
@@ -85,7 +87,7 @@ def load_example(
         pd.DataFrame(X, columns=columns) for X in (data.X_source, data.X_target, more.X_target)
     )
     kinds = dict.fromkeys(columns, "number")
-    pair = Pair(source, target, kinds, np.arange(n_source), data.y_source, None, [])
+    pair = TablePair(source, target, kinds, np.arange(n_source), data.y_source, None, [])
     words = (
         "The problem is simulated, so the truth is known: the mean loss over "
         f"{_TRUTH_ROWS} more target rows with their labels, used for nothing else."

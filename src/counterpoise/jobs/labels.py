@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterpoise._validation import InputError
 from counterpoise.losses import LOSSES
-from counterpoise.tables import InputError
 
 __all__ = ["Labels", "read_labels"]
 

@@ -1,6 +1,6 @@
 """The model families of `select`: what they are, and the grids searched unless told otherwise.
 
-Features are of about unit size when a model sees them (:mod:`counterpoise.tables.encoding`), so
+Features are of about unit size when a model sees them (:mod:`counterpoise.encoding`), so
 one grid serves most data.
 """
 
@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR
 
-from counterpoise.tables import InputError
+from counterpoise._validation import InputError
 
 __all__ = ["MODELS", "Family", "parse_grid"]
 

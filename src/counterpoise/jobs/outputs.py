@@ -1,4 +1,4 @@
-"""The directory of results: all of it, or nothing."""
+"""The files of a job: they are written together, or not at all."""
 
 from __future__ import annotations
 
@@ -15,45 +15,33 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.jobs._work import Data
+from counterpoise._validation import InputError
+from counterpoise.jobs.loading import Data
 from counterpoise.jobs.records import Audit, Selection
 from counterpoise.jobs.select import Selected
-from counterpoise.tables import InputError
 
 __all__ = ["output_directory", "summary", "write_audit", "write_selection"]
 
 
 @contextmanager
 def output_directory(path: Path | None, /, *, force: bool = False) -> Iterator[Path | None]:
-    """Give a hidden directory beside `path` that becomes it at the end of a `with` block.
+    """Give a hidden directory beside `path` that becomes `path` at the end of a `with` block.
 
-    None gives None: nothing is to be written. An error or an interruption removes what was
-    written, and nothing else changes. With `force`, a directory that is not empty keeps its other
-    files; those of the same name are replaced, each in one step.
+    None gives None: nothing is written. After an error or an interruption the hidden directory is
+    removed and nothing else has changed. With `force`, a directory that is not empty keeps its
+    other files; files of the same name are replaced, each in one step.
 
     Raises
     ------
     InputError
-        Where `path` is a file, is not empty (without `force`) or cannot be written: at once.
+        At once, if `path` is a file, is not empty (without `force`) or cannot be written.
     """
     if path is None:
         yield None
         return
     path = path.absolute()
-    home = next(place for place in (path, *path.parents) if place.exists())
-    if not home.is_dir():
-        raise InputError(f"`--out` {path}: {home} is a file, not a directory. Pass another name.")
-    if home == path and not any(path.iterdir()):
-        home = path.parent
-    elif home == path and not force:
-        raise InputError(
-            f"`--out` {path} is not empty. Pass another directory, or --force to replace what a "
-            "former run wrote there."
-        )
     try:
-        if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=home))
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=_place(path, force)))
     except OSError as error:
         raise InputError(
             f"`--out` {path} cannot be written: {error.strerror}. Pass another directory."
@@ -65,21 +53,37 @@ def output_directory(path: Path | None, /, *, force: bool = False) -> Iterator[P
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _place(path: Path, force: bool) -> Path:
+    """Return the directory for the hidden one: `path` itself where other files in it stay."""
+    existing = next(place for place in (path, *path.parents) if place.exists())
+    if not existing.is_dir():
+        raise InputError(
+            f"`--out` {path}: {existing} is a file, not a directory. Pass another name."
+        )
+    if existing != path:
+        return existing
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if not any(path.iterdir()):
+        return path.parent
+    if not force:
+        raise InputError(
+            f"`--out` {path} is not empty. Pass another directory, or --force to replace what a "
+            "former run wrote there."
+        )
+    return path
+
+
 def _publish(partial: Path, path: Path) -> None:
-    partial.chmod(0o777 & ~_umask())
+    mask = os.umask(0)  # it can only be read by setting it
+    os.umask(mask)
+    partial.chmod(0o777 & ~mask)
     if path.is_dir() and any(entry != partial for entry in path.iterdir()):
         for entry in partial.iterdir():
             entry.replace(path / entry.name)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     partial.replace(path)
-
-
-def _umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_audit(directory: Path, data: Data, audit: Audit, page: str, /) -> None:
@@ -107,36 +111,20 @@ def write_selection(directory: Path, selected: Selected, page: str, /) -> None:
 
 
 def summary(record: Audit | Selection, /) -> dict[str, Any]:
-    """Return what a script wants to know, as JSON would have it: no NaN, no arrays."""
+    """Return the record as JSON holds it: dicts, lists and scalars, None for NaN."""
     audit = record.audit if isinstance(record, Selection) else record
     found, made = audit.diagnostics, audit.provenance
     content = {
-        "command": made.command,
-        "arguments": dict(made.arguments),
-        "versions": dict(made.versions),
-        "seed": made.seed,
-        "started": made.started,
-        "seconds": round(made.seconds, 3),
+        **vars(made),
         "source": vars(audit.source),
         "target": vars(audit.target),
-        "columns": dict(audit.columns),
-        "notes": list(audit.notes),
-        "verdict": found.verdict,
-        "reasons": list(found.reasons),
-        "advice": list(found.advice),
-        "shift": audit.shift,
-        "shift_words": audit.shift_words,
-        "shifted": list(audit.shifted),
+        **_some(audit, "columns", "notes", "shift", "shift_words", "shifted"),
+        **_some(found, "verdict", "reasons", "advice", "auc", "auc_p_value", "outside_share"),
         "weights": {
             "name": audit.weights_name,
             "words": audit.weights_words,
-            "n_effective": found.n_effective,
-            "largest_share": found.largest_share,
-            "pareto_k": found.pareto_k,
+            **_some(found, "n_effective", "largest_share", "pareto_k"),
         },
-        "auc": found.auc,
-        "auc_p_value": found.auc_p_value,
-        "outside_share": found.outside_share,
         "balance": [vars(column) for column in audit.balance],
     }
     if isinstance(record, Selection):
@@ -147,32 +135,29 @@ def summary(record: Audit | Selection, /) -> dict[str, Any]:
 def _selection(record: Selection) -> dict[str, Any]:
     candidates = record.candidates
     return {
-        "task": record.task,
-        "label": record.label,
-        "model": record.model,
-        "loss": record.loss,
-        "method": record.method,
-        "folds": record.folds,
-        "chosen": dict(candidates.parameters[candidates.chosen]),
-        "chosen_words": record.chosen_words,
-        "risk": {"value": record.risk, "low": record.risk_low, "high": record.risk_high},
-        "corrected_risk": {
-            "value": record.corrected_risk,
-            "low": record.corrected_low,
-            "high": record.corrected_high,
-        },
-        "variance_reduction": record.variance_reduction,
+        **_some(record, "task", "label", "model", "loss", "method", "folds"),
+        **_some(record, "chosen_words", "variance_reduction", "truth_note"),
+        "chosen": candidates.parameters[candidates.chosen],
+        "risk": _risk(record.risk, record.risk_low, record.risk_high),
+        "corrected_risk": _risk(record.corrected_risk, record.corrected_low, record.corrected_high),
         "truth": None
         if record.truth is None
         else {"value": record.truth, "standard_error": record.truth_error},
-        "truth_note": record.truth_note,
         "candidates": len(candidates.parameters),
         "indistinguishable": int(candidates.indistinguishable.sum()),
     }
 
 
+def _risk(value: float, low: float, high: float) -> dict[str, float]:
+    return {"value": value, "low": low, "high": high}
+
+
+def _some(record: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
 def _candidates(record: Selection) -> dict[str, Any]:
-    """One column per parameter, method and fact."""
+    """Return the columns of candidates.csv."""
     candidates = record.candidates
     columns: dict[str, Any] = {
         name: [p.get(name) for p in candidates.parameters] for name in candidates.names
@@ -208,7 +193,7 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
+    """Return nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import Ridge
 
+from counterpoise._validation import InputError
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.models import MODELS, parse_grid
-from counterpoise.jobs.words import LOSS_WORDS
+from counterpoise.jobs.sentences import LOSS_WORDS
 from counterpoise.losses import Loss
 from counterpoise.search.scoring import resolve_loss
-from counterpoise.tables import InputError
 
 __all__ = ["Plan", "make_plan"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.jobs._work import Progress
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.records import Predictions
+from counterpoise.jobs.request import Progress
 
 __all__ = ["predict_target", "summarise"]
 

@@ -1,7 +1,6 @@
-"""What a job comes back as: everything that a page or a terminal shows, and nothing computed there.
+"""Results of jobs: everything that a page or a terminal shows, as strings, numbers and arrays.
 
-Plain strings, numbers and small arrays. Names of files, columns and categories come from the data
-and are not escaped here.
+Names of files, columns and categories come from the data and are not escaped here.
 """
 
 from __future__ import annotations
@@ -30,17 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TableShape:
-    """One of the two samples, as it was read.
-
-    Attributes
-    ----------
-    name : str
-        File name without its directory, or the name of a built-in problem.
-    rows : int
-        Rows used.
-    columns : int
-        Columns in the file, the label included.
-    """
+    """One of the two samples: file name, rows used, and columns in the file with the label."""
 
     name: str
     rows: int
@@ -51,19 +40,8 @@ class TableShape:
 class Provenance:
     """How a record was made.
 
-    Attributes
-    ----------
-    command : str
-        The command that makes it again, quoted for a shell.
-    arguments : dict
-        Every option by name, with defaults filled in.
-    versions : dict
-        Package to version, Python included.
-    seed : int
-    seconds : float
-        Wall time of the whole job.
-    started : str
-        Date and time, ISO 8601, UTC.
+    The command that makes it again, every option with its value, the version of each package,
+    the seed, the wall time of the job, and when it started (ISO 8601, UTC).
     """
 
     command: str
@@ -76,17 +54,10 @@ class Provenance:
 
 @dataclass(frozen=True)
 class ColumnBalance:
-    """How far one column's mean in the target is from that in the source.
+    """The feature of one column whose mean differs most: "age", "age missing", "colour=red".
 
-    Attributes
-    ----------
-    column : str
-    kind : {"number", "category", "boolean", "date"}
-    feature : str
-        What differs most: the column itself, "colour=red", "age missing", "day month".
-    before, after : float
-        Standardised mean difference of that feature, target minus source, without and with
-        weights.
+    `before` and `after` are its standardised mean differences, target minus source, without and
+    with weights.
     """
 
     column: str
@@ -98,22 +69,15 @@ class ColumnBalance:
 
 @dataclass(frozen=True)
 class ShiftMap:
-    """A subsample of both domains in the first two principal components of the encoded columns.
+    """Some rows of both samples in one plane, by `diagnostics.projection.project`.
 
-    Attributes
-    ----------
-    source : array of shape (n, 2)
-    weights : array of shape (n,)
-        Of those source rows.
-    target : array of shape (m, 2)
-    explained : tuple of two floats
-        Shares of the variance. With a single encoded column the second component is 0.
+    `source` (n, 2) with its `weights` (n,), `target` (m, 2), and the names of the two axes.
     """
 
     source: np.ndarray
     weights: np.ndarray
     target: np.ndarray
-    explained: tuple[float, float]
+    axis_labels: tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +92,8 @@ class Audit:
         source.
     notes : list of str
         What was dropped, changed or assumed, in plain sentences.
-    shift : {"none", "mild", "strong"}
-        Whether source and target can be told apart, and how well.
-    shift_words : str
-        The same as one or two sentences, naming the columns.
-    shifted : list of str
-        Names of the columns whose means differ most, largest first; may be empty.
     diagnostics : Diagnostics
-        With verdict, reasons and advice.
+        With verdict, reasons, advice and shift.
     weights_name : str
         Name of the weight estimator.
     weights_words : str
@@ -151,9 +109,6 @@ class Audit:
     target: TableShape
     columns: Mapping[str, str]
     notes: Sequence[str]
-    shift: str
-    shift_words: str
-    shifted: Sequence[str]
     diagnostics: Diagnostics
     weights_name: str
     weights_words: str
@@ -162,21 +117,28 @@ class Audit:
     shift_map: ShiftMap = field(repr=False)
     provenance: Provenance = field(repr=False)
 
+    @property
+    def shift(self) -> str:
+        """Size of the shift: "none", "mild" or "strong"."""
+        return self.diagnostics.shift.size
+
+    @property
+    def shift_words(self) -> str:
+        """The shift in sentences that name the columns."""
+        return self.diagnostics.shift.words
+
+    @property
+    def shifted(self) -> Sequence[str]:
+        """Columns whose means differ, largest difference first."""
+        return self.diagnostics.shift.columns
+
 
 @dataclass(frozen=True, eq=False)
 class Risks:
-    """The risk of every candidate by one method.
+    """The risk of every candidate by one method, with 95 % intervals; NaN where one failed.
 
-    Attributes
-    ----------
-    label : str
-        As a heading: "controlled", "weighted", "unweighted".
-    method : str
-        Name of the risk method: "unweighted" is "source".
-    value, low, high, standard_error : arrays of shape (n_candidates,)
-        Estimate and 95 % interval; NaN where a candidate failed.
-    best : int
-        The candidate that this method would choose.
+    `label` is a heading ("unweighted" for the method "source"), and `best` the candidate that the
+    method would choose.
     """
 
     label: str
@@ -203,7 +165,7 @@ class Candidates:
         estimates of the same quantity: the target risk of the candidate as it would be trained.
     chosen : int
     indistinguishable : bool array of shape (n_candidates,)
-        Whether the candidate cannot be told from the chosen one (paired, 95 %); the chosen one is.
+        Whether the candidate is not significantly different from the chosen one (paired, 95 %).
     variance_reduction : array of shape (n_candidates,)
         Of the first method against plain weighting.
     truth, truth_error : arrays of shape (n_candidates,), or None
@@ -224,14 +186,8 @@ class Candidates:
 class Curve:
     """One hyper-parameter along which the risk can be drawn, the others as they were chosen.
 
-    Attributes
-    ----------
-    name : str
-    candidates : int array of shape (n,)
-        Places among the candidates, by increasing value.
-    values : array of shape (n,)
-    log : bool
-        Whether the values are evenly spaced in their logarithm.
+    `candidates` are places among the candidates by increasing value, and `log` says whether the
+    values are evenly spaced in their logarithm.
     """
 
     name: str
@@ -242,20 +198,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What the chosen model says about the target.
+    """What the chosen model predicts for the target, beside the labels of the source.
 
-    Attributes
-    ----------
-    rows : int
-    kind : {"classes", "numbers"}
-    classes : dict
-        Class to its share among the predictions; empty for numbers.
-    source_classes : dict
-        Class to its share among the source's labels; empty for numbers.
-    quantiles : dict
-        "minimum", "25%", "median", "75%", "maximum", "mean" of the predictions; empty for classes.
-    source_quantiles : dict
-        The same of the source's labels.
+    For `kind` "classes" the share of each class; for "numbers" the quantiles "minimum", "25%",
+    "median", "75%", "maximum" and the "mean". The other two dicts are empty.
     """
 
     rows: int
@@ -268,7 +214,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Which model is best in the target, what it will cost there, and whether to believe that.
+    """The model that is best in the target, its risk there, and whether to trust it.
 
     Attributes
     ----------

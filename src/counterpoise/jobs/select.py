@@ -1,4 +1,4 @@
-"""Which model is best in the target, what it will cost there, and whether to believe that."""
+"""Select the model that is best in the target, with its risk there and a verdict."""
 
 from __future__ import annotations
 
@@ -15,29 +15,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from counterpoise._validation import check_choice, check_number
-from counterpoise.jobs._work import (
-    Data,
-    Encoded,
-    KnownRatio,
-    Request,
-    Weights,
-    check_weights_name,
-    encode,
-    estimate_weights,
-)
-from counterpoise.jobs.audit import describe, judge
+from counterpoise._validation import InputError, check_choice, check_number
+from counterpoise.diagnostics import diagnose_encoded
+from counterpoise.encoding import EncodedPair
+from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, curve_of, tabulate, true_risks
 from counterpoise.jobs.labels import read_labels
+from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.plan import Plan, make_plan
 from counterpoise.jobs.predictions import predict_target, summarise
-from counterpoise.jobs.records import Audit, Candidates, Predictions, Selection
-from counterpoise.jobs.words import chosen_words
-from counterpoise.risk import RiskEstimate, get_method
+from counterpoise.jobs.records import Candidates, Selection
+from counterpoise.jobs.request import Request
+from counterpoise.jobs.sentences import chosen_words
+from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
+from counterpoise.risk import METHODS
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.fitting import fit_estimator
-from counterpoise.tables import InputError
 
 __all__ = ["Selected", "select"]
 
@@ -107,12 +101,12 @@ def select(
     request = request or Request()
     check_weights_name(weights)
     assert data.pair.y is not None  # the files were read with their labels
-    get_method(method)
+    check_choice(method, "--method", METHODS)
     check_choice(model, "--model", MODELS)
     labels = read_labels(data.pair.y, data.label, loss)
     rng = np.random.default_rng(request.seed)
     notes = list(data.pair.notes)
-    encoded = encode(data, rng=rng, progress=request.progress)
+    encoded = encode(data, request)
     width = encoded.source.shape[1]
     plan = make_plan(
         labels, model, params=params or (), loss=loss, seed=request.seed, n_features=width
@@ -131,28 +125,28 @@ def select(
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = search.losses_[search.best_index_]
-    diagnostics = judge(data, found, request, losses=losses)
+    request.progress("diagnosing", 0, 0)
+    diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
     candidates = tabulate(search, method, truth)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(
-        replace(audit, notes=notes),
         plan,
-        data.label,
+        search,
         candidates,
-        search.best_risk_,
-        search.corrected_risk_,
         truth,
-        summarise(predictions, labels),
-        folds,
+        audit=replace(audit, notes=notes),
+        label=data.label,
+        folds=folds,
+        predictions=summarise(predictions, labels),
     )
-    pipeline = Pipeline([("encode", encoded.encoding.encoder), ("model", final)])
+    pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)
 
 
 def _search(
     plan: Plan,
-    encoded: Encoded,
+    encoded: EncodedPair,
     splits: Any,
     weights: Any,
     method: str,
@@ -195,9 +189,9 @@ def _splits(
             raise InputError(f"`--folds {folds}` is too many: {error}") from error
 
 
-def _usable(weights: Weights, notes: list[str]) -> KnownRatio | np.ndarray | None:
-    if np.any(weights.values > 0):
-        return weights.values if weights.predict is None else KnownRatio(weights)
+def _usable(weights: Weights, notes: list[str]) -> Weights | np.ndarray | None:
+    if np.any(weights.weights_ > 0):
+        return weights.weights_ if weights.estimator is None else weights
     notes.append(
         "All weights are 0, because source and target do not overlap: models were trained and "
         "judged without weights."
@@ -232,30 +226,19 @@ def _cluster(address: str | None) -> Iterator[None]:
 
 
 def _record(
-    audit: Audit,
-    plan: Plan,
-    label: str,
-    candidates: Candidates,
-    best: RiskEstimate,
-    corrected: RiskEstimate,
-    truth: TrueRisks | None,
-    predictions: Predictions,
-    folds: int,
+    plan: Plan, search: Any, candidates: Candidates, truth: TrueRisks | None, /, **given: Any
 ) -> Selection:
+    best, corrected = search.best_risk_, search.corrected_risk_
     low, high = best.interval()
     corrected_low, corrected_high = corrected.interval()
-    chosen = candidates.chosen
     return Selection(
-        audit=audit,
         task=plan.labels.task,
-        label=label,
         label_words=plan.labels.words,
         model=plan.model,
         model_words=plan.words,
         loss=plan.loss.name,
         loss_words=plan.loss_words,
         method=candidates.risks[0].method,
-        folds=folds,
         candidates=candidates,
         chosen_words=chosen_words(candidates, corrected, plan.loss_words),
         risk=best.value,
@@ -266,9 +249,9 @@ def _record(
         corrected_high=corrected_high,
         variance_reduction=float(best.variance_reduction),
         curve=curve_of(candidates),
-        predictions=predictions,
-        truth=None if truth is None else float(truth.value[chosen]),
-        truth_error=None if truth is None else float(truth.error[chosen]),
+        truth=None if truth is None else float(truth.value[candidates.chosen]),
+        truth_error=None if truth is None else float(truth.error[candidates.chosen]),
         truth_note="" if truth is None else truth.note,
-        provenance=audit.provenance,
+        provenance=given["audit"].provenance,
+        **given,
     )

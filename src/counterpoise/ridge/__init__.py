@@ -1,6 +1,5 @@
-"""The weighted ridge path and its target risk, from sufficient statistics."""
+"""Weighted ridge regression for all penalties, and its target risk."""
 
-from counterpoise.ridge.accumulator import RidgeAccumulator
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
 from counterpoise.ridge.estimators import ShiftRidgeClassifierCV, ShiftRidgeCV
 from counterpoise.ridge.folds import RowFolds
@@ -8,7 +7,6 @@ from counterpoise.ridge.parquet import ParquetChunks
 
 __all__ = [
     "ParquetChunks",
-    "RidgeAccumulator",
     "RidgePath",
     "RowFolds",
     "ShiftRidgeCV",

@@ -1,8 +1,8 @@
 """Cross-validated target risk of the whole ridge path.
 
-Three routes to the same numbers, chosen by size: few rows get their out-of-fold losses one by
-one; fewer rows than features get them from the dual; many rows are summarised in second moments
-and never looked at again.
+Few rows, and methods that look at rows, take the held-out losses of all rows under all penalties.
+Many rows are reduced to sums over blocks; a random sample of the rows then tells what sums cannot:
+the tail error and the bootstrap. All calls into the risk estimation are in this module.
 """
 
 from __future__ import annotations
@@ -18,60 +18,102 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
 from counterpoise._folds import Folds, Splits, is_partition
-from counterpoise.ridge.augmented import BasisStatistics, Regression, regression_of
-from counterpoise.ridge.folds import block_numbers, random_blocks
-from counterpoise.ridge.path import Frame, dual_path, primal_path
-from counterpoise.ridge.statistics import BlockStatistics, block_moments, block_statistics
-from counterpoise.risk.estimate import FoldRisks, RiskEstimate, estimate_from_moments
-from counterpoise.risk.methods import Method, Weighted, needs_rows
-from counterpoise.risk.over_folds import make_domains, risk_over_folds
+from counterpoise.ridge.block_sums import BlockSums, risk_sums, sums_of_blocks
+from counterpoise.ridge.folds import block_numbers, random_blocks, random_rows
+from counterpoise.ridge.path import Frame, primal_path
+from counterpoise.ridge.row_losses import losses_of_rows, ridge_losses, ridge_refit, second_moments
+from counterpoise.risk import (
+    Average,
+    Controlled,
+    Domains,
+    HeldOut,
+    Method,
+    Normalized,
+    RiskEstimate,
+    Source,
+    Truncated,
+    Weighted,
+    estimate_risk,
+)
+from counterpoise.risk.bootstrap import Resampler
+from counterpoise.risk.estimation import estimate_from_sums, tail_error
+from counterpoise.risk.method import Prepared
 from counterpoise.risk.sums import Sums
 
 __all__ = [
+    "TARGET_ROWS",
+    "PathSums",
     "RidgePath",
+    "RowSample",
     "blocks_per_fold",
-    "path_from_blocks",
-    "random_blocks",
-    "ridge_losses",
+    "few_rows",
+    "method_by_row",
+    "path_from_sums",
     "ridge_path_risk",
-    "ridge_refit",
-    "single_rows",
+    "sample_size",
 ]
 
-# Up to this many (penalty, row) pairs, losses are computed one by one: that is cheaper than
-# second moments, exact to rounding, and its jackknife leaves out single rows.
+# Up to this many pairs of a penalty and a row, losses are computed one by one: that is cheaper than
+# second moments, exact to rounding, and the jackknife leaves out single rows.
 _MOST_LOSSES = 2**20
-# Rows of more numbers than this are summarised, unless the summary would be as large.
+# Rows of more numbers than this are summed, unless the sums would be as large.
 _MOST_NUMBERS = 2**24
 # Losses that a method which looks at rows may ask for: 1 GiB of them.
 _MOST_ROW_LOSSES = 2**27
-# Numbers of folds over which coefficients are cross-fitted.
-_CROSS_FIT_PARTS = range(3, 11)
+# Losses of the sampled rows, and the fewest and most rows of the sample.
+_SAMPLE_LOSSES, _SAMPLE_ROWS = 2**18, (1000, 10_000)
+# Target rows that tell the tail of the weights.
+TARGET_ROWS = 20_000
+# Penalties whose tail errors are computed at once.
+_PENALTIES = 32
 # Jackknife blocks over all folds, and per fold at least; in each fold where rows are in several.
 _BLOCKS, _BLOCKS_PER_FOLD, _REPEATED_BLOCKS = 100, 10, 40
 
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Cross-validated risk of every penalty, and the best one's model trained on all data.
+    """Cross-validated risk of every penalty, and the best one's model trained on all data."""
 
-    Attributes
-    ----------
-    risk : RiskEstimate
-        With one entry per penalty.
-    betas : array of shape (L, n_folds)
-        Coefficient of the control variate in each fold; one column where pooled.
-    best : int
-        Index of the penalty with the least risk.
-    coef : array of shape (T, D)
-    intercept : array of shape (T,)
+    risk: RiskEstimate  # with one entry per penalty
+    betas: Array  # of the control variate in each fold, (L, n_folds); one column where pooled
+    best: int  # index of the penalty with the least risk
+    coef: Array  # (T, D)
+    intercept: Array  # (T,)
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Random rows of those that were summed, ordered by fold.
+
+    A row that is held out several times is there as often.
     """
 
-    risk: RiskEstimate
-    betas: Array
-    best: int
-    coef: Array
-    intercept: Array
+    X: Array
+    Y: Array
+    weights: Array
+    folds: Folds  # where each fold's rows are in the sample
+    size: int  # number of different rows from which the sample was drawn
+
+
+@dataclass(frozen=True)
+class PathSums:
+    """The sums from which all penalties are cross-validated."""
+
+    frame: Frame
+    folds: list[BlockSums]  # stacked blocks of the held-out rows of each fold
+    training: Array  # second moments of each fold's training rows, (K, q, q)
+    total: Array  # second moments of all rows, (q, q)
+    sample: RowSample
+    clusters: np.ndarray | None = None  # which blocks of different folds hold the same rows
+    repeats: float = 1.0  # in how many folds a row is held out, on average
+
+    @classmethod
+    def of_partition(
+        cls, xp: Namespace, frame: Frame, folds: list[BlockSums], sample: RowSample, /
+    ) -> PathSums:
+        """Make the sums of folds that each train on the rows of all others."""
+        held_out = xp.stack([xp.sum(fold.training, axis=0) for fold in folds])
+        return cls(frame, folds, exclusive_sum(held_out, axis=0), xp.sum(held_out, axis=0), sample)
 
 
 def ridge_path_risk(
@@ -92,202 +134,70 @@ def ridge_path_risk(
 
     Parameters
     ----------
-    X : array of shape (n, D)
-    Y : array of shape (n, T)
-    weights : array of shape (n,)
-        Importance weights: of the training rows in the fit, of the held-out rows in the risk.
+    X, Y, weights : arrays of shape (n, D), (n, T) and (n,)
+        The weights are used in the fit and in the risk.
     splits : sequence of (train, test) index arrays
     alphas : array of shape (L,)
     method : Method
-        Of risk estimation.
     intercept : {"free", "penalized", "none"}, default="free"
     pooled : bool, default=False
         One beta from all held-out rows, instead of one per fold.
     X_target : array of shape (m, D), optional
-        Target rows: for methods with controls, and for the tail of the weights.
+        Target rows: for methods that compare features, and for the tail of the weights.
     estimator : DensityRatio, optional
         What made the weights.
 
-    Returns
-    -------
-    RidgePath
-
     Notes
     -----
-    Many rows: O(n q^2) once, with q = D + 1 + T, and then nothing that grows with n. Moment
-    controls and outcome models cost O(n k q^2) for k monomials. Other methods that look at rows
-    need all n L losses; where these are too many, that is an error.
+    Many rows cost O(n q^2) once, with q = D + 1 + T, and then nothing that grows with n. Methods
+    that look at rows need all n L losses; more than 1.3e8 of them are refused.
     """
     xp = array_namespace(X, Y, weights, alphas)
     n, D = X.shape
+    if X_target is not None:
+        chosen = xp.asarray(random_rows(X_target.shape[0], TARGET_ROWS), device=device(X))
+        X_target = X_target[chosen, :]
+    if isinstance(method, Average) and not few_rows(n, D, alphas.shape[0]):
+        method = _fixed_cap(method, n)
+        sums = _sums_of_rows(xp, X, Y, weights, splits, method, sample_size(alphas.shape[0]))
+        return path_from_sums(
+            xp,
+            sums,
+            alphas,
+            method=method,
+            intercept=intercept,
+            pooled=pooled,
+            X_target=X_target,
+            estimator=estimator,
+        )
+    count = n * alphas.shape[0]
+    if count > _MOST_ROW_LOSSES and method.needs_rows:
+        raise ValueError(
+            f"`method` {method.name!r} needs the loss of every row under every penalty, and these "
+            f"are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer alphas, fewer rows, "
+            'or method="controlled".'
+        )
+    losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
     domains = None
     if X_target is not None:
-        domains = make_domains(X, X, X_target, estimator)
-    regression = None
-    few = single_rows(n, D, alphas.shape[0])
-    if needs_rows(method) and not few:
-        if is_partition(splits) and len(splits) in _CROSS_FIT_PARTS:
-            regression = regression_of(xp, method, domains, n)
-        _refuse_many_losses(method, n * alphas.shape[0], regression)
-    if few or (needs_rows(method) and regression is None):
-        losses, held_out, folds = ridge_losses(X, Y, weights, splits, alphas, intercept=intercept)
-        if pooled:
-            folds = folds.pooled()
-        if domains is not None:
-            order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
-            domains = replace(domains, source=xp.take(domains.source, order, axis=0))
-        risk, by_fold = risk_over_folds(
-            xp, losses, held_out, folds, method, domains, estimator=estimator
-        )
-        total = None
-    else:
-        risk, by_fold, total = _risk_from_statistics(
-            xp, X, Y, weights, splits, alphas, method, intercept, pooled, regression
-        )
+        order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
+        domains = Domains.of_rows(losses, xp.take(X, order, axis=0), X_target, estimator)
+    folds = folds.pooled() if pooled else folds
+    risk, by_fold = estimate_risk(HeldOut(losses, held_out, folds, domains, estimator), method)
     best = int(xp.argmin(risk.value))
-    coef, constant = ridge_refit(
-        X, Y, weights, alphas[best : best + 1], intercept=intercept, moments=total
-    )
+    coef, constant = ridge_refit(X, Y, weights, alphas[best : best + 1], intercept=intercept)
     return RidgePath(risk, by_fold.betas, best, coef[0, ...], constant[0, ...])
 
 
-def ridge_losses(
-    X: Array, Y: Array, weights: Array, splits: Splits, alphas: Array, /, *, intercept: str
-) -> tuple[Array, Array, Folds]:
-    """Return out-of-fold squared losses of every penalty, row by row.
-
-    Takes leading axes: X (..., n, D), Y (..., n, T), weights (..., n), with the same splits for
-    every data set.
-
-    Returns
-    -------
-    losses : array of shape (..., L, N)
-        Mean over outputs; the N held-out rows are those of the splits, one after the other.
-    held_out : array of shape (..., 1, N) or (N,)
-        The rows' weights.
-    folds : Folds
-        Where each split's rows are among the N.
-    """
-    xp = array_namespace(X, Y, weights, alphas)
-    dual = X.shape[-2] < X.shape[-1]
-    residuals = _dual_residuals if dual else _primal_residuals
-    where = [tuple(xp.asarray(i, device=device(X)) for i in split) for split in splits]
-    parts = residuals(xp, X, Y, weights, where, alphas, intercept, is_partition(splits))
-    losses = xp.concat([xp.mean(part**2, axis=-2) for part in parts], axis=-1)
-    held_out = xp.concat([xp.take(weights, test, axis=-1) for _, test in where], axis=-1)
-    if held_out.ndim > 1:
-        held_out = held_out[..., None, :]
-    return losses, held_out, Folds.of_splits(splits)
-
-
-def ridge_refit(
-    X: Array,
-    Y: Array,
-    weights: Array,
-    alphas: Array,
-    /,
-    *,
-    intercept: str,
-    moments: tuple[Frame, Array] | None = None,
-) -> tuple[Array, Array]:
-    """Train on all rows: coef (..., L, T, D) and intercept (..., L, T).
-
-    `moments`, where they are known, are the frame and the second moments of all rows.
-    """
-    xp = array_namespace(X, Y, weights, alphas)
-    if moments is None and X.shape[-2] < X.shape[-1]:
-        frame = _frame(xp, X, Y, centred=intercept == "free")
-        X, Y = X - frame.x[..., None, :], Y - frame.y[..., None, :]
-        kernel = X @ xp.linalg.matrix_transpose(X)
-        dual, level = dual_path(xp, kernel, Y, weights, alphas, intercept=intercept)
-        coef = dual @ X[..., None, :, :]
-    else:
-        if moments is None:
-            frame = _frame(xp, X, Y)
-            rows = frame.rows(xp, X, Y)
-            moments = frame, _second_moments(xp, rows, weights)
-        frame, total = moments
-        coef, level = primal_path(xp, total, alphas, frame, intercept=intercept)
-    return coef, frame.unshift(coef, level)
-
-
-def _frame(xp: Namespace, X: Array, Y: Array, *, centred: bool = True) -> Frame:
-    # The frame's dtype is that of all sums: a float32 X with float64 weights is summed in float64.
-    dtype = xp.result_type(X.dtype, Y.dtype)
-    x, y = (xp.astype(xp.mean(a, axis=-2), dtype, copy=False) for a in (X, Y))
-    return Frame(x, y) if centred else Frame(xp.zeros_like(x), xp.zeros_like(y))
-
-
-def _second_moments(xp: Namespace, rows: Array, weights: Array) -> Array:
-    return xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
-
-
-def _primal_residuals(
-    xp: Namespace,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    splits: Sequence[tuple[Array, Array]],
-    alphas: Array,
-    intercept: str,
-    partition: bool,
-) -> list[Array]:
-    """Residuals (..., L, T, n_k) of each split's held-out rows."""
-    D = X.shape[-1]
-    frame = _frame(xp, X, Y)
-    rows = frame.rows(xp, X, Y)
-
-    def moments(index: Array) -> Array:
-        picked = xp.take(rows, index, axis=-2)
-        return _second_moments(xp, picked, xp.take(weights, index, axis=-1))
-
-    if partition:
-        training = exclusive_sum(xp.stack([moments(test) for _, test in splits]), axis=0)
-    else:
-        training = xp.stack([moments(train) for train, _ in splits])
-    coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-    parts = []
-    for k, (_, test) in enumerate(splits):
-        held_out = xp.linalg.matrix_transpose(xp.take(rows, test, axis=-2))[..., None, :, :]
-        fitted = coef[k, ...] @ held_out[..., :D, :] + level[k, ..., None]
-        parts.append(held_out[..., D + 1 :, :] - fitted)
-    return parts
-
-
-def _dual_residuals(
-    xp: Namespace,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    splits: Sequence[tuple[Array, Array]],
-    alphas: Array,
-    intercept: str,
-    partition: bool,
-) -> list[Array]:
-    """Residuals (..., L, T, n_k) of each split's held-out rows, for fewer rows than features."""
-    frame = _frame(xp, X, Y, centred=intercept == "free")
-    X, Y = X - frame.x[..., None, :], Y - frame.y[..., None, :]
-    kernel = X @ xp.linalg.matrix_transpose(X)
-    parts = []
-    for train, test in splits:
-        to_train = xp.take(kernel, train, axis=-2)
-        dual, level = dual_path(
-            xp,
-            xp.take(to_train, train, axis=-1),
-            xp.take(Y, train, axis=-2),
-            xp.take(weights, train, axis=-1),
-            alphas,
-            intercept=intercept,
-        )
-        fitted = dual @ xp.take(to_train, test, axis=-1)[..., None, :, :] + level[..., None]
-        actual = xp.linalg.matrix_transpose(xp.take(Y, test, axis=-2))[..., None, :, :]
-        parts.append(actual - fitted)
-    return parts
-
-
-def single_rows(n: int, D: int, L: int, /) -> bool:
-    """Tell whether n rows of D features and L penalties are few enough to be judged one by one."""
+def few_rows(n: int, D: int, L: int, /) -> bool:
+    """Tell whether n rows of D features under L penalties are few enough to be judged singly."""
     return n < D or (n * L <= _MOST_LOSSES and n * D <= max(_MOST_NUMBERS, _BLOCKS * D**2))
+
+
+def sample_size(L: int, /) -> int:
+    """Return how many of many rows are kept as a sample, for L penalties."""
+    fewest, most = _SAMPLE_ROWS
+    return min(most, max(fewest, _SAMPLE_LOSSES // L))
 
 
 def blocks_per_fold(n_splits: int, /) -> int:
@@ -295,141 +205,165 @@ def blocks_per_fold(n_splits: int, /) -> int:
     return max(_BLOCKS_PER_FOLD, math.ceil(_BLOCKS / n_splits))
 
 
-def path_from_blocks(
-    xp: Namespace,
-    folds: Sequence[BlockStatistics],
-    frame: Frame,
-    alphas: Array,
-    /,
-    *,
-    method: Method,
-    intercept: str,
-    pooled: bool,
-) -> RidgePath:
-    """Cross-validate every penalty and train the best one, from each fold's stacked blocks.
+def method_by_row(method: Method, n: int, /) -> Average:
+    """Return a risk method that takes a row's weight from the row alone, for n rows in all.
 
-    The folds must be a partition: each trains on the blocks of all others.
+    Refuses a method that must see all rows first.
     """
-    training, total = _partition_moments(xp, folds)
-    risk, by_fold = _risk_of_blocks(
-        xp, folds, training, frame, alphas, method=method, intercept=intercept, pooled=pooled
+    if isinstance(method, Average):
+        method = _fixed_cap(method, n)
+        capped = isinstance(method, Truncated) and method.quantile is None
+        if capped or type(method) in (Source, Weighted, Normalized, Controlled):
+            return method
+    raise ValueError(
+        f"`method` must take a row's weight from the row alone; got {method!r}. Pass "
+        '"controlled", "weighted", "normalized" or "source", or Truncated(cap=...) with a number.'
     )
-    best = int(xp.argmin(risk.value))
-    coef, level = primal_path(xp, total, alphas[best : best + 1], frame, intercept=intercept)
-    constant = frame.unshift(coef, level)
-    return RidgePath(risk, by_fold.betas, best, coef[0, ...], constant[0, ...])
 
 
-def _risk_from_statistics(
+def _fixed_cap(method: Average, n: int) -> Average:
+    """Replace a cap of sqrt(n) by its value: a sample of the n rows has the same cap."""
+    if isinstance(method, Truncated) and method.quantile is None and isinstance(method.cap, str):
+        return replace(method, cap=math.sqrt(n))
+    return method
+
+
+def _sums_of_rows(
     xp: Namespace,
     X: Array,
     Y: Array,
     weights: Array,
     splits: Splits,
-    alphas: Array,
-    method: Method,
-    intercept: str,
-    pooled: bool,
-    regression: Regression | None = None,
-) -> tuple[RiskEstimate, FoldRisks, tuple[Frame, Array]]:
-    """Risk from block statistics, fold by fold, and the frame and second moments of all rows."""
-    frame = _frame(xp, X, Y)
-    base = method if regression is None else regression.base
-    used = base.effective_weights(xp, weights)
+    method: Average,
+    sample_rows: int,
+) -> PathSums:
+    """Return the sums over the blocks of each fold, for rows in memory."""
+    frame = Frame.of_rows(xp, X, Y)
 
-    def pick(rows: np.ndarray) -> tuple[Array, Array, Array]:
-        index = xp.asarray(rows, device=device(X))
-        w = xp.take(weights, index, axis=0)
-        u = w if used is weights else xp.take(used, index, axis=0)
-        return frame.rows(xp, xp.take(X, index, axis=0), xp.take(Y, index, axis=0)), w, u
+    def fold_sums(blocks: Sequence[np.ndarray]) -> BlockSums:
+        return BlockSums.stack(xp, sums_of_blocks(xp, frame, X, Y, weights, blocks, method=method))
+
+    sample = _sample_of_rows(xp, X, Y, weights, splits, sample_rows)
+    held_out = sum(len(test) for _, test in splits)
+    if is_partition(splits):
+        count = blocks_per_fold(len(splits))
+        folds = [fold_sums(random_blocks(test, count)) for _, test in splits]
+        return PathSums.of_partition(xp, frame, folds, sample)
+    repeats, clusters = held_out / sample.size, None
+    count = blocks_per_fold(len(splits)) if repeats == 1 else _REPEATED_BLOCKS
+    blocks = [random_blocks(test, count) for _, test in splits]
+    if repeats > 1:
+        # A row's block follows from its number alone: it is the same in every fold.
+        clusters = block_numbers(np.stack([block[0] for own in blocks for block in own]), count)
 
     def training_moments(rows: np.ndarray) -> Array:
-        blocks = (pick(block)[:2] for block in random_blocks(rows, _BLOCKS))
-        return reduce(add, (_second_moments(xp, *block) for block in blocks))
+        some = (xp.asarray(block, device=device(X)) for block in random_blocks(rows, _BLOCKS))
+        picked = ([xp.take(a, i, axis=0) for a in (X, Y, weights)] for i in some)
+        return reduce(add, (second_moments(xp, frame.rows(xp, x, y), w) for x, y, w in picked))
 
-    controlled = not isinstance(base, Weighted)
-    partition = is_partition(splits)
-    per_fold, clusters, repeats = blocks_per_fold(len(splits)), None, 1.0
-    held_out = np.concatenate([test for _, test in splits])
-    distinct = len(held_out) if partition else len(np.unique(held_out))
-    if distinct < len(held_out):
-        # A row's block follows from its number alone: it is the same in every fold.
-        per_fold, repeats = _REPEATED_BLOCKS, len(held_out) / distinct
-    blocks = [random_blocks(test, per_fold) for _, test in splits]
-    if repeats > 1:
-        clusters = block_numbers(np.stack([block[0] for own in blocks for block in own]), per_fold)
-    folds = [
-        BlockStatistics.stack(
-            xp, [block_statistics(xp, *pick(block), controlled=controlled) for block in own]
-        )
-        for own in blocks
-    ]
-    if partition:
-        training, total = _partition_moments(xp, folds)
-    else:
-        training = xp.stack([training_moments(train) for train, _ in splits])
-        total = training_moments(np.arange(X.shape[0]))
-    if regression is None:
-        risk, by_fold = _risk_of_blocks(
-            xp,
-            folds,
-            training,
-            frame,
-            alphas,
-            method=method,
-            intercept=intercept,
-            pooled=pooled,
-            clusters=clusters,
-            repeats=repeats,
-        )
-        return risk, by_fold, (frame, total)
-    basis = BasisStatistics(regression)
-    for own in blocks:
-        basis.next_fold()
-        for block in own:
-            index = xp.asarray(block, device=device(X))
-            basis.add(xp, xp.take(X, index, axis=0), *pick(block)[:2])
-    coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-    risk, by_fold = basis.risk(xp, folds, coef, level, pooled=pooled)
-    return replace(risk, method=method.name), by_fold, (frame, total)
+    return PathSums(
+        frame,
+        [fold_sums(own) for own in blocks],
+        xp.stack([training_moments(train) for train, _ in splits]),
+        training_moments(np.arange(X.shape[0])),
+        sample,
+        clusters,
+        repeats,
+    )
 
 
-def _refuse_many_losses(method: Method, count: int, regression: Regression | None) -> None:
-    if regression is None and count > _MOST_ROW_LOSSES:
-        raise ValueError(
-            f"`method` {method.name!r} needs the loss of every row under every penalty, and these "
-            f"are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer alphas, "
-            'method="controlled", or "moment_controlled" with X_target and 3 to 10 folds.'
-        )
+def _sample_of_rows(
+    xp: Namespace, X: Array, Y: Array, weights: Array, splits: Splits, rows: int
+) -> RowSample:
+    held_out, chosen = (np.zeros(X.shape[0], dtype=bool) for _ in range(2))
+    for _, test in splits:
+        held_out[test] = True
+    distinct = np.flatnonzero(held_out)
+    chosen[distinct[random_rows(len(distinct), rows)]] = True
+    tests = [test[chosen[test]] for _, test in splits]
+    index = xp.asarray(np.concatenate(tests), device=device(X))
+    x, y, w = (xp.take(a, index, axis=0) for a in (X, Y, weights))
+    return RowSample(x, y, w, Folds.of_splits([(test, test) for test in tests]), len(distinct))
 
 
-def _partition_moments(xp: Namespace, folds: Sequence[BlockStatistics]) -> tuple[Array, Array]:
-    """Second moments of each fold's training rows (K, q, q), and of all rows (q, q)."""
-    held_out = xp.stack([xp.sum(fold.weighted, axis=0) for fold in folds])
-    return exclusive_sum(held_out, axis=0), xp.sum(held_out, axis=0)
-
-
-def _risk_of_blocks(
+def path_from_sums(
     xp: Namespace,
-    folds: Sequence[BlockStatistics],
-    training: Array,
-    frame: Frame,
+    sums: PathSums,
     alphas: Array,
     /,
     *,
-    method: Method,
+    method: Average,
     intercept: str,
     pooled: bool,
-    clusters: np.ndarray | None = None,
-    repeats: float = 1.0,
-) -> tuple[RiskEstimate, FoldRisks]:
-    """Risk of every penalty, from each fold's blocks and its training rows' second moments."""
-    coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-    pairs = [block_moments(xp, f, coef[k, ...], level[k, ...]) for k, f in enumerate(folds)]
-    moments, plain = ([pair[side] for pair in pairs] for side in (0, 1))
+    X_target: Array | None = None,
+    estimator: Any = None,
+) -> RidgePath:
+    """Cross-validate every penalty and train the best one, from sums: see `ridge_path_risk`.
+
+    Empties `sums.folds`, to make room for the losses of the sampled rows.
+    """
+    coef, level = primal_path(xp, sums.training, alphas, sums.frame, intercept=intercept)
+    pairs = [risk_sums(xp, f, coef[k, ...], level[k, ...]) for k, f in enumerate(sums.folds)]
+    used, plain, clusters = [p[0] for p in pairs], [p[1] for p in pairs], sums.clusters
     if pooled:
-        moments, plain = ([Sums.concat(xp, part)] for part in (moments, plain))
+        used, plain = ([Sums.concat(xp, one)] for one in (used, plain))
         if clusters is not None:
-            moments, plain = ([part[0].by_sample(xp, clusters)] for part in (moments, plain))
+            used, plain = ([one[0].by_label(xp, clusters)] for one in (used, plain))
             clusters = None
-    return estimate_from_moments(xp, method, moments, plain, clusters=clusters, repeats=repeats)
+    risk, by_fold = estimate_from_sums(
+        xp, method, used, plain, clusters=clusters, repeats=sums.repeats
+    )
+    best = int(xp.argmin(risk.value))
+    model, height = primal_path(
+        xp, sums.total, alphas[best : best + 1], sums.frame, intercept=intercept
+    )
+    sums.folds.clear()
+    losses = _sample_losses(xp, sums, coef, level)
+    risk = _add_row_errors(xp, risk, losses, sums.sample, method, pooled, X_target, estimator)
+    constant = sums.frame.unshift(model, height)
+    return RidgePath(risk, by_fold.betas, best, model[0, ...], constant[0, ...])
+
+
+def _sample_losses(xp: Namespace, sums: PathSums, coef: Array, level: Array) -> Array:
+    """Held-out losses (L, s) of the sampled rows."""
+    rows = sums.frame.rows(xp, sums.sample.X, sums.sample.Y)
+    losses = xp.empty((level.shape[1], rows.shape[0]), dtype=rows.dtype, device=device(rows))
+    for k, places in enumerate(sums.sample.folds):
+        if len(places):
+            own = slice(int(places[0]), int(places[-1]) + 1)
+            losses[:, own] = losses_of_rows(xp, rows[own, :], coef[k, ...], level[k, ...])
+    return losses
+
+
+def _add_row_errors(
+    xp: Namespace,
+    risk: RiskEstimate,
+    losses: Array,
+    sample: RowSample,
+    method: Average,
+    pooled: bool,
+    X_target: Array | None,
+    estimator: Any,
+) -> RiskEstimate:
+    """Add the tail error and the bootstrap of all rows, from the losses (L, s) of a sample."""
+    domains = None
+    if X_target is not None:
+        domains = Domains.of_rows(losses, sample.X, X_target, estimator)
+        if domains.target_weights is not None:
+            # A few penalties at a time: the temporaries are as large as the losses.
+            steps = [slice(i, i + _PENALTIES) for i in range(0, losses.shape[0], _PENALTIES)]
+            errors = [
+                tail_error(
+                    xp,
+                    Prepared(losses[own, :], sample.weights, method),
+                    risk[own],
+                    domains.target_weights,
+                    n_rows=sample.size,
+                )
+                for own in steps
+            ]
+            risk = replace(risk, tail_error=xp.concat(errors))
+    folds = replace(sample.folds, places=[own for own in sample.folds if len(own)])
+    folds = folds.pooled() if pooled else folds
+    held_out = HeldOut(losses, sample.weights, folds, domains, estimator)
+    return replace(risk, resample=Resampler(held_out, method, population=sample.size))

@@ -1,8 +1,7 @@
-"""Which fold and which jackknife block a row belongs to, from its number alone.
+"""Folds, jackknife blocks and samples of rows, from the rows' numbers alone.
 
-Rows that come in chunks are never all there at once, so folds and blocks follow from the row's
-number in the whole source by fixed rules: the same whatever the chunks, the machines and the
-order in which they finish, and the same as in memory.
+Rows in chunks are never all in memory. So folds, blocks and samples follow from the number of a row
+in the whole source: they do not depend on the chunks, and are the same as in memory.
 """
 
 from __future__ import annotations
@@ -11,52 +10,32 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.validation import _num_samples
 
+from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_number
 
 __all__ = [
     "CountedFolds",
-    "FoldRule",
     "RowFolds",
     "block_numbers",
     "check_cv_of_stream",
     "fold_rule",
     "grouped",
     "random_blocks",
+    "random_rows",
 ]
-
-
-class FoldRule(Protocol):
-    """What says in which fold a row is held out."""
-
-    @property
-    def n_splits(self) -> int:
-        """Number of folds."""
-
-    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
-        """Return the fold of each row of a chunk.
-
-        Parameters
-        ----------
-        seen : int array of shape (n_classes,)
-            How many rows of each class came before the chunk.
-        codes : int array of shape (n,)
-            The rows' classes; all 0 where there are none.
-        """
 
 
 @dataclass(frozen=True)
 class RowFolds:
-    """Folds by row number, for streams of unknown length: `cv=` in memory and in chunks.
+    """Mixed folds by row number: `cv=` in memory, in chunks and on Dask.
 
-    Every run of `n_splits` consecutive rows has one row in each fold; where it starts is drawn
-    for each run from a hash of its number. So the folds do not depend on the number of rows, nor
-    on how they are cut into chunks, and their sizes differ by at most one.
+    Every run of `n_splits` consecutive rows has one row in each fold, in an order that a hash of
+    the run's number decides. Fold sizes differ by at most one.
 
     Parameters
     ----------
@@ -82,7 +61,10 @@ class RowFolds:
         check_number(self.random_state, "random_state", low=0, closed="low", integer=True)
 
     def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
-        """Return the fold of each row of a chunk: see `FoldRule`."""
+        """Return the fold of each row of a chunk.
+
+        `seen` counts the rows of each class before the chunk, `codes` are its rows' classes.
+        """
         first, K = int(np.sum(seen)), self.n_splits
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
@@ -93,7 +75,7 @@ class RowFolds:
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (train, test) index arrays, as scikit-learn's splitters do."""
-        n = _num_samples(X)
+        n = num_samples(X)
         folds = self.assign(np.zeros(1, dtype=int), np.zeros(n, dtype=int))
         for k in range(self.n_splits):
             yield np.flatnonzero(folds != k), np.flatnonzero(folds == k)
@@ -109,21 +91,15 @@ class CountedFolds:
 
     With one class these are the folds of scikit-learn's KFold, with more those of
     StratifiedKFold, both without shuffling.
-
-    Parameters
-    ----------
-    sizes : int array of shape (n_splits, n_classes)
-        How many rows of each class each fold holds.
     """
 
-    sizes: np.ndarray
+    sizes: np.ndarray  # how many rows of each class each fold holds, (n_splits, n_classes)
 
     @classmethod
     def from_counts(cls, n_splits: int, counts: np.ndarray, /) -> CountedFolds:
-        """Deal out classes of these sizes, in the order in which they first appear.
+        """Make folds of classes of these sizes, in the order in which they first appear.
 
-        Sorted by class, row j goes to fold j mod n_splits: every fold gets its share of every
-        class, and fold sizes differ by at most one.
+        Of rows sorted by class, row j goes to fold j mod n_splits.
         """
         ends = np.cumsum(counts)
         offsets = np.arange(n_splits)[:, None]
@@ -139,7 +115,7 @@ class CountedFolds:
         return self.sizes.shape[0]
 
     def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
-        """Return the fold of each row of a chunk: see `FoldRule`."""
+        """Return the fold of each row of a chunk: see `RowFolds.assign`."""
         ends = np.cumsum(self.sizes, axis=0)
         if self.sizes.shape[1] == 1:
             first = np.sum(seen)
@@ -166,18 +142,11 @@ def check_cv_of_stream(cv: Any, /, *, classifier: bool) -> None:
         )
 
 
-def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> FoldRule:
-    """Return the rule for `cv`, given how many rows of each class there are.
+def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds | CountedFolds:
+    """Return the rule for a checked `cv`: an int means the same folds as in memory.
 
-    Parameters
-    ----------
-    cv : int, RowFolds, KFold or StratifiedKFold
-        The last two without shuffling. An int means the same folds as in memory.
-    counts : int array of shape (n_classes,)
-        In the order in which the classes first appear; one entry where there are none.
-    classifier : bool
+    `counts` are the numbers of rows of each class, in the order in which the classes first appear.
     """
-    check_cv_of_stream(cv, classifier=classifier)
     if isinstance(cv, RowFolds):
         return cv
     K, n = int(getattr(cv, "n_splits", cv)), int(np.sum(counts))
@@ -209,11 +178,10 @@ def _check_classes(n_splits: int, counts: np.ndarray) -> None:
 
 
 def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
-    """Return a jackknife block in 0 .. count - 1 for each row number.
+    """Return a jackknife block in 0 .. count - 1 for each row number, by a hash of the number.
 
-    Drawn independently for each row by a hash of its number. The jackknife takes blocks for
-    exchangeable, which neighbours in sorted data are not; and blocks that each took their share
-    of every stretch of sorted data would be too much alike.
+    The jackknife assumes exchangeable blocks. Neighbours in sorted data are not exchangeable, and
+    blocks that each take the same share of every stretch of sorted data differ too little.
     """
     return _draw(rows, count, seed=0)
 
@@ -225,16 +193,21 @@ def random_blocks(rows: np.ndarray, count: int, /) -> list[np.ndarray]:
     """
     if len(rows) <= count:
         return np.split(rows, len(rows))
-    numbers = block_numbers(rows, count)
-    order, ends = grouped(numbers, count)
-    return [rows[part] for part in np.split(order, ends[:-1]) if len(part)]
+    return [rows[own] for own in grouped(block_numbers(rows, count), count) if len(own)]
 
 
-def grouped(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions ordered by group number in 0 .. count - 1, and where each group ends."""
+def random_rows(n: int, most: int, /) -> np.ndarray:
+    """Return the sorted numbers of at most `most` of n rows, drawn at random, always the same."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+
+
+def grouped(numbers: np.ndarray, count: int, /) -> list[np.ndarray]:
+    """Return the positions of each group number in 0 .. count - 1."""
     small = numbers.astype(np.min_scalar_type(count))  # two bytes or less are sorted by radix
     ends = np.cumsum(np.bincount(small, minlength=count))
-    return np.argsort(small, kind="stable"), ends
+    return np.split(np.argsort(small, kind="stable"), ends[:-1])
 
 
 def _draw(numbers: np.ndarray, count: int, *, seed: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._validation import check_number
-from counterpoise.ridge.parts import Chunk, Part
+from counterpoise.ridge.stream import Chunk, Task
 
 __all__ = ["ParquetChunks"]
 
@@ -18,13 +18,9 @@ __all__ = ["ParquetChunks"]
 class ParquetChunks:
     """Rows of Parquet files, a chunk at a time, as often as needed.
 
-    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files; only the
-    columns that are asked for are read. Memory is that of a few chunks, and of the encoded row
-    groups being read.
-
-    The footers are read, and columns compared, when the object is made: a file that is not
-    Parquet, has been cut short, or has other columns than the first is named before any work is
-    done.
+    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files. Memory is that
+    of a few chunks, and of the encoded row groups being read. Files that are damaged, or lack a
+    column, are named when the object is made.
 
     Parameters
     ----------
@@ -53,9 +49,9 @@ class ParquetChunks:
     >>> from counterpoise.ridge import ParquetChunks
     >>> rng = np.random.default_rng(0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for part in ("a", "b"):
+    ...     for name in ("a", "b"):
     ...         table = pd.DataFrame({"x": rng.normal(size=500), "y": rng.normal(size=500)})
-    ...         table.to_parquet(f"{folder}/{part}.parquet")
+    ...         table.to_parquet(f"{folder}/{name}.parquet")
     ...     chunks = ParquetChunks(folder, label="y")
     ...     model = cp.ShiftRidgeCV().fit_chunks(chunks, X_target=rng.normal(0.5, 1, (800, 1)))
     >>> chunks.n_rows, chunks.columns, model.coef_.shape
@@ -88,11 +84,11 @@ class ParquetChunks:
         self.n_rows = sum(footer.num_rows for footer in footers)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        for part in self.parts():
-            for X, y, _ in part.read("C"):
+        for task in self.tasks():
+            for X, y, _ in task.read("C"):
                 yield X, y
 
-    def parts(self) -> Iterator[Part]:
+    def tasks(self) -> Iterator[Task]:
         """Yield consecutive row groups that make about one chunk, by file."""
         for path, footer in zip(self.paths, self._footers, strict=True):
             groups: list[int] = []
@@ -101,7 +97,7 @@ class ParquetChunks:
                 groups.append(group)
                 held += footer.row_group(group).num_rows
                 if held >= self.rows or group == footer.num_row_groups - 1:
-                    yield Part(_name(path, groups), partial(self._read, path, footer, groups))
+                    yield Task(_name(path, groups), partial(self._read, path, footer, groups))
                     groups, held = [], 0
 
     def _read(self, path: Path, footer: Any, groups: list[int], order: str) -> Iterator[Chunk]:
@@ -167,7 +163,7 @@ def _open(path: Path, footer: Any = None) -> Any:
             "ParquetChunks needs pyarrow. Install it with pip install counterpoise[cli]."
         ) from error
     try:
-        # Not buffered ahead: a row group may be large, and other parts are read meanwhile.
+        # Not buffered ahead: a row group may be large, and other tasks read meanwhile.
         return ParquetFile(path, metadata=footer, pre_buffer=False)
     except FileNotFoundError:
         raise

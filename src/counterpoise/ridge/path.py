@@ -2,41 +2,73 @@
 
 minimise  sum_i w_i (y_i - x_i'coef - intercept)^2 + alpha ||coef||^2
 
-All that the data contributes is the matrix of second moments sum w a a' of the rows
-a = (x, 1, y). One symmetric eigendecomposition of it serves all penalties. For fewer rows than
-features the dual does the same with the kernel matrix of the rows.
+The intercept is "free" (not penalised, as in scikit-learn), "penalized" (the coefficient of a
+column of ones, as in the paper) or "none".
+
+The data enters through the second moments sum w a a' of the rows a = (x, 1, y). One symmetric
+eigendecomposition of them serves all penalties. For fewer rows than features the dual does the same
+with the kernel matrix of the rows. The errors of an eigendecomposition are relative to the largest
+column, so columns of very different scales are solved for each penalty by itself.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
 
-__all__ = ["INTERCEPTS", "Frame", "dual_path", "primal_path"]
+__all__ = ["Frame", "check_alphas", "dual_path", "primal_path", "scales_differ"]
 
-# "free": not penalised (scikit-learn's); "penalized": a column of ones like any other (the
-# paper's); "none": no intercept.
-INTERCEPTS = ("free", "penalized", "none")
+# The paper's penalties.
+_DEFAULT_ALPHAS = np.logspace(-3, 6, 200)
+# Ratio of the largest sum of squares of a column to the smallest from which each penalty is solved
+# by itself: below it, the eigendecomposition keeps about ten digits.
+_SCALE_RATIO = 1e6
+# Matrix entries that are solved in one call.
+_LARGE = 2**20
+
+
+def check_alphas(alphas: Any, /) -> np.ndarray:
+    """Return penalties (L,), all positive; the default grid for None."""
+    values = np.asarray(_DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(
+            f"`alphas` must be a 1-D sequence of penalties; got shape {values.shape}. "
+            "Pass for example numpy.logspace(-3, 6, 200)."
+        )
+    if not np.all(np.isfinite(values) & (values > 0)):
+        bad = values[~(np.isfinite(values) & (values > 0))][0]
+        raise ValueError(
+            f"`alphas` must all be positive and finite; got {bad:g}. "
+            "Pass a small penalty such as 1e-6 for nearly none."
+        )
+    return values
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Coordinates in which the rows a = (x, 1, y) are kept: shifted by a location near the data.
+    """A location near the data, from which the rows a = (x, 1, y) are measured.
 
-    Residuals are differences of large numbers when the data lies far from zero; in shifted
-    coordinates they are not, and their quadratic forms keep their digits.
-
-    Attributes
-    ----------
-    x : array of shape (..., D)
-        Location of the features.
-    y : array of shape (..., T)
-        Location of the outputs.
+    Far from zero, residuals are differences of large numbers, and their quadratic forms lose
+    digits. Shifted rows avoid that.
     """
 
-    x: Array
-    y: Array
+    x: Array  # location of the features, (..., D)
+    y: Array  # location of the outputs, (..., T)
+
+    @classmethod
+    def of_rows(cls, xp: Namespace, X: Array, Y: Array, /, *, centred: bool = True) -> Frame:
+        """Return the means of X (..., n, D) and Y (..., n, T), or zeros if not `centred`.
+
+        Its dtype is that of all sums: float32 features with float64 outputs are summed in float64.
+        """
+        dtype = xp.result_type(X.dtype, Y.dtype)
+        x, y = (xp.astype(xp.mean(a, axis=-2), dtype, copy=False) for a in (X, Y))
+        return cls(x, y) if centred else cls(xp.zeros_like(x), xp.zeros_like(y))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -73,24 +105,11 @@ def primal_path(
 ) -> tuple[Array, Array]:
     """Solve for every penalty from the second moments of the training rows.
 
-    Parameters
-    ----------
-    xp : namespace
-    moments : array of shape (..., q, q)
-        sum w a a' over the training rows, in the coordinates of `frame`; q = D + 1 + T.
-    alphas : array of shape (L,)
-    frame : Frame
-    intercept : {"free", "penalized", "none"}
+    `moments` (..., q, q) are sum w a a' over the training rows, shifted by `frame`; q = D + 1 + T.
+    Returns coef (..., L, T, D) and the intercept (..., L, T) for shifted rows.
 
-    Returns
-    -------
-    coef : array of shape (..., L, T, D)
-    intercept : array of shape (..., L, T)
-        In the shifted coordinates.
-
-    Notes
-    -----
-    O(D^3) for the decomposition and O(L T D^2) for the path.
+    O(D^3) for the decomposition and O(L T D^2) for the path. Columns whose scales differ by more
+    than a factor of 1000 cost O(L D^3).
     """
     D = frame.shape[0]
     if intercept == "free":
@@ -98,12 +117,13 @@ def primal_path(
         mean = moments[..., D, :] / xp.where(total > 0, total, xp.ones_like(total))[..., None]
         centred = moments - total[..., None, None] * mean[..., :, None] * mean[..., None, :]
         gram, cross = centred[..., :D, :D], centred[..., :D, D + 1 :]
-        coef = _solve(xp, gram, cross, alphas)
+        coef = _solve_columns(xp, gram, cross, alphas)
         level = mean[..., None, D + 1 :] - (coef @ mean[..., None, :D, None])[..., 0]
         return coef, level
     width = D + (intercept == "penalized")
     moments = frame.unshift_moments(xp, moments)
-    solution = _solve(xp, moments[..., :width, :width], moments[..., :width, D + 1 :], alphas)
+    gram, cross = moments[..., :width, :width], moments[..., :width, D + 1 :]
+    solution = _solve_columns(xp, gram, cross, alphas)
     coef = solution[..., :D]
     constant = solution[..., D] if intercept == "penalized" else xp.zeros_like(solution[..., 0])
     return coef, frame.shift(coef, constant)
@@ -112,26 +132,10 @@ def primal_path(
 def dual_path(
     xp: Namespace, kernel: Array, Y: Array, weights: Array, alphas: Array, /, *, intercept: str
 ) -> tuple[Array, Array]:
-    """Solve for every penalty from inner products of the training rows.
+    """Solve for every penalty from inner products `kernel` (..., n, n) of the training rows.
 
-    Parameters
-    ----------
-    xp : namespace
-    kernel : array of shape (..., n, n)
-        Inner products x_i'x_j of the training rows.
-    Y : array of shape (..., n, T)
-    weights : array of shape (..., n)
-    alphas : array of shape (L,)
-    intercept : {"free", "penalized", "none"}
+    Returns dual_coef (..., L, T, n), with coef = dual_coef @ X, and the intercept (..., L, T).
 
-    Returns
-    -------
-    dual_coef : array of shape (..., L, T, n)
-        coef = dual_coef @ X.
-    intercept : array of shape (..., L, T)
-
-    Notes
-    -----
     O(n^3) for the decomposition and O(L T n^2) for the path, whatever the number of features.
     """
     total = xp.sum(weights, axis=-1, keepdims=True)
@@ -156,6 +160,40 @@ def dual_path(
     # coef combines rows less their mean; fold the mean into the coefficients of the rows.
     dual = dual - height[..., None] * share[..., None, None, :]
     return dual, level[..., None, :] - (dual @ row_mean[..., None, :, :])[..., 0]
+
+
+def scales_differ(xp: Namespace, squares: Array, alphas: Array, /) -> bool:
+    """Tell whether columns with these sums of squares (..., D) need a solution for each penalty.
+
+    Columns without any spread do not count. A penalty larger than a column hides its scale.
+    """
+    largest = xp.max(squares, axis=-1, keepdims=True)
+    smallest = xp.min(xp.where(squares > 0, squares, largest), axis=-1, keepdims=True)
+    return bool(xp.any(largest > _SCALE_RATIO * (smallest + xp.min(alphas))))
+
+
+def _solve_columns(xp: Namespace, gram: Array, cross: Array, alphas: Array) -> Array:
+    """As `_solve`, for a Gram matrix of columns that may have very different scales.
+
+    An LU factorisation of the matrix scaled to a unit diagonal does not feel the columns' scales.
+    """
+    squares = xp.clip(xp.linalg.diagonal(gram), 0, None)
+    if not scales_differ(xp, squares, alphas):
+        return _solve(xp, gram, cross, alphas)
+    D, L = gram.shape[-1], alphas.shape[0]
+    step = max(1, _LARGE // math.prod(gram.shape))
+    identity = xp.eye(D, dtype=gram.dtype, device=device(gram))
+    # Rounding can make the matrix of equal columns singular.
+    rounding = float(xp.finfo(gram.dtype).eps) * D
+    found = []
+    for start in range(0, L, step):
+        some = alphas[start : start + step, None]
+        unit = 1 / xp.sqrt(squares[..., None, :] + some)
+        scaled = gram[..., None, :, :] * unit[..., :, None] * unit[..., None, :]
+        scaled = scaled + identity * (some * unit**2 + rounding)[..., None, :]
+        right = cross[..., None, :, :] * unit[..., None]
+        found.append(xp.linalg.solve(scaled, right) * unit[..., None])
+    return xp.linalg.matrix_transpose(xp.concat(found, axis=-3))
 
 
 def _solve(xp: Namespace, gram: Array, cross: Array, alphas: Array) -> Array:

@@ -13,13 +13,7 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_float, de
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
-from counterpoise.weights._base import exp_ratio
-from counterpoise.weights.gaussian import (
-    GaussianRatio,
-    fit_gaussian,
-    gaussian_log_ratio,
-    target_unit,
-)
+from counterpoise.weights.gaussian import GaussianRatio
 
 __all__ = ["Resampler"]
 
@@ -32,32 +26,25 @@ class Resampler:
     """Draws source rows within folds, and target rows, with replacement, and estimates again.
 
     The models are not trained again. Weights stay with their rows if there is no estimator.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-        With weights of shape (N,).
-    method : Method
-        The one chosen, if it was "auto".
-    direct_variance : float or array of shape (...)
-        Of the part that comes from the target rows alone, which are not drawn again for it.
-    inflation : float or array of shape (...)
-        How many times larger errors are because rows, drawn one by one, are alike in groups.
-    key : tuple
-        Which of the leading entries are wanted.
     """
 
-    held_out: HeldOut
-    method: Method
-    direct_variance: Any = 0.0
-    inflation: Any = 1.0
-    key: tuple[Any, ...] = ()
+    held_out: HeldOut  # with weights of shape (N,)
+    method: Method  # the one chosen, if it was "auto"
+    direct_variance: Any = 0.0  # (...): of what comes from the target rows alone
+    inflation: Any = 1.0  # (...): how many times larger errors are because rows are in groups
+    key: tuple[Any, ...] = ()  # which of the leading entries are wanted
+    population: int | None = None  # number of rows of which these are a random sample; None: all
 
     def __getitem__(self, key: Any) -> Resampler:
         return replace(self, key=(*self.key, key))
 
-    def __call__(self, n_resamples: int, rng: np.random.Generator, /) -> np.ndarray:
-        """Return the resampled risks, (n_resamples, ...)."""
+    def __call__(
+        self, n_resamples: int, rng: np.random.Generator, /, *, draw_source: bool = True
+    ) -> np.ndarray:
+        """Return the resampled risks, (n_resamples, ...).
+
+        Without `draw_source` only the target rows are drawn again.
+        """
         xp = array_namespace(self.held_out.losses)
         rows = self.held_out.once(xp)
         lead, n = rows.losses.shape[:-1], rows.losses.shape[-1]
@@ -76,7 +63,7 @@ class Resampler:
         values = np.full((n_resamples, len(failed)), np.nan)
         for start in range(0, n_resamples if len(good) else 0, step):
             count = min(step, n_resamples - start)
-            drawn = _draw(xp, rows, count, generators)
+            drawn = _draw(xp, rows, count, generators, draw_source=draw_source)
             found = average_value(xp, self.method.prepare(xp, drawn), rows.folds)
             values[start : start + count, good] = to_numpy(found)
         values = values.reshape(n_resamples, *lead)
@@ -95,18 +82,32 @@ class Resampler:
                 values if isinstance(values, float) else values[key]
                 for values in (direct, inflation)
             )
-        variance = np.var(self(n_resamples, rng), axis=0, ddof=1) + direct
+        variance = np.var(self(n_resamples, rng), axis=0, ddof=1)
+        share = 1.0 if self.population is None else self.held_out.n_rows / self.population
+        if share < 1:
+            # The source rows' share of the variance falls as 1/n; the target rows' share does not.
+            variance = share * variance
+            if self.held_out.estimator is not None and self.held_out.domains is not None:
+                by_target = np.var(self(n_resamples, rng, draw_source=False), axis=0, ddof=1)
+                variance = variance + (1 - share) * by_target
+        variance = variance + direct
         return np.sqrt(variance) * inflation
 
 
 def _draw(
-    xp: Namespace, rows: HeldOut, count: int, generators: Sequence[np.random.Generator]
+    xp: Namespace,
+    rows: HeldOut,
+    count: int,
+    generators: Sequence[np.random.Generator],
+    /,
+    *,
+    draw_source: bool,
 ) -> HeldOut:
     """Return `count` resamples: losses (count, L, n), weights (count, 1, n)."""
     losses, domains = rows.losses, rows.domains
     n = losses.shape[-1]
-    places = np.empty((count, n), dtype=np.intp)
-    for fold, rng in zip(rows.folds, generators, strict=False):
+    places = np.tile(np.arange(n), (count, 1))
+    for fold, rng in zip(rows.folds if draw_source else (), generators, strict=False):
         places[:, fold] = fold[rng.integers(len(fold), size=(count, len(fold)))]
     index = xp.asarray(places.ravel(), device=device(losses))
     drawn = xp.moveaxis(
@@ -132,12 +133,6 @@ def _fit_again(estimator: Any, source: Array, target: Array) -> Array:
     Normal densities are fitted to all pairs at once; any other estimator one after the other.
     """
     if type(estimator) is GaussianRatio:
-        xp, unit = array_namespace(source), target_unit(target)
-        domains = [
-            fit_gaussian(X, regularization=estimator.regularization, unit=unit)[:2]
-            for X in (source, target)
-        ]
-        ratio = exp_ratio(xp, gaussian_log_ratio(source, *domains))
-        return ratio / xp.mean(ratio, axis=-1, keepdims=True) if estimator.normalize else ratio
+        return estimator.batch_weights(source, target)
     pairs = zip(to_numpy(source), to_numpy(target), strict=True)
     return np.stack([to_numpy(clone(estimator).fit(*pair).weights_) for pair in pairs])

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from array_api_compat import numpy as xp
 
 from counterpoise._arrays import exclusive_sum
-from counterpoise._dask import as_rows, blocks, column_quantiles, is_dask, tree_reduce
+from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._validation import refuse_column
 from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated, Weighted
 from counterpoise.risk.estimate import RiskEstimate
@@ -105,19 +106,13 @@ def _cut(array: Any, chunks: tuple[int, ...]) -> Any:
 def _blockwise(method: Method, weights: Any) -> Average:
     """Return an average that can look at the blocks one by one."""
     n = weights.shape[0]
-    if type(method) is Truncated:
-        # The cap is a number that depends on all rows.
-        if method.quantile is not None:
-            position = (method.rank(n) - 1) / max(n - 1, 1)
-            cap = float(column_quantiles(weights[:, None], [position])[0, 0])
-        else:
-            cap = math.sqrt(n) if isinstance(method.cap, str) else float(method.cap)
-        return replace(method, cap=cap, quantile=None)
+    if type(method) is Truncated and method.quantile is None:
+        return replace(method, cap=math.sqrt(n) if isinstance(method.cap, str) else method.cap)
     if type(method) not in _BY_ROW:
         raise ValueError(
             "`method` must be 'source', 'weighted', 'normalized', 'truncated' or 'controlled' on "
-            f"Dask arrays; got {method.name!r}, which looks at all rows at once. Choose one of "
-            "those, or bring losses and weights into memory with .compute()."
+            f"Dask arrays; got {method!r}, which looks at all rows at once. Choose one of those "
+            "(a cap instead of a quantile), or bring losses and weights into memory."
         )
     assert isinstance(method, Average)
     return method
@@ -214,7 +209,7 @@ def _stack(sums: Sequence[Sums]) -> Sums:
 
 
 def _unstack(sums: Sums) -> list[Sums]:
-    return [sums.apply(lambda values, i=i: values[..., i]) for i in range(sums.count.shape[-1])]
+    return [sums.apply(itemgetter((..., i))) for i in range(sums.count.shape[-1])]
 
 
 def _one_fold(sums: Sums) -> Sums:

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from counterpoise._arrays import Array, array_namespace, device, to_numpy
-from counterpoise._html import risk_html
+from counterpoise._facts import card_html, risk_card
+from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_choice, check_number
 from counterpoise.risk.method import Choice
 
@@ -139,29 +140,20 @@ class RiskEstimate:
         return replace(self, **picked)
 
     def _repr_html_(self) -> str:
-        return risk_html(self)
+        return card_html(risk_card(self))
 
     def __repr__(self) -> str:
         if not isinstance(self.value, float):
             return f"RiskEstimate({self.method}, {tuple(self.value.shape)} risks)"
-        low, high = self.interval()
         return (
-            f"RiskEstimate({self.method}: {self.value:.4g}, 95% interval {low:.4g} to {high:.4g}, "
-            f"n_effective {self.n_effective:.1f})"
+            f"RiskEstimate({self.method}: {format_number(self.value)}, 95% interval "
+            f"{format_interval(*self.interval())}, n_effective {format_number(self.n_effective)})"
         )
 
 
 @dataclass(frozen=True)
 class FoldRisks:
-    """What each fold says.
-
-    Attributes
-    ----------
-    values : array of shape (..., n_folds)
-        The risk estimated from the fold alone.
-    betas : array of shape (..., n_folds)
-        Its coefficient of the control variate.
-    """
+    """Risk and coefficient of the control variate of each fold alone, shapes (..., n_folds)."""
 
     values: Array
     betas: Array

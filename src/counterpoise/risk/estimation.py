@@ -274,12 +274,12 @@ def _in_slices(
     def cut(record: Any, start: int) -> Any:
         """Slice every array of the record that has the first axis of the losses."""
         piece = slice(start, start + step)
-        own = {
-            name: values[piece, ...]
-            for name, ndim in _LEADING.items()
-            if getattr(values := getattr(record, name, None), "ndim", -1) == losses.ndim - ndim
-            and values.shape[0] == losses.shape[0]
-        }
+        own = {}
+        for name, fewer in _LEADING.items():
+            values: Any = getattr(record, name, None)
+            axes = getattr(values, "ndim", -1)
+            if axes == losses.ndim - fewer and values.shape[0] == losses.shape[0]:
+                own[name] = values[piece, ...]
         return replace(record, **own)
 
     starts = range(0, losses.shape[0], step)

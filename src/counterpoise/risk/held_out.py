@@ -43,7 +43,7 @@ class Domains:
         if X_target.shape[0] > _TARGET_ROWS:
             rows = np.random.default_rng(0).choice(X_target.shape[0], _TARGET_ROWS, replace=False)
             X_target = X_target[rows, :]
-        target_weights = None if estimator is None else estimator.predict(X_target)
+        target_weights = estimator.predict(X_target) if hasattr(estimator, "predict") else None
         xp = array_namespace(losses)
         found = (
             None if values is None else xp.astype(as_float(values, like=losses), losses.dtype)

@@ -43,36 +43,18 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The average that remains to be taken: direct + average(losses, weights).
+    """The average that remains to be taken: direct + average(losses, weights)."""
 
-    Attributes
-    ----------
-    losses : array of shape (..., n)
-        What remains of the losses, for instance after subtracting an outcome model.
-    weights : array of shape (n,) or (..., n)
-    average : Average
-        Averages them, from sums.
-    direct : array of shape (...) or float
-        The part that is known already, for instance the mean prediction over the target.
-    direct_variance : array of shape (...) or float
-        Its variance, from the finite target sample.
-    target_weights : array of shape (m,) or None
-        Set if the tail error must use other weights than `Domains.target_weights`: the mean of
-        these over the target is the mean square of `weights` over the source.
-    choice : Choice or None
-        Set by `Auto`.
-    method : Method or None
-        Set by `Auto`: the method it chose.
-    """
-
-    losses: Array
-    weights: Array
+    losses: Array  # (..., n): what remains of them, for instance after subtracting a model
+    weights: Array  # (n,) or (..., n)
     average: Average
-    direct: Any = 0.0
-    direct_variance: Any = 0.0
+    direct: Any = 0.0  # (...): the part that is known already, such as a mean over the target
+    direct_variance: Any = 0.0  # (...): its variance, from the finite target sample
+    # (m,), if the tail error must not use `Domains.target_weights`: the mean of these over the
+    # target is the mean square of `weights` over the source.
     target_weights: Array | None = None
-    choice: Choice | None = None
-    method: Method | None = None
+    choice: Choice | None = None  # of `Auto`
+    method: Method | None = None  # that `Auto` chose
 
 
 @runtime_checkable

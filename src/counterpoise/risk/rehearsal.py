@@ -14,10 +14,10 @@ import numpy as np
 from array_api_compat import numpy as np_xp
 
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
+from counterpoise._neighbors import Neighbors
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
-from counterpoise.weights._neighbors import Neighbors
 
 __all__ = ["Rehearsal", "combine", "rehearse"]
 
@@ -34,18 +34,11 @@ class Rehearsal:
 
     All errors are root mean squares over rehearsals, relative to the level of the true risks: their
     mean over the better half of the candidates. What the poor ones cost need not be known well.
-
-    Attributes
-    ----------
-    values : array of shape (R, M, L)
-    mean_loss : array of shape (R, L)
-        Unweighted.
-    truth : array of shape (L,)
     """
 
-    values: np.ndarray
-    mean_loss: np.ndarray
-    truth: np.ndarray
+    values: np.ndarray  # (R, M, L)
+    mean_loss: np.ndarray  # (R, L), unweighted
+    truth: np.ndarray  # (L,)
 
     @property
     def how(self) -> str:

@@ -45,30 +45,14 @@ class Strata:
     """Folds with the same number of units together, so that their sums are arrays.
 
     A unit is a loss, or all losses of a fold that are of one row or group.
-
-    Attributes
-    ----------
-    places : list of int arrays
-        Where the losses of each fold are, folds of one size next to each other.
-    units : list of int arrays or None
-        Which unit of its fold each loss is part of; None: each is one.
-    sizes : list of int
-        How many folds there are of each size.
-    order : int array
-        Brings the folds back into their original order.
-    clusters : int array or None
-        For every unit, in the order of `places`, which row or group it is of. None if no row or
-        group is in several folds.
-    repeats : float
-        How often a row is held out, on average.
     """
 
-    places: list[np.ndarray]
-    units: list[np.ndarray] | None
-    sizes: list[int]
-    order: np.ndarray
-    clusters: np.ndarray | None
-    repeats: float
+    places: list[np.ndarray]  # where the losses of each fold are, folds of one size together
+    units: list[np.ndarray] | None  # which unit of its fold each loss is part of; None: each is one
+    sizes: list[int]  # how many folds there are of each size
+    order: np.ndarray  # brings the folds back into their original order
+    clusters: np.ndarray | None  # row or group of every unit; None if none is in several folds
+    repeats: float  # how often a row is held out, on average
 
     @classmethod
     def of_folds(cls, folds: Folds, /) -> Strata:

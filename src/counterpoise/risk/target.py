@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterpoise._dask import is_dask
-from counterpoise._html import comparison_html
+from counterpoise._facts import card_html, card_text, comparison_card
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["RiskComparison", "compare_risks", "target_risk"]
 
@@ -150,21 +150,10 @@ class RiskComparison(Mapping[str, RiskEstimate]):
         return len(self.estimates)
 
     def _repr_html_(self) -> str:
-        return comparison_html(self)
+        return card_html(comparison_card(self))
 
     def __str__(self) -> str:
-        header = f"{'method':<18}{'risk':>10}{'std. error':>12}  {'95% interval':<22}{'n_eff':>8}"
-        lines = [header]
-        for name, estimate in self.estimates.items():
-            if not isinstance(estimate.value, float):
-                lines.append(f"{name:<18}{tuple(estimate.value.shape)} risks")
-                continue
-            low, high = estimate.interval()
-            lines.append(
-                f"{name:<18}{estimate.value:>10.4g}{estimate.standard_error:>12.3g}  "
-                f"{f'{low:.4g} to {high:.4g}':<22}{estimate.n_effective:>8.1f}"
-            )
-        return "\n".join(lines)
+        return card_text(comparison_card(self))
 
 
 def compare_risks(
@@ -202,15 +191,16 @@ def compare_risks(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(-1, 1, size=1000)  # source N(-1, 1), target N(0, 1)
     >>> print(cp.compare_risks(x**2, np.exp(x + 0.5)))  # in the target, E[x^2] = 1
-    method                  risk  std. error  95% interval             n_eff
-    source                 2.052       0.081  1.893 to 2.211          1000.0
-    weighted              0.8465      0.0751  0.699 to 0.9941          411.6
-    normalized            0.9151      0.0648  0.7878 to 1.042          411.6
-    truncated             0.8465      0.0751  0.699 to 0.9941          411.6
-    pareto_smoothed       0.9225      0.0672  0.7904 to 1.055          402.7
-    shrunk                0.8508      0.0748  0.7038 to 0.9979         413.5
-    controlled            0.9509      0.0905  0.7731 to 1.129          411.6
-    auto                  0.9509      0.0905  0.7731 to 1.129          411.6
+    Target risk by method
+    method            risk  std. error    95% interval  effective sample size  variance reduction
+    source            2.05       0.081    1.89 to 2.21                  1,000                -17%
+    weighted         0.847       0.075  0.699 to 0.994                    412                0.0%
+    normalized       0.915       0.065   0.788 to 1.04                    412                 26%
+    truncated        0.847       0.075  0.699 to 0.994                    412                0.0%
+    pareto_smoothed  0.923       0.067   0.790 to 1.05                    403                 20%
+    shrunk           0.851       0.075  0.704 to 0.998                    414                0.7%
+    controlled       0.951       0.090   0.773 to 1.13                    412                -45%
+    auto             0.951       0.090   0.773 to 1.13                    412                -45%
     """
     held_out = _check_inputs(losses, weights, X_source, X_target)
     if methods is None:

@@ -18,7 +18,7 @@ from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import check_choice
 from counterpoise.losses import Loss
-from counterpoise.ridge.cross_validation import ridge_losses
+from counterpoise.ridge.row_losses import ridge_losses
 from counterpoise.risk import HeldOut
 from counterpoise.search.fitting import FoldResult, fit_fold
 from counterpoise.search.responses import Responses
@@ -34,24 +34,12 @@ _TARGET_ROWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One model to be judged.
+    """One model to be judged."""
 
-    Attributes
-    ----------
-    estimator : scikit-learn estimator
-        A prototype, cloned before use.
-    params : mapping
-        Parameters to set on it.
-    fit_weighted : bool
-        Whether it is trained with the importance weights.
-    model : str
-        Name of its model family, if several are searched.
-    """
-
-    estimator: Any
-    params: Mapping[str, Any] = field(default_factory=dict)
-    fit_weighted: bool = False
-    model: str = ""
+    estimator: Any  # a prototype, cloned before use
+    params: Mapping[str, Any] = field(default_factory=dict)  # to set on it
+    fit_weighted: bool = False  # whether it is trained with the importance weights
+    model: str = ""  # name of its model family, if several are searched
 
     def make(self) -> Any:
         """Return a clone of the estimator with the parameters set, not fitted."""
@@ -62,13 +50,7 @@ class Candidate:
 class CrossValidation:
     """How candidates are cross-validated: everything but the data and the candidates.
 
-    The attributes are parameters of :class:`~counterpoise.ShiftGridSearchCV`, checked, and
-
-    Attributes
-    ----------
-    loss : Loss
-    keep_predictions : bool
-        Keep the held-out predictions, and those for at most 2000 random target rows.
+    The fields are those parameters of :class:`~counterpoise.ShiftGridSearchCV`.
     """
 
     loss: Loss
@@ -78,7 +60,7 @@ class CrossValidation:
     aggregate: str = "fold"
     error_score: Any = "raise"
     return_train_score: bool = False
-    keep_predictions: bool = False
+    keep_predictions: bool = False  # held-out ones, and those for at most 2000 target rows
     n_jobs: int | None = None
     pre_dispatch: Any = "2*n_jobs"
     progress: Progress | None = None
@@ -94,31 +76,16 @@ class CrossValidation:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What cross-validation found.
+    """What cross-validation found. Times and training risks have shape (n_candidates, n_folds)."""
 
-    Attributes
-    ----------
-    candidates : sequence of Candidate
-        Without those to be trained with weights if all weights are 1.
-    held_out : HeldOut
-        Losses (n_candidates, N) of the splits' held-out rows, one split after the other.
-    responses : Responses
-        How its predictions are stored.
-    splits : sequence of (train, test) index arrays
-    weights : array of shape (n,)
-        Of all source rows.
-    fit_time, score_time, train_risk : arrays of shape (n_candidates, n_folds)
-        Seconds, and mean loss on training rows (NaN if not asked for).
-    """
-
-    candidates: Sequence[Candidate]
-    held_out: HeldOut
-    responses: Responses
+    candidates: Sequence[Candidate]  # those with weights are left out if all weights are 1
+    held_out: HeldOut  # losses (n_candidates, N) of the held-out rows, one split after the other
+    responses: Responses  # how its predictions are stored
     splits: Splits
-    weights: np.ndarray
-    fit_time: np.ndarray
+    weights: np.ndarray  # (n,): of all source rows
+    fit_time: np.ndarray  # seconds
     score_time: np.ndarray
-    train_risk: np.ndarray
+    train_risk: np.ndarray  # mean loss on training rows; NaN if not asked for
 
     @property
     def held_out_rows(self) -> np.ndarray:

@@ -18,34 +18,28 @@ from counterpoise._sklearn import safe_split
 from counterpoise.losses import Loss
 from counterpoise.search.responses import Responses
 
-__all__ = ["FoldResult", "fit_estimator", "fit_fold", "losses_of", "weight_parameter"]
+__all__ = [
+    "FoldResult",
+    "fit_estimator",
+    "fit_fold",
+    "losses_from_response",
+    "losses_of",
+    "respond",
+    "weight_parameter",
+]
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What came of one candidate on one fold.
+    """What came of one candidate on one fold."""
 
-    Attributes
-    ----------
-    losses : array of shape (n_test,)
-        NaN if the fit failed.
-    train_risk : float
-        Mean loss on the training rows; NaN if not asked for.
-    fit_time, score_time : float
-        Seconds.
-    error : str or None
-        The traceback of a failed fit.
-    predictions, target_predictions : float32 arrays or None
-        For the held-out rows and for the target rows, stored by `Responses`, if asked for.
-    """
-
-    losses: np.ndarray
-    train_risk: float
-    fit_time: float
+    losses: np.ndarray  # (n_test,): NaN if the fit failed
+    train_risk: float  # mean loss on the training rows; NaN if not asked for
+    fit_time: float  # seconds
     score_time: float
-    error: str | None = None
-    predictions: np.ndarray | None = None
-    target_predictions: np.ndarray | None = None
+    error: str | None = None  # traceback of a failed fit
+    predictions: np.ndarray | None = None  # float32, for the held-out rows, if asked for
+    target_predictions: np.ndarray | None = None  # the same for the target rows
 
 
 def weight_parameter(estimator: Any, /) -> str | None:

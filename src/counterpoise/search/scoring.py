@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer_names
 
+from counterpoise._validation import InputError
 from counterpoise.losses import LOSSES, Loss, get_loss
 
 __all__ = ["resolve_loss"]
@@ -50,12 +51,12 @@ def resolve_loss(loss: Any, estimator: Any, /) -> Loss:
     resolved = get_loss(loss)
     if task not in resolved.tasks:
         fitting = ", ".join(repr(name) for name, own in LOSSES.items() if task in own.tasks)
-        raise ValueError(
+        raise InputError(
             f"`loss` {resolved.name!r} is for {resolved.tasks[0]}, but "
             f"{type(estimator).__name__} does {task}. Pass one of {fitting}."
         )
     if not hasattr(estimator, resolved.response):
-        raise ValueError(
+        raise InputError(
             f"`loss` {resolved.name!r} needs the estimator's {resolved.response}, which "
             f"{type(estimator).__name__} does not have. Pass loss='zero_one', or an estimator "
             f"with {resolved.response}."
@@ -67,19 +68,19 @@ def _from_scorer(name: str) -> str:
     if name in _SCORERS:
         return _SCORERS[name]
     if name in _NEARLY:
-        raise ValueError(
+        raise InputError(
             f"`loss` {name!r} is not a mean of per-sample losses, so it cannot be weighted sample "
             f"by sample. It is a function of the {_NEARLY[name]!r} risk: pass "
             f"loss={_NEARLY[name]!r} and transform the result."
         )
     if name in get_scorer_names():
-        raise ValueError(
+        raise InputError(
             f"`loss` {name!r} compares samples with each other or with a total, so no single "
             "sample has a loss to be weighted. Pass a per-sample loss such as 'zero_one', 'log' or "
             "'brier' for classification, 'squared' or 'absolute' for regression."
         )
     names = ", ".join(repr(known) for known in LOSSES)
-    raise ValueError(
+    raise InputError(
         f"`loss` must be 'auto', one of {names}, a scikit-learn scorer name that is a mean of "
         f"per-sample losses, or a callable (y, prediction) -> losses; got {name!r}."
     )

@@ -14,8 +14,8 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from counterpoise._facts import search_html
 from counterpoise._folds import Folds
-from counterpoise._html import search_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,22 +51,15 @@ def choose(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every candidate against one, sample by sample.
+    """Every candidate against one, row by row.
 
-    Attributes
-    ----------
-    difference : array of shape (n_candidates,)
-        Risk less that of the reference.
-    standard_error : array of shape (n_candidates,)
-        Of that difference. Losses on the same rows are alike, so it is often far below those of
-        the risks themselves.
-    indistinguishable : int array
-        Candidates whose 95% interval for the difference contains 0, the reference included.
+    Losses on the same rows are alike, so the error of a difference is often far below those of the
+    risks themselves.
     """
 
-    difference: np.ndarray
-    standard_error: np.ndarray
-    indistinguishable: np.ndarray
+    difference: np.ndarray  # (n_candidates,): risk less that of the reference
+    standard_error: np.ndarray  # (n_candidates,): of that difference
+    indistinguishable: np.ndarray  # candidates whose 95% interval of the difference contains 0
 
 
 def compare_with(reference: int, prepared: Prepared, held_out: HeldOut, /) -> Comparison:
@@ -157,7 +151,7 @@ def _resampled_risk(
     total = np.maximum(sum(count.sum(axis=0) for count in counts), 1)
     for fold, count in zip(folds, counts, strict=True):
         rows = sums_from_losses(xp, losses[:, fold], weights[fold])
-        drawn = rows.apply(lambda values, count=count: values @ count)
+        drawn = rows.apply(partial(np.dot, b=count))
         size = drawn.count
         # A fold of which nothing was drawn has size 0 and adds nothing.
         drawn = replace(drawn, count=np.maximum(size, 1))

@@ -11,41 +11,24 @@ from counterpoise._arrays import is_array, to_numpy
 from counterpoise._folds import Splits
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_choice
+from counterpoise.encoding import encode_pair
 from counterpoise.risk import Domains
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._encoding import DomainEncoder
-from counterpoise.weights._resolve import resolve_weights
+from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["FoldWeights", "resolve_fold_weights"]
 
 
 @dataclass(frozen=True)
 class FoldWeights:
-    """The importance weights of a cross-validation.
+    """The importance weights of a cross-validation."""
 
-    Attributes
-    ----------
-    full : array of shape (n,)
-        Of all source rows, for the final fit.
-    training : list of arrays
-        Of each split's training rows.
-    held_out : array of shape (N,)
-        Of the splits' held-out rows, one split after the other.
-    estimator : DensityRatio or None
-        Fitted on all source rows.
-    shared : bool
-        Whether a row has the same weight everywhere.
-    domains : Domains or None
-        Encoded features: of the splits' held-out rows, one split after the other, and of target
-        rows with their weights. For methods with controls, and for honest intervals.
-    """
-
-    full: np.ndarray
-    training: list[np.ndarray]
-    held_out: np.ndarray
-    estimator: DensityRatio | None
-    shared: bool
-    domains: Domains | None = None
+    full: np.ndarray  # (n,): of all source rows, for the final fit
+    training: list[np.ndarray]  # of each split's training rows
+    held_out: np.ndarray  # (N,): of the held-out rows, one split after the other
+    estimator: DensityRatio | None  # fitted on all source rows
+    shared: bool  # whether a row has the same weight everywhere
+    domains: Domains | None = None  # features of the held-out rows and of target rows
 
     @property
     def unit(self) -> bool:
@@ -63,7 +46,7 @@ def resolve_fold_weights(
     weights : str, DensityRatio, array or None
         As in the searches.
     X, X_target : array, data frame or sparse matrix
-        Encoded by :class:`~counterpoise.weights._encoding.DomainEncoder`.
+        Encoded by :class:`~counterpoise.encoding.TableEncoder`.
     splits : sequence of (train, test) index arrays
     fit : {"once", "fold"}
         "once": fitted on all source rows before the folds (the paper). "fold": fitted on each
@@ -73,8 +56,8 @@ def resolve_fold_weights(
     given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
     encoded = target = np.empty((num_samples(X), 0))
     if X_target is not None:
-        encoder = DomainEncoder().fit(X, X_target)
-        encoded, target = encoder.transform(X), encoder.transform(X_target)
+        pair = encode_pair(X, X_target)
+        encoded, target = pair.independent(pair.source), pair.independent(pair.target)
     full, estimator = resolve_weights(weights, encoded, None if X_target is None else target)
     domains = None
     if X_target is not None:

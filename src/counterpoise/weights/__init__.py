@@ -1,6 +1,6 @@
 """How much does each source point count: estimators of p_target / p_source."""
 
-from counterpoise.weights._base import DensityRatio
+from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.classifier import ClassifierRatio
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio

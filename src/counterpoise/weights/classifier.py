@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -15,20 +14,13 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._arrays import Array, array_namespace, is_array, to_numpy
 from counterpoise._validation import (
-    check_choice,
     check_number,
     check_same_columns,
     check_same_width,
 )
-from counterpoise.weights._base import DensityRatio, warn_no_overlap
-from counterpoise.weights._table import (
-    MixedEncoder,
-    as_table,
-    result_like,
-    row_order,
-    stack_tables,
-    take,
-)
+from counterpoise.encoding import TableEncoder
+from counterpoise.encoding.rows import as_table, result_like, row_order, stack_tables, take
+from counterpoise.weights.base import DensityRatio, warn_no_overlap
 
 __all__ = ["ClassifierRatio", "odds_ratio"]
 
@@ -47,31 +39,26 @@ class ClassifierRatio(DensityRatio):
     Whatever a classifier can read is allowed: data frames with text, categories, dates and missing
     values, or any pipeline.
 
-    The weights are as good as the probabilities. A classifier that overfits gives source rows it
-    was trained on probabilities near 0; so each source row gets its probability from a classifier
-    that was fitted without it (`cv`). Classifiers with good ranking and poor probabilities
-    (boosting, naive Bayes, support vector machines) need `calibration`. Classes must not be
-    reweighted (``class_weight``): the factor n_source / n_target accounts for their sizes,
-    exactly, also within each fold. In a region with no overlap the odds are decided by the form of
-    the classifier alone.
+    The weights are as good as the probabilities. Each source row gets its probability from a
+    classifier that was fitted without it (`cv`). Classifiers with good ranking and poor
+    probabilities (boosting, naive Bayes, support vector machines) should be wrapped in
+    scikit-learn's `CalibratedClassifierCV`. Classes must not be reweighted (``class_weight``): the
+    factor n_source / n_target accounts for their sizes. In a region with no overlap the form of
+    the classifier alone decides the odds.
 
-    Cost: `cv` + 1 fits, times up to 6 with `calibration`. Each fit of the default is
-    O((n + m) D) per iteration; its memory is a few copies of the encoded features.
+    Cost: `cv` + 1 fits. Each fit of the default is O((n + m) D) per iteration; its memory is a
+    few copies of the encoded features.
 
     Parameters
     ----------
     classifier : scikit-learn classifier or pipeline, default=None
-        Must have `predict_proba` (with `calibration`, `decision_function` is enough). None: a
-        logistic regression (C = 0.1) on the features and their squares, scaled to unit variance;
-        missing numbers are replaced by the median and flagged, other columns are one-hot encoded
-        with rare categories pooled. It contains the true ratio of two normal densities whose
-        correlations agree; pass a pipeline with `PolynomialFeatures` where interactions matter.
+        Must have `predict_proba`. None: a logistic regression (C = 0.1) on the features and their
+        squares, scaled to unit variance; missing numbers are replaced by the median and flagged,
+        other columns are one-hot encoded with rare categories pooled. Pass a pipeline with
+        `PolynomialFeatures` where interactions matter.
     cv : int or None, default=5
         Folds of the cross-fitting, stratified by domain; not more than there are rows in the
         smaller sample. None (or a sample of one row): the probabilities are in-sample.
-    calibration : None, "sigmoid" or "isotonic", default=None
-        Recalibrate the probabilities by scikit-learn's `CalibratedClassifierCV` with (up to) five
-        folds inside each fit. Isotonic needs some thousand rows, and gives ratios in steps.
     normalize : bool, default=False
         Divide the weights by their mean over the source points, which is about 1.
     standardize : bool, default=False
@@ -121,7 +108,6 @@ class ClassifierRatio(DensityRatio):
         *,
         classifier: Any = None,
         cv: int | None = 5,
-        calibration: str | None = None,
         normalize: bool = False,
         standardize: bool = False,
         random_state: Any = 0,
@@ -129,7 +115,6 @@ class ClassifierRatio(DensityRatio):
     ) -> None:
         self.classifier = classifier
         self.cv = cv
-        self.calibration = calibration
         self.normalize = normalize
         self.standardize = standardize
         self.random_state = random_state
@@ -154,7 +139,7 @@ class ClassifierRatio(DensityRatio):
     def _fit(self, X_source: Any, X_target: Any) -> Array:
         source, target = (to_numpy(X) if is_array(X) else X for X in (X_source, X_target))
         n, m = source.shape[0], target.shape[0]
-        model = self._model(min(n, m))
+        model = self._model()
         self.probability_bound_ = 0.5 / (n + m)
         order = row_order(source)
         X = stack_tables(take(source, order), take(target, row_order(target)))
@@ -183,26 +168,17 @@ class ClassifierRatio(DensityRatio):
         ratio = odds_ratio(probability, self.prior_ratio_, bound=self.probability_bound_)
         return result_like(ratio, X)
 
-    def _model(self, smaller: int) -> Any:
-        """Unfitted classifier for samples of which the smaller has this many rows."""
+    def _model(self) -> Any:
         model = self.classifier
         if model is None:
-            model = make_pipeline(MixedEncoder(), LogisticRegression(C=_PENALTY, max_iter=1000))
+            model = make_pipeline(
+                TableEncoder(squares=True), LogisticRegression(C=_PENALTY, max_iter=1000)
+            )
         _refuse_class_weights(model)
-        if self.calibration is not None:
-            check_choice(self.calibration, "calibration", ("sigmoid", "isotonic"))
-            if smaller < 4:
-                raise ValueError(
-                    f"`calibration` needs at least 4 rows in each sample; the smaller has "
-                    f"{smaller}. Pass calibration=None."
-                )
-            # The cross-fitting leaves some rows of the smaller sample to each fit.
-            inner = StratifiedKFold(min(5, smaller // 2))
-            return CalibratedClassifierCV(model, method=self.calibration, cv=inner)
         if not hasattr(model, "predict_proba"):
             raise ValueError(
                 f"`classifier` must have predict_proba; {type(model).__name__} does not (as it is "
-                'set). Pass calibration="sigmoid", or a classifier that gives probabilities.'
+                "set). Wrap it in scikit-learn's CalibratedClassifierCV."
             )
         return model
 
@@ -210,9 +186,8 @@ class ClassifierRatio(DensityRatio):
         """Rows to train on and rows to predict, for each fold; no folds for in-sample."""
         if self.cv is None:
             return []
-        check_number(
-            self.cv, "cv", low=2, closed="low", integer=True, remedy="Pass None for no folds."
-        )
+        remedy = "Pass None for no folds."
+        check_number(self.cv, "cv", low=2, closed="low", integer=True, remedy=remedy)
         n_folds = min(self.cv, int(np.min(np.bincount(is_target))))
         if n_folds < 2:
             return []
@@ -230,20 +205,9 @@ class ClassifierRatio(DensityRatio):
 
 
 def odds_ratio(probability: Array, prior_ratio: float, /, *, bound: float) -> Array:
-    """Return p / (1 - p) times the ratio of sample sizes, source over target.
+    """Return p / (1 - p) times `prior_ratio`, n_source / n_target where p was learnt.
 
-    Parameters
-    ----------
-    probability : array of shape (...,)
-        Probability of the target among the pooled rows.
-    prior_ratio : float
-        n_source / n_target among the rows that the probability was learnt from.
-    bound : float
-        Probabilities are clipped to [bound, 1 - bound] first.
-
-    Returns
-    -------
-    array of shape (...,)
+    Probabilities p of the target are clipped to [bound, 1 - bound] first.
 
     Examples
     --------

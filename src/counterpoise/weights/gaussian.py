@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
+import numpy as np
+
+from counterpoise._arrays import (
+    Array,
+    array_namespace,
+    as_float,
+    as_index,
+    device,
+    to_numpy,
+)
+from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_number
-from counterpoise.weights._base import DensityRatio, exp_ratio
+from counterpoise.weights.base import DensityRatio, exp_ratio, target_unit, warn_no_overlap
 from counterpoise.weights.moments import DomainMoments
 
 __all__ = [
@@ -15,8 +26,7 @@ __all__ = [
     "gaussian_factor",
     "gaussian_log_density",
     "gaussian_log_ratio",
-    "ledoit_wolf_shrinkage",
-    "target_unit",
+    "independent_columns",
 ]
 
 _ROWS = 4096
@@ -32,6 +42,13 @@ class GaussianRatio(DensityRatio):
     Right when both domains are close to normal; it costs O((n + m) D^2) and is the natural first
     choice for a few roughly symmetric features. It fails for skewed, heavy-tailed or clustered
     features: the ratio of two fitted tails then grows without bound where the source is thin.
+
+    Constant and linearly dependent columns change nothing. A direction in which neither sample
+    varies cancels in the ratio: of columns that depend on the ones before them, none is used. In
+    a direction in which one sample varies and the other does not, there is no ratio. With
+    `regularization` 0 that is an error. Otherwise shrinkage alone gives the flat sample a
+    variance there, s tr(S)/D, and a warning says so (unless the sample has no more rows than
+    columns: it is flat for lack of rows then).
 
     Parameters
     ----------
@@ -50,9 +67,11 @@ class GaussianRatio(DensityRatio):
     ----------
     weights_ : array of shape (n_source,)
         The ratio at the source points.
-    means_ : tuple of arrays of shape (n_features,)
+    columns_ : array of int, shape (n_used,)
+        The columns that are used: no constants, none that depends on the ones before it.
+    means_ : tuple of arrays of shape (n_used,)
         Source mean, target mean.
-    factors_ : tuple of arrays of shape (n_features, n_features)
+    factors_ : tuple of arrays of shape (n_used, n_used)
         Cholesky factors of the source and target covariances.
     shrinkage_ : tuple of float
         The shrinkage used for source and target.
@@ -75,6 +94,11 @@ class GaussianRatio(DensityRatio):
     """
 
     _min_rows = 2
+
+    columns_: np.ndarray
+    means_: tuple[Array, ...]
+    factors_: tuple[Array, ...]
+    shrinkage_: tuple[float, ...]
 
     def __init__(
         self,
@@ -102,59 +126,137 @@ class GaussianRatio(DensityRatio):
             ratio over the source is not in the moments; set `normalizer_` to it.
         """
         self._check_regularization()
-        unit, fits = target.unit, []
         for name, domain in (("X_source", source), ("X_target", target)):
-            shape = int(domain.count), domain.mean.shape[0]
-            if shape[0] < self._min_rows:
+            if domain.count < self._min_rows:
+                shape = int(domain.count), domain.mean.shape[0]
                 raise ValueError(
                     f"`{name}` must have at least {self._min_rows} rows; got shape {shape}. "
                     "Pass more data."
                 )
-            factor, shrinkage = gaussian_factor(
-                domain.scatter,
-                domain.fourth,
-                domain.count,
-                regularization=self.regularization,
-                unit=unit,
-            )
-            _refuse_singular(factor, shape, name)
-            fits.append((domain.mean, factor, float(shrinkage)))
+        self._fit_domains(source, target)
         if self.standardize:
-            self.location_, self.scale_ = target.mean, unit
-            fits = [((m - target.mean) / unit, f / unit[:, None], s) for m, f, s in fits]
-        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
+            self.location_, self.scale_ = target.mean, target.unit
+            place, unit = (_columns(a, self.columns_) for a in (target.mean, target.unit))
+            self.means_ = tuple((mean - place) / unit for mean in self.means_)
+            self.factors_ = tuple(factor / unit[:, None] for factor in self.factors_)
         self.n_features_in_ = target.mean.shape[0]
         self.normalizer_, self.weights_ = 1.0, None
         return self
 
+    def batch_weights(self, X_source: Array, X_target: Array, /) -> Array:
+        """Return the weights (B, n) of fits to B pairs of samples, such as bootstrap resamples.
+
+        The columns used are those of this estimator, or all if it is not fitted.
+        """
+        xp = array_namespace(X_source, X_target)
+        columns = getattr(self, "columns_", np.arange(X_source.shape[-1]))
+        X_source, X_target = (_columns(X, columns) for X in (X_source, X_target))
+        unit = target_unit(X_target)
+        source, target = (
+            fit_gaussian(X, regularization=self.regularization, unit=unit)[:2]
+            for X in (X_source, X_target)
+        )
+        ratio = exp_ratio(xp, gaussian_log_ratio(X_source, source, target))
+        return ratio / xp.mean(ratio, axis=-1, keepdims=True) if self.normalize else ratio
+
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
-            check_number(
-                self.regularization,
-                "regularization",
-                low=0,
-                high=1,
-                closed="both",
-                remedy='Pass 0 for the plain fit, or "auto".',
-            )
+            remedy = 'Pass 0 for the plain fit, or "auto".'
+            value = self.regularization
+            check_number(value, "regularization", low=0, high=1, closed="both", remedy=remedy)
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         self._check_regularization()
-        fits = []
-        for name, X in (("X_source", X_source), ("X_target", X_target)):
-            mean, factor, shrinkage = fit_gaussian(
-                X, regularization=self.regularization, unit=target_unit(X_target)
-            )
-            _refuse_singular(factor, X.shape, name)
-            fits.append((mean, factor, float(shrinkage)))
-        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
+        domains = _domains(X_source, X_target)
+        columns = independent_columns(domains[0].merge(domains[1]))
+        if columns.shape[0] < X_source.shape[1]:
+            domains = _domains(*(_columns(X, columns) for X in (X_source, X_target)))
+        self._fit_domains(*domains)
+        self.columns_ = columns[self.columns_]
         return self._ratio(X_source)
+
+    def _fit_domains(self, source: DomainMoments, target: DomainMoments) -> None:
+        """Set the columns used and the two normal densities."""
+        pooled = source.merge(target)
+        self.columns_ = independent_columns(pooled)
+        varying = np.flatnonzero(_varies(pooled))
+        fits = []
+        for name, domain in (("X_source", source), ("X_target", target)):
+            shrinkage = self.regularization
+            if shrinkage == "auto":
+                moments = domain.select(varying)
+                shrinkage = _shrinkage(moments.scatter, moments.fourth, moments.count)
+            used = domain.select(self.columns_)
+            factor, shrinkage = gaussian_factor(
+                used.scatter, None, used.count, regularization=float(shrinkage), unit=used.unit
+            )
+            self._check_spread(name, used, factor, float(shrinkage))
+            fits.append((used.mean, factor, float(shrinkage)))
+        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
+
+    def _check_spread(
+        self, name: str, domain: DomainMoments, factor: Array, shrinkage: float
+    ) -> None:
+        """Refuse or report directions in which this sample does not vary, and the other does."""
+        rows, columns = int(domain.count), domain.mean.shape[0]
+        flat = independent_columns(domain).shape[0] < columns
+        if (flat and shrinkage == 0) or bool(array_namespace(factor).any(factor != factor)):
+            raise ValueError(
+                f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "
+                f"{rows} rows and {columns} features is singular. Pass "
+                'regularization="auto" or a positive number, or drop the features that only the '
+                "other sample varies in."
+            )
+        if flat and rows > columns:
+            warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
 
     def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)
-        domains = ((m, f) for m, f in zip(self.means_, self.factors_, strict=True))
+        domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
-        return exp_ratio(xp, _log_ratio_of_many(X, source, target))
+        return exp_ratio(xp, _log_ratio_of_many(_columns(X, self.columns_), source, target))
+
+
+def independent_columns(moments: DomainMoments, /) -> np.ndarray:
+    """Return the columns that vary and do not depend linearly on the ones before them.
+
+    What counts as zero is the rounding of the values and of the scatter matrix. Where the columns
+    are as many as the rows can tell apart, all that vary are returned: dependence is then for
+    lack of rows.
+    """
+    left = to_numpy(moments.scatter).astype(np.float64)
+    variances, varies = np.diagonal(left).copy(), _varies(moments)
+    eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
+    least = 100 * left.shape[0] * eps * variances + _rounding(moments)
+    kept = []
+    for j in np.flatnonzero(varies):
+        if left[j, j] > least[j]:
+            kept.append(j)
+            left = left - np.outer(left[:, j], left[:, j]) / left[j, j]
+    return np.flatnonzero(varies) if len(kept) == moments.count - 1 else np.asarray(kept, np.int64)
+
+
+def _varies(moments: DomainMoments) -> np.ndarray:
+    return np.diagonal(to_numpy(moments.scatter)) > _rounding(moments)
+
+
+def _rounding(moments: DomainMoments) -> np.ndarray:
+    """Scatter that rounding errors of the features can give to a constant, (D,)."""
+    values = to_numpy(moments.mean / moments.unit).astype(np.float64)
+    eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
+    return moments.count * (16 * eps * values) ** 2
+
+
+def _domains(X_source: Array, X_target: Array) -> list[DomainMoments]:
+    unit = target_unit(X_target)
+    return [DomainMoments.from_rows(X, unit) for X in (X_source, X_target)]
+
+
+def _columns(X: Array, columns: np.ndarray) -> Array:
+    """Columns of X (..., D) by their numbers."""
+    if columns.shape[0] == X.shape[-1]:
+        return X
+    return array_namespace(X).take(X, as_index(columns, X), axis=-1)
 
 
 def _log_ratio_of_many(X: Array, source: tuple[Array, Array], target: tuple[Array, Array]) -> Array:
@@ -240,42 +342,26 @@ def gaussian_factor(
     regularization: float | str = 0.0,
     unit: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return the Cholesky factor of a shrunk covariance, and the shrinkage, from sums.
+    """Return the Cholesky factor (..., D, D) of a shrunk covariance, and the shrinkage (...).
 
-    Parameters
-    ----------
-    scatter : array of shape (..., D, D)
-        sum z z' of n rows z = (x - mean) / unit.
-    fourth : array of shape (...) or None
-        sum ||z||^4; only "auto" needs it.
-    n : number
-    regularization : float or "auto"
-    unit : array of shape (..., D), optional
+    `scatter` (..., D, D) is sum z z' of n rows z = (x - mean) / unit, and `fourth` (...) is
+    sum ||z||^4, which only "auto" needs.
     """
     xp = array_namespace(scatter)
     dimension = scatter.shape[-1]
     options = {"dtype": scatter.dtype, "device": device(scatter)}
     covariance = scatter / (n - 1)
     if regularization == "auto":
-        shrinkage = _shrinkage(xp, scatter, fourth, n)
+        shrinkage = _shrinkage(scatter, fourth, n)
     else:
         shrinkage = xp.full(scatter.shape[:-2], regularization, **options)
-    level = xp.linalg.trace(covariance) / dimension
+    level = xp.linalg.trace(covariance) / max(dimension, 1)
     covariance = (1 - shrinkage)[..., None, None] * covariance
     covariance = covariance + (shrinkage * level)[..., None, None] * xp.eye(dimension, **options)
-    factor = _cholesky_or_nan(covariance)
+    factor = cholesky_or_nan(covariance)
     if unit is not None:
         factor = unit[..., :, None] * factor
     return factor, shrinkage
-
-
-def ledoit_wolf_shrinkage(centred: Array, /) -> Array:
-    """Return the Ledoit-Wolf intensity in [0, 1] for centred rows (..., n, D), as (...).
-
-    The mean squared error of the sample covariance over its mean squared distance to the
-    multiple of the identity that it is shrunk to (doi:10.1016/S0047-259X(03)00096-4).
-    """
-    return _shrinkage(array_namespace(centred), *_scatter(centred), centred.shape[-2])
 
 
 def _scatter(centred: Array, *, fourth: bool = True) -> tuple[Array, Array | None]:
@@ -285,8 +371,15 @@ def _scatter(centred: Array, *, fourth: bool = True) -> tuple[Array, Array | Non
     return scatter, xp.sum(xp.sum(centred**2, axis=-1) ** 2, axis=-1) if fourth else None
 
 
-def _shrinkage(xp: Namespace, scatter: Array, fourth: Array, n: float) -> Array:
-    dimension = scatter.shape[-1]
+def _shrinkage(scatter: Array, fourth: Any, n: float) -> Array:
+    """Ledoit-Wolf intensity in [0, 1] (doi:10.1016/S0047-259X(03)00096-4).
+
+    The mean squared error of the sample covariance over its mean squared distance to the
+    multiple of the identity that it is shrunk to.
+    """
+    xp, dimension = array_namespace(scatter), scatter.shape[-1]
+    if dimension == 0:
+        return xp.zeros(scatter.shape[:-2], dtype=scatter.dtype, device=device(scatter))
     gram = scatter / n
     gram_norm = xp.sum(gram**2, axis=(-2, -1))
     level = xp.linalg.trace(gram) / dimension
@@ -294,39 +387,3 @@ def _shrinkage(xp: Namespace, scatter: Array, fourth: Array, n: float) -> Array:
     error = (fourth / n - gram_norm) / n
     safe = xp.where(distance > 0, distance, xp.ones_like(distance))
     return xp.where(distance > 0, xp.clip(error / safe, 0.0, 1.0), xp.zeros_like(distance))
-
-
-def _cholesky_or_nan(covariance: Array) -> Array:
-    """Lower Cholesky factor; NaN for a matrix that is singular to working precision."""
-    xp = array_namespace(covariance)
-    try:
-        factor = xp.linalg.cholesky(covariance)
-    except Exception as error:  # each array library raises its own class
-        if "linalg" not in type(error).__name__.lower() and not isinstance(error, RuntimeError):
-            raise
-        if covariance.ndim == 2:
-            return xp.full_like(covariance, xp.nan)
-        return xp.stack([_cholesky_or_nan(covariance[i, ...]) for i in range(covariance.shape[0])])
-    # A pivot is the variance of a feature that the features before it do not explain.
-    pivots = xp.linalg.diagonal(factor) ** 2
-    variances = xp.linalg.diagonal(covariance)
-    tolerance = 100 * covariance.shape[-1] * xp.finfo(covariance.dtype).eps
-    singular = xp.any(~(pivots > tolerance * variances), axis=-1)
-    return xp.where(singular[..., None, None], xp.full_like(factor, xp.nan), factor)
-
-
-def target_unit(X_target: Array, /) -> Array:
-    """Return the standard deviation of each feature (..., D), and 1 where it has none."""
-    xp = array_namespace(X_target)
-    spread = xp.std(X_target, axis=-2)
-    return xp.where(spread > 0, spread, xp.ones_like(spread))
-
-
-def _refuse_singular(factor: Array, shape: tuple[int, ...], name: str) -> None:
-    xp = array_namespace(factor)
-    if bool(xp.any(xp.isnan(factor))):
-        raise ValueError(
-            f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "
-            f"{shape[0]} rows and {shape[1]} features is singular. Pass "
-            'regularization="auto" or a positive number, or drop constant and duplicated features.'
-        )

@@ -8,12 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device, to_numpy
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    array_namespace,
+    as_float,
+    as_index,
+    device,
+    sort_rows,
+    take_rows,
+    to_numpy,
+)
+from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_choice, check_number
-from counterpoise.weights._base import DensityRatio, exp_ratio
-from counterpoise.weights._expansion import as_index, sort_rows, take_rows
-from counterpoise.weights._kernels import blocks, kernel_width, squared_distances
-from counterpoise.weights._neighbors import Neighbors
+from counterpoise.weights._kernels import blocks, squared_distances
+from counterpoise.weights._widths import kernel_width
+from counterpoise.weights.base import DensityRatio, exp_ratio
 
 __all__ = ["KernelDensityRatio", "kernel_log_density"]
 
@@ -29,13 +39,11 @@ class KernelDensityRatio(DensityRatio):
 
     w(x) = p_target(x) / p_source(x), p(x) = mean_j N(x; x_j, width^2 I) over the points of the
     domain, in logs throughout. At the source points p_source leaves the point itself out:
-    otherwise each point raises its own density, most where there are few others, and the largest
-    weights, which matter most, come out far too small.
+    otherwise each point raises its own density, and the largest weights come out far too small.
 
-    It assumes smooth densities and suits one to three features and samples of some hundred
-    points. With more features a density is much harder to estimate than a ratio: prefer the
-    methods that fit the ratio itself. It fails for features of different units (see
-    `standardize`) and where the tails of the domains differ.
+    It assumes smooth densities and suits one to three features. With more, prefer the methods
+    that fit the ratio itself. It fails for features of different units (see `standardize`) and
+    where the tails of the domains differ.
 
     Cost: O(n (n + m) D) time, in blocks; memory O((n + m) D). `predict` costs O(n + m) kernels
     for each point.
@@ -48,8 +56,7 @@ class KernelDensityRatio(DensityRatio):
 
         - "silverman": s (4 / ((D + 2) n))^(1 / (D + 4)), s^2 the mean variance of the features;
           best for normal densities.
-        - "median": the median distance between two points. Far too wide for a density in few
-          features; with many, a useful amount of smoothing.
+        - "median": the median distance between two points; with many features, a useful width.
         - "knn": the mean distance to the five nearest other points.
         - "cv": the best of twelve multiples (0.1 to 4) of Silverman's width by the
           leave-one-out log likelihood of the domain (on 1000 of its points, if it has more).
@@ -70,12 +77,10 @@ class KernelDensityRatio(DensityRatio):
 
     Notes
     -----
-    A kernel density decays like exp(-distance^2) outside its sample, so that far out the ratio of
-    two of them is a matter of widths, not of evidence. Both densities are therefore cut off from
-    below at `floor_`, the density of a sample with a single point within sight, at a distance of
-    sqrt(D) widths (the smaller of the two domains' values). Outside both samples the ratio
-    is exactly 1; outside one of them it stays finite and above 0. One source point alone has no
-    others to estimate its density from: its source density is the floor.
+    Far outside its sample a kernel density is a matter of its width, not of evidence. Both
+    densities are therefore cut off from below at `floor_`, the density of a sample with a single
+    point in sight, at a distance of sqrt(D) widths (the smaller of the two domains' values).
+    Outside both samples the ratio is exactly 1; outside one of them it stays finite and above 0.
 
     References
     ----------
@@ -139,20 +144,9 @@ def kernel_log_density(
     """Log of the Gaussian kernel density estimate from `sample` (m, D) at X (k, D), as (k,).
 
     log mean_j N(x; s_j, width^2 I), computed in blocks with the largest term taken out of the
-    sum, so that it is finite however far x is from the sample.
-
-    Parameters
-    ----------
-    X : array of shape (k, D)
-    sample : array of shape (m, D)
-    width : float
-    own : array of int, shape (k,), optional
-        The row of `sample` that each row of X is: it is left out of the density there.
-
-    Returns
-    -------
-    array of shape (k,)
-        Minus infinity where the only point is left out.
+    sum, so that it is finite however far x is from the sample. `own` (k,) is the row of `sample`
+    that each row of X is, if it is one: it is left out of the density there (minus infinity if no
+    other is left).
 
     Examples
     --------

@@ -7,7 +7,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -15,30 +14,22 @@ from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
-    as_float_arrays,
     device,
-    is_array,
     on_cpu,
-)
-from counterpoise._validation import check_matrix, check_number, check_same_width
-from counterpoise.weights._base import DensityRatio, exp_ratio
-from counterpoise.weights._expansion import (
-    broadcast_batch,
-    draw_centers,
     sort_rows,
-    take_rows,
-    width_by_rule,
-    width_grid,
 )
-from counterpoise.weights._kernels import blocks, kernel_width, negative_squares
-from counterpoise.weights._mixture import attainable, maximize_likelihood, without_dust
+from counterpoise._validation import check_number
+from counterpoise.weights._centers import check_expansion, draw_centers
+from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
+from counterpoise.weights._kernels import blocks, negative_squares
+from counterpoise.weights._widths import best_width, kernel_width, width_by_rule, width_scores
+from counterpoise.weights.base import DensityRatio, exp_ratio
 
 __all__ = ["KLIEP", "KLIEPFit", "fit_kliep", "kliep_log_ratio"]
 
 # Widths tried by "cv", as multiples of the "median" width: from where a kernel sees only its
 # nearest neighbours to where the ratio is nearly log-linear.
 _CV_FACTORS = tuple(0.05 * 40 ** (k / 9) for k in range(10))
-_CV_FOLDS = 5
 
 
 class KLIEP(DensityRatio):
@@ -54,29 +45,24 @@ class KLIEP(DensityRatio):
     bounds what is missing in `objective_`. Everything is computed in logs, so that kernels far
     narrower than the distance between the samples neither underflow nor divide by zero.
 
-    It makes no assumption on the two densities, needs no tuning beyond the width, and never gives
-    a negative weight. It degrades with the number of features, as all local methods do, and where
-    no source point is near a large part of the target: w can only be large there at the few
-    source points closest by, which then carry almost all weight (a warning says so).
-
-    Fitting costs O((n + m) B D) for the kernels and O(m B^2) for each of 5 to 15 Newton steps,
-    with B centres; the memory is one m x B array. "cv" multiplies that by 50.
+    It makes no assumption on the two densities and never gives a negative weight. It degrades
+    with the number of features, as all local methods do, and where no source point is near a
+    large part of the target: the few source points closest by then carry almost all weight (a
+    warning says so). Cost: O((n + m) B D) for the kernels and O(m B^2) for each of 5 to 15 Newton
+    steps, with B centres; the memory is one m x B array. "cv" multiplies that by 50.
 
     Parameters
     ----------
     width : float, "cv", "knn", "median" or "silverman", default="cv"
         Standard deviation of the kernel. "cv" takes the best of ten multiples (0.05 to 2) of the
-        "median" width by the held-out score (that of `score`, ratios capped at n_source) over
-        five folds of both samples; the "median" width itself if a sample has one row. Holding out
-        target points only, as first proposed, rewards ever narrower kernels as soon as the target
-        reaches beyond the source sample. "knn" is the rule of arXiv:1710.06514 (mean distance from
-        the source points to their five nearest target points; above 2000 source rows, evenly
-        spaced ones in sorted order). It shrinks as the target sample grows, so that a fixed number
-        of centres no longer covers the target and the weights become rough.
+        "median" width by held-out score over five folds of both samples (the widest of those
+        within 0.001 of the best); the "median" width itself if a sample has one row. "knn" is the
+        rule of arXiv:1710.06514: mean distance from the source points to their five nearest
+        target points (above 2000 source rows, of evenly spaced ones). It shrinks as the target
+        sample grows, so that a fixed number of centres no longer covers the target.
     n_centers : int, default=100
-        Kernel centres: a subset of the target points (all, if there are not more). The solution
-        uses few of them, and the fit hardly changes above about a hundred in a few dimensions;
-        the cost grows with the square.
+        Kernel centres: a subset of the target points (all, if there are not more). The fit hardly
+        changes above about a hundred in a few dimensions; the cost grows with the square.
     random_state : int, RandomState or None, default=0
         Chooses the centres and the folds of "cv", after sorting the target's rows, so that the
         result does not depend on their order. None gives another choice every time.
@@ -109,12 +95,12 @@ class KLIEP(DensityRatio):
     n_iter_ : int
         Newton steps taken.
     cv_scores_ : dict
-        With width="cv": each width tried and its held-out mean log ratio. Empty otherwise.
+        With width="cv": each width tried and its held-out score. Empty otherwise.
 
     Notes
     -----
-    At a new point so far from every centre that the ratio is below the smallest float, `predict`
-    gives 0, and `score` is minus infinity if that point belongs to the target.
+    Where the ratio is below the smallest float, `predict` gives 0, and `score` is minus infinity
+    if that point belongs to the target.
 
     References
     ----------
@@ -156,52 +142,44 @@ class KLIEP(DensityRatio):
         self.standardize = standardize
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        check_number(self.n_centers, "n_centers", low=1, closed="low", integer=True)
         check_number(self.tol, "tol", low=0)
         check_number(self.max_iter, "max_iter", low=1, closed="low", integer=True)
         rng = check_random_state(self.random_state)
-        X_sorted, X_target = sort_rows(X_source), sort_rows(X_target)
+        X_target = sort_rows(X_target)
         self.centers_ = draw_centers(X_target, self.n_centers, rng)
+        width: Any = self.width
         self.cv_scores_: dict[float, float] = {}
-        if isinstance(self.width, str) and self.width == "cv":
-            width: Any = self._choose_width(X_sorted, X_target, rng)
-        else:
-            width = width_by_rule(X_sorted, X_target, self.width)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        fit = fit_kliep(X_source, X_target, width=width, centers=self.centers_, **options)
+        if isinstance(width, str) and width == "cv":
+            self.cv_scores_ = width_scores(
+                self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
+            )
+            width = best_width(self.cv_scores_)
+        fit = fit_kliep(
+            X_source,
+            X_target,
+            width=width_by_rule(sort_rows(X_source), X_target, width),
+            centers=self.centers_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         self.width_, self.objective_ = float(fit.width), float(fit.objective)
         self.gap_, self.n_iter_ = float(fit.gap), int(fit.n_iter)
         self.coef_, self.log_coef_ = fit.coef, fit.log_coef
         self._check_gap(X_source)
         return fit.weights
 
-    def _choose_width(self, X_source: Array, X_target: Array, rng: Any) -> float:
-        """Held-out score of ten widths, all at once, over folds of both samples."""
-        xp = array_namespace(X_source)
-        widths = width_grid(X_source, X_target, _CV_FACTORS)
-        n_folds = min(_CV_FOLDS, X_source.shape[0], X_target.shape[0])
-        if n_folds < 2:
-            return float(widths[-1]) / _CV_FACTORS[-1]
-        held: tuple[list, list] = ([], [])
-        for part in zip(*(_folds(X, n_folds, rng) for X in (X_source, X_target)), strict=True):
-            (train_source, test_source), (train_target, test_target) = part
-            fit = fit_kliep(
-                train_source[None, ...],
-                train_target[None, ...],
-                width=widths,
-                centers=self.centers_[None, ...],
-                tol=max(self.tol, 1e-5),  # scores differ by far more
-                max_iter=self.max_iter,
-            )
-            held[0].append(kliep_log_ratio(test_source[None, ...], fit))
-            held[1].append(kliep_log_ratio(test_target[None, ...], fit))
-        # No source point can have a weight above n_source, because their mean is 1. What exceeds
-        # it is no evidence for a fit, and would be rewarded without bound.
-        limit = math.log(X_source.shape[0])
-        source, target = (xp.clip(xp.concat(part, axis=-1), None, limit) for part in held)
-        scores = xp.mean(target, axis=-1) - _log_mean_exp(source)
-        self.cv_scores_ = {float(w): float(s) for w, s in zip(widths, scores, strict=True)}
-        return max(self.cv_scores_, key=self.cv_scores_.__getitem__)
+    def _held_out_log_ratios(
+        self, train: list[Array], test: list[Array], widths: Array
+    ) -> list[Array]:
+        """Log ratios at held-out rows of both samples for all widths at once."""
+        fit = fit_kliep(
+            *(X[None, ...] for X in train),
+            width=widths,
+            centers=self.centers_[None, ...],
+            tol=max(self.tol, 1e-5),  # scores differ by far more
+            max_iter=self.max_iter,
+        )
+        return [kliep_log_ratio(X[None, ...], fit) for X in test]
 
     def _check_gap(self, like: Array) -> None:
         if self.gap_ > attainable(array_namespace(like), like.dtype, self.tol):
@@ -212,40 +190,26 @@ class KLIEP(DensityRatio):
                 stacklevel=4,
             )
 
-    def _log_ratio(self, X: Array) -> Array:
+    def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)
         log_coef, centers = (as_float(a, like=X) for a in (self.log_coef_, self.centers_))
         used = xp.nonzero(log_coef > -xp.inf)[0]
         scale = 1.0 / (math.sqrt(2.0) * self.width_)
         centers = xp.take(centers, used, axis=0) * scale
-        return _log_expansion(X * scale, centers, xp.take(log_coef, used))
-
-    def _ratio(self, X: Array) -> Array:
-        return exp_ratio(array_namespace(X), self._log_ratio(X))
+        return exp_ratio(xp, _log_expansion(X * scale, centers, xp.take(log_coef, used)))
 
 
 @dataclass(frozen=True)
 class KLIEPFit:
     """Fitted KLIEP expansions, one per data set of a batch.
 
-    Attributes
-    ----------
-    weights : array of shape (..., n_source)
-    log_coef : array of shape (..., n_centers)
-        log alpha, minus infinity where alpha is 0.
-    centers : array of shape (..., n_centers, D)
-    width : array of shape (...,)
-    objective : array of shape (...,)
-        Mean log ratio over the target sample.
-    gap : array of shape (...,)
-        Upper bound on what is missing in the objective.
-    n_iter : array of shape (...,)
+    `gap` bounds what is missing in `objective`, the mean log ratio over the target sample.
     """
 
-    weights: Array
-    log_coef: Array
-    centers: Array
-    width: Array
+    weights: Array  # (..., n_source)
+    log_coef: Array  # (..., n_centers): log alpha, minus infinity where alpha is 0
+    centers: Array  # (..., n_centers, D)
+    width: Array  # (...,), as all that follow
     objective: Array
     gap: Array
     n_iter: Array
@@ -274,18 +238,13 @@ def fit_kliep(
 
     Parameters
     ----------
-    X_source : array of shape (..., n, D)
-    X_target : array of shape (..., m, D)
+    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
         Leading axes of the samples, the centres and the widths broadcast.
     width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
     centers : int or array of shape (..., B, D), default=100
         A number takes that many of the first target rows (all, if there are not more).
     tol, max_iter
-        As in `mixture_proportions`.
-
-    Returns
-    -------
-    KLIEPFit
+        As in `KLIEP`.
 
     Examples
     --------
@@ -296,17 +255,7 @@ def fit_kliep(
     >>> fit.weights.shape, bool(np.all(fit.gap <= 1e-8))
     ((3, 50), True)
     """
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    if isinstance(centers, int):
-        check_number(centers, "centers", low=1, closed="low", integer=True)
-        centers = X_target[..., : min(centers, X_target.shape[-2]), :]
-    centers = check_matrix(centers, "centers", batch=True)
-    check_same_width(centers, X_source.shape[-1], "centers", "X_source")
-    xp, (X_source, X_target, centers) = as_float_arrays(X_source, X_target, centers)
-    shape = tuple(width.shape) if is_array(width) else ()
-    X_source, X_target, centers = broadcast_batch(X_source, X_target, centers, shape=shape)
+    xp, X_source, X_target, centers = check_expansion(X_source, X_target, centers, width)
     batch = X_source.shape[:-2]
     width = kernel_width(X_source, X_target, width)
     flat = [xp.reshape(a, (-1, *a.shape[-2:])) for a in (X_source, X_target, centers)]
@@ -333,17 +282,13 @@ def _fit_block(samples: list[Array], width: Array, tol: float, max_iter: int) ->
     xp = array_namespace(width)
     scale = (1.0 / (math.sqrt(2.0) * width))[:, None, None]
     X_source, X_target, centers = (X * scale for X in samples)
-    log_mean, source = _log_kernel_mean(X_source, centers)
+    log_mean = _log_kernel_mean(X_source, centers)
     L, peak = _likelihoods(X_target, centers, log_mean)
     fit = maximize_likelihood(L, tol=tol, max_iter=max_iter)
     used = fit.proportions > 0
     log_p = xp.log(xp.where(used, fit.proportions, xp.ones_like(fit.proportions)))
     log_coef = xp.where(used, log_p - log_mean, xp.full_like(log_p, -xp.inf))
-    if source is None:
-        weights = xp.exp(_log_expansion(X_source, centers, log_coef))
-    else:
-        kernel, mean = source
-        weights = (kernel @ (fit.proportions / mean)[..., None])[..., 0]
+    weights = xp.exp(_log_expansion(X_source, centers, log_coef))
     return weights, log_coef, fit.objective + peak, fit.gap, fit.n_iter
 
 
@@ -353,17 +298,12 @@ def _likelihoods(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Arra
     The array of rows x centres is filled in blocks, so that it exists once only.
     """
     xp = array_namespace(X)
-    rows = X.shape[-2]
-    cuts = list(blocks(rows, math.prod(log_mean.shape) // 8, like=X))
-    if len(cuts) == 1:
-        L, peak = _scaled_kernels(X, centers, log_mean)
-        return L, xp.mean(peak, axis=-1)
     L = xp.empty((*X.shape[:-1], centers.shape[-2]), dtype=X.dtype, device=device(X))
     total: Any = 0.0
-    for cut in cuts:
+    for cut in blocks(X.shape[-2], math.prod(log_mean.shape) // 8, like=X):
         L[..., cut, :], peak = _scaled_kernels(X[..., cut, :], centers, log_mean)
         total = total + xp.sum(peak, axis=-1)
-    return L, total / rows
+    return L, total / X.shape[-2]
 
 
 def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Array]:
@@ -379,26 +319,17 @@ def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, A
     return L, high[..., 0]
 
 
-def _log_kernel_mean(X: Array, centers: Array) -> tuple[Array, tuple[Array, Array] | None]:
-    """Log of mean_i exp(-|x_i - c_b|^2) as (..., B), and the kernels with their mean.
-
-    The latter are scaled to maximum 1 over the rows, and None if X (..., n, D) is so large that
-    it was taken in several blocks of rows.
-    """
+def _log_kernel_mean(X: Array, centers: Array) -> Array:
+    """Log of mean_i exp(-|x_i - c_b|^2) over the rows of X (..., n, D), as (..., B), in blocks."""
     xp = array_namespace(X)
-    rows = X.shape[-2]
     size = math.prod(X.shape[:-2]) * centers.shape[-2]
     parts = []
-    for cut in blocks(rows, size // 8, like=X):
+    for cut in blocks(X.shape[-2], size // 8, like=X):
         exponent = negative_squares(X[..., cut, :], centers)
         high = xp.max(exponent, axis=-2, keepdims=True)
-        exponent -= high
-        kernel = xp.exp(exponent)
-        mean = xp.sum(kernel, axis=-2) / rows
+        mean = xp.sum(xp.exp(exponent - high), axis=-2) / X.shape[-2]
         parts.append(xp.log(mean) + high[..., 0, :])
-    if len(parts) == 1:
-        return parts[0], (kernel, mean)
-    return _log_mean_exp(xp.stack(parts, axis=-1)) + math.log(len(parts)), None
+    return _log_mean_exp(xp.stack(parts, axis=-1)) + math.log(len(parts))
 
 
 def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
@@ -410,13 +341,6 @@ def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
         exponent = log_coef[..., None, :] + negative_squares(X[..., part, :], centers)
         parts.append(_log_mean_exp(exponent) + math.log(centers.shape[-2]))
     return xp.concat(parts, axis=-1)
-
-
-def _folds(X: Array, n_folds: int, rng: Any) -> list[tuple[Array, Array]]:
-    """Training and held-out rows of each fold."""
-    rows = rng.permutation(X.shape[0])
-    held = np.array_split(rows, n_folds)
-    return [(take_rows(X, np.setdiff1d(rows, h)), take_rows(X, h)) for h in held]
 
 
 def _log_mean_exp(values: Array) -> Array:

@@ -7,6 +7,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from counterpoise._arrays import (
     Array,
     Namespace,
@@ -14,66 +16,44 @@ from counterpoise._arrays import (
     as_float,
     as_float_arrays,
     device,
+    take_rows,
 )
-from counterpoise._validation import check_finite, check_matrix, check_number, check_same_width
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._box_qp import Constraints, Dense, LowRank, QPSolution, solve_box_qp
+from counterpoise._linalg import pivoted_cholesky
+from counterpoise._validation import check_matrix, check_number, check_same_width
+from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
+from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
+from counterpoise.weights._convex.problem import Constraints
 from counterpoise.weights._kernels import (
     blocks,
     disjoint_supports,
     gaussian_kernel,
     kernel_mean,
     kernel_product,
-    kernel_width,
-    squared_distances,
 )
-from counterpoise.weights._qp_parts import Problem, pivoted_cholesky
-from counterpoise.weights._width_choice import width_scores
+from counterpoise.weights._widths import best_width, kernel_width, width_scores
+from counterpoise.weights.base import DensityRatio
 
-__all__ = [
-    "KMM",
-    "KMMSolution",
-    "incomplete_cholesky",
-    "kernel_mean_matching",
-    "kmm_weights",
-]
+__all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
 
-# Source rows up to which the exact kernel matrix is used when rank="auto".
+# Multiples of the "median" width that width="cv" compares.
+_CV_FACTORS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
+# Source rows up to which the exact kernel matrix is used when rank="auto", and the rank above.
 _EXACT_ROWS = 5000
-# Rank of the low-rank form above that.
 _AUTO_RANK = 500
+# Share of the kernel's diagonal that a low-rank form may leave out without a warning.
+_COARSE = 0.5
 
 
 @dataclass(frozen=True)
-class KMMSolution:
+class KMMSolution(QPSolution):
     """Kernel mean matching weights of a batch of problems, each with its certificate.
 
-    Attributes
-    ----------
-    weights : array of shape (..., n)
-    objective : array of shape (...,)
-        1/2 w'Kw - kappa'w at the weights.
-    gap : array of shape (...,)
-        Bound on how far the objective is above its minimum, relative to 1/2 w'Kw + kappa'w.
-    multiplier : array of shape (...,)
-        Multiplier of the constraint on the mean: positive where the upper limit holds the mean
-        down, negative where the lower limit holds it up, 0 where neither matters.
-    n_iter : array of shape (...,)
-        Linear systems that were solved.
-    width : array of shape (...,) or None
-        Kernel width, where it was computed here.
-    smooth_mean : array of shape (...,) or None
-        Mean over the source points of sum_j k(x_i, x_j) w_j / sum_j k(x_i, x_j), by which
-        `KMM.predict` scales its extension; None where the points are not known.
+    At low rank, `expansion` holds points c and coefficients a: in the features used,
+    sum_c a_c k(x, c) is n times the mean kernel of x with the target, less sum_i w_i k(x, x_i).
     """
 
-    weights: Array
-    objective: Array
-    gap: Array
-    multiplier: Array
-    n_iter: Array
-    width: Array | None = None
-    smooth_mean: Array | None = None
+    width: Array  # (...,)
+    expansion: tuple[Array, Array] | None = None  # (r, D) and (r,)
 
 
 class KMM(DensityRatio):
@@ -90,48 +70,42 @@ class KMM(DensityRatio):
     space, between the weighted mean of the source and the mean of the target: no density is
     estimated. The solution is exact: `gap_` bounds the relative distance to the minimum.
 
-    It assumes that the source covers the target. It fails where it does not (a warning says so
-    when the samples lie apart), for features of different units (see `standardize`), and with
-    many features, where all distances are alike. The width decides what is matched: narrow
-    kernels match local densities, wide ones means and variances only. Cost: O(n m D) for kappa,
-    O(n^2) memory and a few to a few tens of O(n^3) factorisations; in low-rank form O(n r^2)
-    time and O(n r) memory, plus O(n (n + m) D) time in blocks.
+    It fails where the source does not cover the target (a warning says so when the samples lie
+    apart), for features of different units (see `standardize`), and with many features, where all
+    distances are alike. Narrow kernels match local densities, wide ones means and variances only.
+    Cost: O(n m D) for kappa, O(n^2) memory and a few to a few tens of O(n^3) factorisations; in
+    low-rank form O((n + m) r D + n r^2) time and O(n r) memory.
 
     Parameters
     ----------
     width : float, "knn", "median", "silverman" or "cv", default="median"
-        Kernel width: the median distance in the pooled sample. "silverman": Silverman's rule for
-        the pooled sample. "knn" is the paper's rule: the mean distance from source points to
-        their five nearest target points. It shrinks as the target sample grows and is narrow when
-        it is much larger than the source's: weighted means then stay near the source's. "cv": the
-        best of eight multiples (0.1 to 2) of the median width by held-out score over five folds
-        of both samples, at the price of forty fits.
+        Kernel width: the median distance in the pooled sample, or Silverman's rule for it. "knn"
+        is the paper's rule: the mean distance from source points to their five nearest target
+        points. It shrinks as the target sample grows, and weighted means then stay near the
+        source's. "cv": the best of eight multiples (0.1 to 2) of the median width by held-out
+        score over five folds of both samples (the widest of those within 0.001 of the best), at
+        the price of forty fits.
     regularization : float, default=0.1
-        Penalty on weights that differ from 1. Without it (0, the method as published and as in
-        the paper) a kernel matrix of low numerical rank leaves most directions of w free, and the
-        exact solution is a corner of the box: few, large weights even where there is no shift (a
-        standard deviation of 4 for 300 points in one or two features; 0.2 to 0.3 with the
-        default, at the same recovered means: ``benchmarks/kmm_penalty.py``).
+        Penalty on weights that differ from 1. Without it (0, as in the paper) a kernel matrix of
+        low numerical rank leaves most directions of w free, and the solution has few, large
+        weights even where there is no shift: a standard deviation of 4 for 300 points in one or
+        two features, against 0.2 to 0.3 with the default, at the same recovered means
+        (``benchmarks/kmm_penalty.py``). Without it there is no `predict`.
     bound : float, default=1000.0
-        Largest weight allowed, above 1; `inf` for none. The usual value 1000 (Huang et al.) only
-        guards against one point taking everything: since the weights sum to about n, it has no
-        effect at all below 1000 source points.
+        Largest weight allowed, above 1; `inf` for none. The usual value 1000 (Huang et al.) has no
+        effect below 1000 source points, because the weights sum to about n.
     tolerance : float, default=None
         How far the mean weight may be from 1, its expectation for the true ratio. None: 1 -
-        1/sqrt(n), the choice of Huang et al. 0 fixes the mean at 1. With wide kernels the
-        constraint hardly matters: matching the means in feature space brings the mean weight
-        close to 1. With narrow kernels some target points match no source point and the mean
-        falls below 1; a tight tolerance then spreads the missing mass over isolated source
-        points, which biases weighted means towards the source more than it repairs the scale.
-        To fix the scale, use `normalize`.
+        1/sqrt(n), the choice of Huang et al. 0 fixes the mean at 1. With narrow kernels some
+        target points match no source point and the mean falls below 1; a tight tolerance then
+        spreads the missing mass over isolated source points, which biases weighted means towards
+        the source more than it repairs the scale. To fix the scale, use `normalize`.
     rank : int, "auto" or None, default="auto"
-        Rank of the low-rank form F F' + diag of the kernel matrix: pivoted incomplete Cholesky,
-        what it leaves unexplained added up by rows on the diagonal. None: the exact matrix, n^2
-        numbers. "auto": exact up to 5000 source points, rank 500 above. The solution agrees
-        with the exact one to many digits when the kernel is wide against the spacing of the
-        points (2 features, "median": gap 1e-9 at n = 20 000) or so narrow that points hardly
-        interact; in between, the objective was within 4 % of its minimum at rank 50 and n =
-        2000. `gap_` is computed with the exact kernel; it is a bound, and often far too large.
+        Low-rank form: k(x, z) is replaced by its projection on the kernels of `rank` source
+        points (Nystrom's method, points by pivoted Cholesky), and the programme is solved exactly
+        for that kernel. None: the exact kernel matrix, n^2 numbers. "auto": exact up to 5000
+        source points, rank 500 above. What the projection leaves out is not matched, and pulls
+        weights towards 1; a warning says so where it is more than half of the kernel's diagonal.
     normalize : bool, default=False
         Divide the weights by their mean over the source points.
     standardize : bool, default=False
@@ -145,33 +119,32 @@ class KMM(DensityRatio):
     width_ : float
         Kernel width used.
     objective_ : float
-        The objective at the solution, less its constant, with the exact kernel.
+        The objective at the solution, less its constant.
     gap_ : float
         Duality gap: bound on `objective_` minus the minimum, relative to 1/2 w'Kw + kappa'w.
     n_iter_ : int
         Linear systems that were solved.
     cv_scores_ : dict
-        With width="cv": each width tried and its mean held-out score. Empty otherwise.
+        With width="cv": each width tried and its held-out score. Empty otherwise.
     multiplier_ : float
         Of the constraint on the mean; 0 where it does not bind.
     rank_ : int or None
         Rank of the low-rank form, None for the exact matrix.
+    centers_, coef_ : arrays of shape (r, n_features) and (r,)
+        Points c and coefficients a of the prediction, see Notes.
 
     Notes
     -----
     With a penalty, the conditions of optimality extend the weights to any point,
 
-        w(x) = 1 + (kappa(x) - sum_i k(x, x_i) w_i - nu) / regularization, cut to [0, bound]
+        w(x) = 1 + (sum_c a_c k(x, c) - nu) / regularization, cut to [0, bound]
 
-    with kappa(x) = n/m sum_j k(x, z_j) and the multiplier nu of the mean constraint; at the source
-    points that is `weights_`. Where neither sample has points it is 1 - nu / regularization.
-    `predict` keeps it above 1 / (2 (n + m)): samples of this size cannot show it to be smaller.
-
-    Without a penalty the method defines weights at the source points only. `predict` then gives
-    the normalised kernel average c sum_i k(x, x_i) w_i / sum_i k(x, x_i), with c such that its
-    mean over the source points equals that of `weights_`. It keeps constant weights constant, and
-    far from all source points it is the weight of the nearest one; at a source point it is the
-    average around that point, not `weights_` itself.
+    with the multiplier nu of the mean constraint. For the exact matrix the c are all points of
+    both samples, and sum_c a_c k(x, c) = n/m sum_j k(x, z_j) - sum_i w_i k(x, x_i); at low rank it
+    is the same sum in the features used. At the source points this is `weights_`, to the accuracy
+    of the solution (1e-3 in double precision). Where neither sample has points it is
+    1 - nu / regularization. `predict` keeps it above 1 / (2 (n + m)): samples of this size cannot
+    show it to be smaller.
 
     References
     ----------
@@ -212,15 +185,25 @@ class KMM(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
+    @property
+    def predict(self) -> Any:
+        """Function that returns the ratio at new points X (n, n_features); see Notes."""
+        if self.regularization == 0:
+            raise AttributeError(
+                "`KMM` with regularization=0 defines weights at the source points only, in "
+                "`weights_`: it has no predict. Set `regularization` above 0, for instance to 0.1."
+            )
+        return super().predict
+
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         width: Any = self.width
         self.cv_scores_: dict[float, float] = {}
         if isinstance(width, str) and width == "cv":
-            plain = self.get_params() | {"standardize": False, "normalize": False}
+            rng = np.random.default_rng(0)
             self.cv_scores_ = width_scores(
-                lambda w: KMM(**plain | {"width": w}), X_source, X_target
+                self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
             )
-            width = max(self.cv_scores_, key=self.cv_scores_.__getitem__, default="median")
+            width = best_width(self.cv_scores_)
         solution = kernel_mean_matching(
             X_source,
             X_target,
@@ -230,30 +213,43 @@ class KMM(DensityRatio):
             tolerance=self.tolerance,
             rank=self.rank,
         )
-        self.width_ = float(solution.width)  # type: ignore[arg-type]
+        self.width_ = float(solution.width)
         self.objective_ = float(solution.objective)
         self.gap_ = float(solution.gap)
         self.n_iter_ = int(solution.n_iter)
-        self.rank_ = _effective_rank(self.rank, X_source.shape[0])
         self.multiplier_ = float(solution.multiplier)
-        self.X_source_, self.X_target_ = X_source, X_target
-        self._raw_weights = solution.weights
-        xp = array_namespace(X_source)
-        smooth_mean = float(solution.smooth_mean)  # type: ignore[arg-type]
-        self.extension_scale_ = float(xp.mean(solution.weights)) / smooth_mean
+        n, m = X_source.shape[0], X_target.shape[0]
+        self.rank_ = _effective_rank(self.rank, n)
+        # No samples of this size can tell a smaller ratio from 0, and `score` takes its log.
+        self._floor = 0.5 / (n + m)
+        if solution.expansion is None:
+            xp = array_namespace(X_source)
+            self.centers_ = xp.concat([X_target, X_source], axis=0)
+            self.coef_ = xp.concat([xp.full_like(X_target[:, 0], n / m), -solution.weights])
+        else:
+            self.centers_, self.coef_ = solution.expansion
         return solution.weights
 
+    def _held_out_log_ratios(
+        self, train: list[Array], test: list[Array], widths: Array
+    ) -> list[Array]:
+        """Log ratios at held-out rows of both samples for each width."""
+        plain = self.get_params() | {"standardize": False, "normalize": False}
+        xp = array_namespace(widths)
+        logs = []
+        for width in widths:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = KMM(**plain | {"width": float(width)}).fit(*train)
+            logs.append([xp.log(model.predict(X)) for X in test])
+        return [xp.stack(list(values)) for values in zip(*logs, strict=True)]
+
     def _ratio(self, X: Array) -> Array:
-        X_source, weights = (as_float(a, like=X) for a in (self.X_source_, self._raw_weights))
-        if self.regularization == 0:
-            return self.extension_scale_ * _kernel_average(X, X_source, self.width_, weights)
         xp = array_namespace(X)
-        matched = X_source.shape[0] * kernel_mean(X, as_float(self.X_target_, like=X), self.width_)
-        present = kernel_product(X, X_source, self.width_, weights[:, None])[:, 0]
-        excess = (matched - present - self.multiplier_) / self.regularization
-        # No samples of this size can tell a smaller ratio from 0, and `score` takes its log.
-        floor = 0.5 / (X_source.shape[0] + self.X_target_.shape[0])
-        return xp.clip(1 + excess, floor, None if math.isinf(self.bound) else self.bound)
+        centers, coef = (as_float(a, like=X) for a in (self.centers_, self.coef_))
+        unmatched = kernel_product(X, centers, self.width_, coef[:, None])[:, 0]
+        ratio = 1 + (unmatched - self.multiplier_) / self.regularization
+        return xp.clip(ratio, self._floor, None if math.isinf(self.bound) else self.bound)
 
 
 def kernel_mean_matching(
@@ -271,32 +267,24 @@ def kernel_mean_matching(
 ) -> KMMSolution:
     """Kernel mean matching weights for one pair of samples or a batch of pairs.
 
-    See `KMM` for the problem and the parameters that are not listed here.
-
     Parameters
     ----------
-    X_source : array of shape (..., n, D)
-    X_target : array of shape (..., m, D)
-        With leading axes that broadcast against those of `X_source`.
+    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
+        With leading axes that broadcast.
     width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
-    regularization : float, default=0.0
-        The paper's settings are the defaults here.
+    regularization, bound, tolerance
+        As in `KMM`; the defaults here are the paper's settings.
     rank : int, "auto" or None, default=None
-        A low-rank form is for one pair of samples, not for a batch.
+        As in `KMM`, for one pair of samples.
     gap_tol : float, default=1e-9
         Relative duality gap at which a problem counts as solved (raised to about 1e-4 in single
-        precision).
+        precision). A warning says where it was not reached.
     max_iter : int, default=100
         Largest number of interior point iterations; twenty are rarely needed.
 
     Returns
     -------
     KMMSolution
-
-    Warns
-    -----
-    RuntimeWarning
-        When samples lie apart, or when a problem was not solved to `gap_tol`.
 
     Examples
     --------
@@ -314,117 +302,33 @@ def kernel_mean_matching(
     X_target = check_matrix(X_target, "X_target", batch=True)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
     xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
-    check_number(
-        regularization,
-        "regularization",
-        low=0,
-        closed="low",
-        remedy="Pass 0 for the plain programme.",
-    )
-    constraints = _constraints(X_source.shape[-2], bound, tolerance)
+    remedy = "Pass 0 for the plain programme."
+    check_number(regularization, "regularization", low=0, closed="low", remedy=remedy)
+    constraints = mean_constraints(X_source.shape[-2], bound, tolerance)
     widths = kernel_width(X_source, X_target, width)
-    options = {"gap_tol": gap_tol, "max_iter": max_iter}
+    options = {"gap_tol": gap_tol, "max_iter": max_iter, "penalised": regularization > 0}
     rank = _effective_rank(rank, X_source.shape[-2])
+    solve: Any = _solve_batch
     if rank is not None:
-        solution = _solve_low_rank(
-            X_source, X_target, widths, constraints, regularization, rank, options
-        )
-    else:
-        solution = _solve_batch(X_source, X_target, widths, constraints, regularization, options)
-        _warn_unsolved(xp, solution.gap, gap_tol)
-    return solution
-
-
-def kmm_weights(
-    K: Any,
-    kappa: Any,
-    /,
-    *,
-    bound: float = 1000.0,
-    tolerance: float | None = None,
-    gap_tol: float = 1e-9,
-    max_iter: int = 100,
-) -> KMMSolution:
-    """Solve the quadratic programme of kernel mean matching for given matrices.
-
-    minimise 1/2 w'Kw - kappa'w subject to 0 <= w <= bound and abs(mean(w) - 1) <= tolerance.
-
-    Parameters
-    ----------
-    K : array of shape (..., n, n)
-        Kernel matrix of the source: symmetric, positive semi-definite.
-    kappa : array of shape (..., n)
-        n times the mean, over the target, of the kernel with each source point.
-    bound, tolerance, gap_tol, max_iter
-        As in `KMM` and `kernel_mean_matching`.
-
-    Returns
-    -------
-    KMMSolution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights.kmm import kmm_weights
-    >>> kmm_weights(np.eye(2), np.asarray([1.5, 0.5]), tolerance=0.0).weights
-    array([1.5, 0.5])
-    """
-    xp, (K, kappa) = as_float_arrays(K, kappa)
-    n = kappa.shape[-1] if kappa.ndim > 0 else 0
-    if n == 0 or K.shape != (*kappa.shape, n):
-        raise ValueError(
-            f"`K` must have shape (..., n, n) and `kappa` (..., n); got {tuple(K.shape)} and "
-            f"{tuple(kappa.shape)}. Pass one kernel matrix and one vector per problem."
-        )
-    for value, name in ((K, "K"), (kappa, "kappa")):
-        check_finite(xp, value, name, "Check the features and the kernel width.")
-    constraints = _constraints(n, bound, tolerance)
-    batch = kappa.shape[:-1]
-    K, kappa = xp.reshape(K, (-1, n, n)), xp.reshape(kappa, (-1, n))
-    parts = [
-        solve_box_qp(
-            Dense(K[sets, ...]), kappa[sets, ...], constraints, gap_tol=gap_tol, max_iter=max_iter
-        )
-        for sets in blocks(kappa.shape[0], n * n // 2, like=kappa)
-    ]
-    solution = _joined(xp, parts, batch)
+        if widths.ndim > 0:
+            raise ValueError(
+                f"`rank` must be None for a batch of data sets; got {rank} with leading axes "
+                f"{tuple(widths.shape)}. Pass one pair of samples, or rank=None."
+            )
+        options["rank"] = rank
+        solve = _solve_low_rank
+    solution = solve(X_source, X_target, widths, constraints, regularization, **options)
     _warn_unsolved(xp, solution.gap, gap_tol)
     return solution
 
 
-def incomplete_cholesky(X: Array, width: float, rank: int, /, *, tol: float = 1e-12) -> Array:
-    """Low-rank factor F of the Gaussian kernel matrix of X (n, D): K = F F' + E.
-
-    Pivoted Cholesky: each column takes the point that the columns before explain worst. E is
-    positive semi-definite; its diagonal is 1 - sum(F^2, axis=1). Ends early when no diagonal
-    entry of E exceeds `tol`. Cost O(n rank^2), memory O(n rank).
-
-    Returns
-    -------
-    array of shape (n, r) with r <= rank
-    """
-    xp = array_namespace(X)
-    tol = max(tol, 10 * float(xp.finfo(X.dtype).eps))
-    ones = xp.ones(X.shape[0], dtype=X.dtype, device=device(X))
-
-    def column(pivot: int) -> Array:
-        return gaussian_kernel(X, X[pivot : pivot + 1, :], width)[:, 0]
-
-    return pivoted_cholesky(column, ones, min(rank, X.shape[0]), tol)[0]
-
-
-def _constraints(n: int, bound: float, tolerance: float | None) -> Constraints:
+def mean_constraints(n: int, bound: float, tolerance: float | None, /) -> Constraints:
+    """Return 0 <= w <= bound and abs(mean(w) - 1) <= tolerance for n weights, checked."""
     check_number(bound, "bound", low=1, remedy="Pass `inf` for no bound.")
     if tolerance is None:
         tolerance = 1.0 - 1.0 / math.sqrt(n)
-    check_number(
-        tolerance,
-        "tolerance",
-        low=0,
-        high=math.inf,
-        closed="low",
-        remedy="It is the distance allowed between the mean weight and 1; None for 1 - 1/sqrt(n).",
-    )
+    remedy = "It is the distance allowed between the mean weight and 1; None for 1 - 1/sqrt(n)."
+    check_number(tolerance, "tolerance", low=0, high=math.inf, closed="low", remedy=remedy)
     low, high = max(0.0, n * (1.0 - tolerance)), n * (1.0 + tolerance)
     return Constraints(float(bound), low, high)
 
@@ -434,14 +338,8 @@ def _effective_rank(rank: Any, n: int) -> int | None:
         return None
     if isinstance(rank, str) and rank == "auto":
         return None if n <= _EXACT_ROWS else _AUTO_RANK
-    check_number(
-        rank,
-        "rank",
-        low=1,
-        closed="low",
-        integer=True,
-        remedy='Pass None for the exact kernel matrix, or "auto".',
-    )
+    remedy = 'Pass None for the exact kernel matrix, or "auto".'
+    check_number(rank, "rank", low=1, closed="low", integer=True, remedy=remedy)
     return None if rank >= n else int(rank)
 
 
@@ -451,7 +349,7 @@ def _solve_batch(
     widths: Array,
     constraints: Constraints,
     penalty: float,
-    options: dict,
+    **options: Any,
 ) -> KMMSolution:
     """Exact solution of every problem, in blocks of problems: no array of all kernels."""
     xp = array_namespace(X_source, X_target)
@@ -462,25 +360,22 @@ def _solve_batch(
         for X in (X_source, X_target)
     )
     flat = xp.reshape(widths, (-1,))
-    parts: list[QPSolution] = []
-    smooth: list[Array] = []
+    found: list[QPSolution] = []
     apart = 0
     for sets in blocks(flat.shape[0], n * n // 2, like=flat):
         A, B, width = source[sets, ...], target[sets, ...], flat[sets]
         kappa = n * kernel_mean(A, B, width)
-        apart += int(xp.sum(xp.astype(_no_match(xp, kappa, n, m), xp.int64)))
+        # No source point has a target point within about six kernel widths.
+        apart += int(xp.sum(xp.astype(xp.max(kappa, axis=-1) * (m / n) < 1e-8, xp.int64)))
         kernel = gaussian_kernel(A, A, width)
         # The penalty is penalty/2 w'w - penalty sum(w), up to a constant.
         identity = xp.eye(n, dtype=kernel.dtype, device=device(kernel))
         K = Dense(kernel + penalty * identity if penalty else kernel)
-        found = solve_box_qp(K, kappa + penalty, constraints, **options)
-        around = xp.sum(kernel, axis=-1)
-        smooth.append(xp.mean((kernel @ found.weights[..., None])[..., 0] / around, axis=-1))
-        parts.append(found)
+        found.append(solve_box_qp(K, kappa + penalty, constraints, **options))
     if not batch:
         apart = max(apart, int(disjoint_supports(X_source, X_target)))
     _warn_apart(apart, flat.shape[0])
-    return _joined(xp, parts, batch, width=flat, smooth_mean=xp.concat(smooth, axis=0))
+    return _joined(xp, found, widths)
 
 
 def _solve_low_rank(
@@ -489,75 +384,51 @@ def _solve_low_rank(
     width: Array,
     constraints: Constraints,
     penalty: float,
+    *,
     rank: int,
-    options: dict,
+    **options: Any,
 ) -> KMMSolution:
+    """Solve with phi(x)'phi(z) for the kernel, phi(x) = L^-1 k(C, x) with L L' = k(C, C).
+
+    The centres C are source points. Features of the source come from the same formula as those
+    of new points, so that the conditions of optimality hold for `KMM.predict` too.
+    """
     xp = array_namespace(X_source, X_target)
-    if width.ndim > 0:
-        raise ValueError(
-            f"`rank` must be None for a batch of data sets; got {rank} with leading axes "
-            f"{tuple(width.shape)}. Pass one pair of samples, or rank=None."
-        )
-    n, m = X_source.shape[0], X_target.shape[0]
-    sigma = float(width)
-    kappa = n * kernel_mean(X_source, X_target, sigma)
-    apart = bool(_no_match(xp, kappa, n, m)) or disjoint_supports(X_source, X_target)
-    _warn_apart(int(apart), 1)
-    ones = xp.ones_like(kappa)[:, None]
-    count = kernel_product(X_source, X_source, sigma, ones)
-    factor = incomplete_cholesky(X_source, sigma, rank)
-    # What the factor leaves unexplained goes to the diagonal, by rows: nothing for wide kernels,
-    # all for points that do not interact, and right on average where the weights are smooth.
-    left_over = xp.clip(1.0 - xp.sum(factor**2, axis=-1), 0.0, None)
-    lumped = (count - factor @ (xp.linalg.matrix_transpose(factor) @ ones))[:, 0]
-    K = LowRank(factor[None, ...], (xp.maximum(left_over, lumped) + penalty)[None, ...])
-    kappa = kappa + penalty
-    found = solve_box_qp(K, kappa[None, :], constraints, **options)
-    _warn_unsolved(xp, found.gap, options["gap_tol"])
-    weights = found.weights[0, :]
-    average = kernel_product(X_source, X_source, sigma, weights[:, None])[:, 0]
-    image = average + penalty * weights
-    exact = Problem(constraints, options["gap_tol"], kappa)
-    gap = exact.relative_gap(weights, image, kappa)
-    _warn_rank(float(gap), rank)
-    return KMMSolution(
-        weights=weights,
-        objective=exact.objective(weights, image, kappa),
-        gap=gap,
-        multiplier=found.multiplier[0],
-        n_iter=found.n_iter[0],
-        width=width,
-        smooth_mean=xp.mean(average / count[:, 0]),
+    n, sigma = X_source.shape[0], float(width)
+    ones = xp.ones(n, dtype=X_source.dtype, device=device(X_source))
+    # Features that explain less than this are lost in rounding.
+    tol = max(1e-9, 100 * float(xp.finfo(X_source.dtype).eps))
+
+    def column(i: int) -> Array:
+        return gaussian_kernel(X_source, X_source[i : i + 1, :], sigma)[:, 0]
+
+    factor, left_over, pivots = pivoted_cholesky(column, ones, rank, tol)
+    centers = take_rows(X_source, np.asarray(pivots))
+    inverse = xp.linalg.inv(take_rows(factor, np.asarray(pivots)))
+    features = kernel_product(
+        X_source, centers, sigma, xp.asarray(xp.linalg.matrix_transpose(inverse), copy=True)
     )
+    target_mean = kernel_mean(centers, X_target, sigma)
+    apart = float(xp.max(target_mean)) * X_target.shape[0] < 1e-8
+    _warn_apart(int(apart or disjoint_supports(X_source, X_target)), 1)
+    _warn_coarse(float(xp.mean(left_over)), rank)
+    goal = n * (inverse @ target_mean)
+    K = LowRank(features[None, ...], xp.full_like(features[None, :, 0], penalty))
+    found = solve_box_qp(K, (features @ goal + penalty)[None, :], constraints, **options)
+    missing = goal - xp.linalg.matrix_transpose(features) @ found.weights[0, :]
+    coef = xp.linalg.matrix_transpose(inverse) @ missing
+    return _joined(xp, [found], width, expansion=(centers, coef))
 
 
 def _joined(
-    xp: Namespace, parts: list[QPSolution], batch: tuple[int, ...], **more: Array
+    xp: Namespace, found: list[QPSolution], width: Array, expansion: Any = None
 ) -> KMMSolution:
-    """Put the blocks of a batch together again."""
-    joined = {
-        name: xp.concat([getattr(part, name) for part in parts], axis=0)
-        for name in ("weights", "objective", "gap", "multiplier", "n_iter")
-    } | more
-    return KMMSolution(**{k: xp.reshape(v, (*batch, *v.shape[1:])) for k, v in joined.items()})
-
-
-def _kernel_average(X: Array, X_source: Array, width: float, weights: Array) -> Array:
-    """Average of the weights around each row of X, in blocks of rows."""
-    xp = array_namespace(X, X_source)
-    parts = []
-    for rows in blocks(X.shape[0], X_source.shape[0], like=X):
-        squares = squared_distances(X[rows, :], X_source)
-        # Relative to the nearest point, so that far from all of them it is not 0/0.
-        squares = squares - xp.min(squares, axis=-1, keepdims=True)
-        kernel = xp.exp(squares * (-0.5 / width**2))
-        parts.append((kernel @ weights) / xp.sum(kernel, axis=-1))
-    return xp.concat(parts, axis=0)
-
-
-def _no_match(xp: Namespace, kappa: Array, n: int, m: int) -> Array:
-    """Whether no source point has a target point within about six kernel widths."""
-    return xp.max(kappa, axis=-1) * (m / n) < 1e-8
+    """Put the blocks of a batch together again, in the shape of the widths."""
+    joined = {}
+    for name in vars(found[0]):
+        values = xp.concat([getattr(block, name) for block in found], axis=0)
+        joined[name] = xp.reshape(values, (*width.shape, *values.shape[1:]))
+    return KMMSolution(**joined, width=width, expansion=expansion)
 
 
 def _warn_apart(count: int, total: int) -> None:
@@ -572,12 +443,12 @@ def _warn_apart(count: int, total: int) -> None:
         )
 
 
-def _warn_rank(gap: float, rank: int) -> None:
-    if not gap <= 0.01:
+def _warn_coarse(share: float, rank: int) -> None:
+    if share > _COARSE:
         warnings.warn(
-            f"The low-rank form with `rank={rank}` is too coarse for this kernel: the objective "
-            f"may be up to {gap:.1%} above its minimum. Raise `rank`, widen the kernel, or use "
-            "fewer source points with rank=None.",
+            f"The low-rank form with `rank={rank}` leaves out {share:.0%} of the kernel, and pulls "
+            "weights towards 1. Raise `rank`, widen the kernel, or use fewer source points with "
+            "rank=None.",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from counterpoise._arrays import Array, array_namespace
+import numpy as np
+
+from counterpoise._arrays import Array, array_namespace, as_index
 
 __all__ = ["DomainMoments"]
 
@@ -91,6 +93,16 @@ class DomainMoments:
         pairs = zip(self._about(mean), other._about(mean), strict=True)
         scatter, third, fourth = (one + two for one, two in pairs)
         return DomainMoments(count, mean, scatter, third, fourth, self.unit)
+
+    def select(self, columns: np.ndarray, /) -> DomainMoments:
+        """Return the moments of some columns; `third` and `fourth` keep the norm of all columns.
+
+        They are right where the columns left out are constant.
+        """
+        xp, index = array_namespace(self.mean), as_index(columns, self.mean)
+        mean, third, unit = (xp.take(a, index, axis=0) for a in (self.mean, self.third, self.unit))
+        scatter = xp.take(xp.take(self.scatter, index, axis=0), index, axis=1)
+        return DomainMoments(self.count, mean, scatter, third, self.fourth, unit)
 
     @property
     def spread(self) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, to_numpy
+from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_number
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._neighbors import Neighbors
-from counterpoise.weights._table import result_like
+from counterpoise.encoding.rows import result_like
+from counterpoise.weights.base import DensityRatio
 
 __all__ = ["NearestNeighborRatio"]
 
@@ -34,12 +34,11 @@ class NearestNeighborRatio(DensityRatio):
     with n - 1 in place of n at the source points, where one is left out. The smoothing s adds
     pseudo-counts that say "no shift": weights stay positive, and `score` finite.
 
-    Nothing is assumed about the densities and nothing needs tuning, and Voronoi counts are
-    exact in the sense that every target point is represented once, by the source point most like
-    it. They are noisy: a weight is hardly ever based on more than a few points, so use them for
-    weighted means rather than for the weights themselves; the k-nearest ratio is smoother and more
+    Nothing is assumed about the densities and nothing needs tuning. Voronoi counts represent
+    every target point once, by the source point most like it. They are noisy: use them for
+    weighted means rather than for the weights themselves. The k-nearest ratio is smoother and more
     biased. Both lose their meaning with many features, where the nearest source point is far away
-    and shrinks the shift (in 20 features by about half), and both depend on the units.
+    (in 20 features they repair about half of a shift), and both depend on the units.
 
     Cost: a KD-tree up to 10 features, O((n + m) log n) time and O(n + m) memory; above, where a
     tree visits nearly all points, O(n m D) in blocks of matrix products with the same memory.
@@ -51,8 +50,7 @@ class NearestNeighborRatio(DensityRatio):
     smoothing : float or "auto", default="auto"
         Laplace smoothing s, not negative; with 0, weights can be exactly 0. It pulls all weights
         towards 1, Voronoi counts by the share s n / (m + s n) and the k-nearest ratio by
-        s / (k + s), whatever the data say: with the usual value 1 and n = m, Voronoi counts repair
-        half of the shift. "auto" makes that share 1 / (1 + sqrt(n)), less than the sampling error.
+        s / (k + s). "auto" makes that share 1 / (1 + sqrt(n)), less than the sampling error.
     normalize : bool, default=False
         Divide the weights by their mean over the source points; for Voronoi counts it is 1.
     standardize : bool, default=False
@@ -74,8 +72,7 @@ class NearestNeighborRatio(DensityRatio):
     Notes
     -----
     Voronoi counts at new points are too large on average (by about half in two features): a new
-    point falls into a large cell more often than a source point does. The score, which does not
-    depend on the scale, suffers less.
+    point falls into a large cell more often than a source point does.
 
     Ties. Identical source rows share one cell evenly. A target point equally far from two
     different source points goes to one of them; which one does not depend on the order of the
@@ -135,9 +132,8 @@ class NearestNeighborRatio(DensityRatio):
     def _fit_k_nearest(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         k: Any = self.k
         n = source.shape[0]
-        check_number(
-            k, "k", low=1, closed="low", integer=True, remedy="Pass None for Voronoi counts."
-        )
+        remedy = "Pass None for Voronoi counts."
+        check_number(k, "k", low=1, closed="low", integer=True, remedy=remedy)
         if k > n - 1:
             raise ValueError(
                 f"`k` must be at most n_source - 1 = {n - 1}, because a source point is not its "
@@ -153,14 +149,9 @@ class NearestNeighborRatio(DensityRatio):
     def _smoothing(self, n: int) -> float:
         if isinstance(self.smoothing, str) and self.smoothing == "auto":
             return (self.n_target_ / n if self.k is None else self.k) / math.sqrt(n)
-        check_number(
-            self.smoothing,
-            "smoothing",
-            low=0,
-            high=math.inf,
-            closed="low",
-            remedy='Pass 0 for plain counts, 1 for the usual rule, or "auto".',
-        )
+        remedy = 'Pass 0 for plain counts, 1 for the usual rule, or "auto".'
+        low, high = 0, math.inf
+        check_number(self.smoothing, "smoothing", low=low, high=high, closed="low", remedy=remedy)
         return float(self.smoothing)
 
     def _smoothed(self, counts: np.ndarray, n: int) -> np.ndarray:

@@ -14,10 +14,10 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from counterpoise._arrays import array_namespace, is_array, to_numpy
+from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_number, check_same_columns, feature_names
-from counterpoise.weights._base import DensityRatio, held_out_score
-from counterpoise.weights._table import row_order, take
+from counterpoise.encoding.rows import row_order, take
+from counterpoise.weights.base import DensityRatio, held_out_scores
 from counterpoise.weights.classifier import ClassifierRatio
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio
@@ -26,7 +26,13 @@ from counterpoise.weights.kmm import KMM
 from counterpoise.weights.nearest import NearestNeighborRatio
 from counterpoise.weights.ulsif import ULSIF
 
-__all__ = ["NAMES", "WeightSelection", "default_candidates", "select_weights"]
+__all__ = [
+    "NAMES",
+    "WeightSelection",
+    "default_candidates",
+    "named_estimator",
+    "select_weights",
+]
 
 # A name is an estimator with its defaults; those that live on distances get standardised features,
 # because whoever gives a name has not thought about units.
@@ -96,20 +102,17 @@ def select_weights(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> WeightSelection:
-    """Choose a weight estimator by its Kullback-Leibler score on held-out rows.
+    """Choose a weight estimator by how well it tells held-out target from held-out source rows.
 
     Both samples are cut into `cv` folds. Each candidate is fitted without a fold of each and
-    scored on those two: the mean log ratio over the held-out target minus the log mean ratio over
-    the held-out source (see `DensityRatio.score`). Its expectation is largest for the true ratio
-    whatever the method, and estimates KL(target || source); 0 is the score of no weighting.
+    scored on those two by the log score of the probabilities that its ratio implies (see
+    `DensityRatio.score`). The scale of the ratio does not matter: it is set, once for all folds,
+    to what scores best on all held-out rows of the candidate. The expected score is largest for
+    the true ratio whatever the method, and is then the Jensen-Shannon divergence of the domains;
+    0 is the score of no weighting.
 
-    Ratios count up to n_source times their mean over the source rows: with n_source rows of mean
-    weight 1, none can weigh more. Without that limit an estimator could score as high as it
-    likes by claiming an enormous ratio where the target has points and the held-out source has
-    none.
-
-    The score says which ratio is closest in that divergence. It does not say that any of them
-    is good: look at the overlap and at the size of the weights before using them.
+    The score does not say that any candidate is good: look at the overlap and at the size of the
+    weights before use.
 
     Parameters
     ----------
@@ -207,11 +210,17 @@ def _named(candidates: Any) -> dict[str, Any]:
     return named
 
 
-def _estimator(value: Any) -> Any:
+def named_estimator(value: Any, /) -> Any:
+    """Return the estimator that a name stands for, or an estimator itself; None for neither."""
     if isinstance(value, str) and value in NAMES:
         return NAMES[value]()
-    if hasattr(value, "fit") and not isinstance(value, type | str):
-        return value
+    return value if hasattr(value, "fit") and not isinstance(value, type | str) else None
+
+
+def _estimator(value: Any) -> Any:
+    estimator = named_estimator(value)
+    if estimator is not None:
+        return estimator
     names = ", ".join(repr(name) for name in NAMES)
     raise ValueError(
         f"`candidates` must hold estimators from counterpoise.weights or names among {names}; "
@@ -243,29 +252,26 @@ def _splits(samples: list, cv: int, random_state: Any) -> list[list[tuple]]:
 
 def _score_folds(estimator: Any, samples: list, splits: list) -> tuple[np.ndarray, str]:
     """Scores of one candidate in every fold, and what went wrong; stops at the first failure."""
-    scores = np.full(len(splits), np.nan)
+    held_out: tuple[list, list] = ([], [])
     for i, split in enumerate(splits):
         train, test = (
             [take(X, rows[part]) for X, rows in zip(samples, split, strict=True)] for part in (0, 1)
         )
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), np.errstate(divide="ignore"):
                 warnings.simplefilter("ignore")
-                scores[i] = _score(clone(estimator), train, test)
+                model = clone(estimator)
+                if isinstance(model, ClassifierRatio):
+                    model.set_params(cv=None)  # `predict` does not use the cross-fitted weights
+                model.fit(*train)
+                for logs, X in zip(held_out, test, strict=True):
+                    logs.append(np.log(to_numpy(model.predict(X))))
         except Exception as error:  # whatever a candidate raises, the others go on
-            return scores, f"{type(error).__name__} in fold {i}: {error}"
+            return np.full(len(splits), np.nan), f"{type(error).__name__} in fold {i}: {error}"
+    scores = held_out_scores(*held_out)
     if np.any(np.isneginf(scores)):
         return scores, "score minus infinity: it gives held-out target rows weight 0"
     return scores, ""
-
-
-def _score(estimator: Any, train: list, test: list) -> float:
-    if isinstance(estimator, ClassifierRatio):
-        estimator.set_params(cv=None)  # `predict` does not use the cross-fitted weights
-    estimator.fit(*train)
-    xp = array_namespace(estimator.weights_)
-    limit = train[0].shape[0] * float(xp.mean(estimator.weights_))
-    return held_out_score(*(xp.clip(estimator.predict(X), None, limit) for X in test))
 
 
 def _choose(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -15,23 +14,18 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     as_float,
-    as_float_arrays,
     device,
     is_array,
+    sort_rows,
     to_numpy,
 )
-from counterpoise._validation import check_matrix, check_number, check_same_width
-from counterpoise.weights._base import DensityRatio
-from counterpoise.weights._expansion import (
-    broadcast_batch,
-    draw_centers,
-    sort_rows,
-    width_by_rule,
-    width_grid,
-)
-from counterpoise.weights._kernels import blocks, gaussian_kernel, kernel_width
+from counterpoise._validation import check_number
+from counterpoise.weights._centers import draw_centers
+from counterpoise.weights._kernels import blocks, gaussian_kernel, kernel_product
+from counterpoise.weights._widths import width_by_rule, width_grid
+from counterpoise.weights.base import DensityRatio
 
-__all__ = ["ULSIF", "ULSIFFit", "fit_ulsif", "ulsif_loo_scores", "ulsif_ratio"]
+__all__ = ["ULSIF", "loo_scores"]
 
 # The grid of "cv": multiples of the "median" width, and penalties. Kernel values lie between 0
 # and 1 whatever the units of the features, so the penalties need no scale.
@@ -53,23 +47,19 @@ class ULSIF(DensityRatio):
     alpha mean_target k k': the minimiser of the mean squared error against the true ratio, up to
     a constant that does not depend on theta, plus lambda/2 norm(theta)^2.
 
-    One linear system, so it is the fastest of the kernel methods, and width and penalty are
-    chosen by an exact leave-one-out score at the price of one eigendecomposition per width.
-    Negative values are cut off where the ratio is evaluated; the original proposal cuts negative
-    coefficients instead, which distorts the fit also where it was positive. Points cut off have
-    weight 0, and `score` is minus infinity if one of them is in the target: compare uLSIF with
-    other methods on another criterion then.
+    It is the fastest of the kernel methods: one linear system, and an exact leave-one-out score
+    that chooses width and penalty at the price of one eigendecomposition per width. Negative
+    values are cut off where the ratio is evaluated. Points cut off have weight 0, and `score` is
+    minus infinity if one of them is in the target.
 
     With `alpha` > 0 (RuLSIF) the fit estimates the *relative* ratio
-    p_target / (alpha p_target + (1 - alpha) p_source), which is at most 1/alpha and so can be
-    estimated well where the plain ratio explodes. `weights_` are then relative ratios: they trade
-    bias for variance, and do not average to 1 over the source. With alpha = 0, that average is
-    only approximately 1; `normalize=True` makes it exact.
+    p_target / (alpha p_target + (1 - alpha) p_source), which is at most 1/alpha. `weights_` are
+    then relative ratios: they trade bias for variance, and do not average to 1 over the source.
+    With alpha = 0, that average is approximately 1; `normalize=True` makes it exact.
 
-    The fit cannot extrapolate: where the target reaches beyond the source, H is nearly zero and
-    lambda alone limits the ratio. It costs O((n + m) B (B + D)) for B centres, times the number
-    of widths, three times that with the leave-one-out scores, and never holds more than a block
-    of rows x centres: no subsampling is needed for large samples.
+    Where the target reaches beyond the source, H is nearly zero and lambda alone limits the
+    ratio. Cost: O((n + m) B (B + D)) for B centres and each width, three times that with the
+    leave-one-out scores; the memory is a block of rows x centres.
 
     Parameters
     ----------
@@ -103,7 +93,7 @@ class ULSIF(DensityRatio):
     coef_ : array of shape (n_centers,)
         theta.
     loo_scores_ : array of shape (n_widths, n_regularizations)
-        Leave-one-out score of every pair, higher is better (see `ulsif_loo_scores`), ratios at
+        Leave-one-out score of every pair, higher is better (see `loo_scores`), ratios at
         target points counted up to the square root of n_source: beyond the source sample the
         plain score rewards narrow kernels and small penalties without bound. NaN where a sample
         has one row; the middle width and the penalty nearest to 0.1 are used then.
@@ -148,43 +138,38 @@ class ULSIF(DensityRatio):
         self.standardize = standardize
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        check_number(self.n_centers, "n_centers", low=1, closed="low", integer=True)
-        _check_alpha(self.alpha)
+        remedy = "Pass 0 for the plain ratio, or for instance 0.1 for the relative one."
+        check_number(self.alpha, "alpha", low=0, high=1, closed="low", remedy=remedy)
+        xp = array_namespace(X_source, X_target)
+        # Sums over sorted rows do not depend, even in the last digit, on the order they came in.
         X_sorted, X_target = sort_rows(X_source), sort_rows(X_target)
-        rng = check_random_state(self.random_state)
-        self.centers_ = draw_centers(X_target, self.n_centers, rng)
-        widths = self._widths(X_sorted, X_target)
-        penalties = _penalties(self.regularization)
-        self._choose(X_sorted, X_target, widths, penalties)
-        fit = fit_ulsif(
-            X_source,
-            X_target,
-            width=self.width_,
-            regularization=self.regularization_,
-            centers=self.centers_,
-            alpha=self.alpha,
+        self.centers_ = draw_centers(
+            X_target, self.n_centers, check_random_state(self.random_state)
         )
-        self.coef_ = fit.coef
-        return fit.weights
+        self.loo_widths_ = self._widths(X_sorted, X_target)
+        self.loo_regularizations_ = _penalties(self.regularization)
+        self._choose(X_sorted, X_target)
+        samples = (_kernels(X, self.centers_, self.width_) for X in (X_sorted, X_target))
+        (H_source, _, _), (H_target, h, _) = (_moments(kernels) for kernels in samples)
+        H = (1.0 - self.alpha) * H_source + self.alpha * H_target
+        eye = xp.eye(h.shape[0], dtype=h.dtype, device=device(h))
+        self.coef_ = xp.linalg.solve(H + self.regularization_ * eye, h[:, None])[:, 0]
+        return self._ratio(X_source)
 
     def _widths(self, X_source: Array, X_target: Array) -> Array:
         xp = array_namespace(X_source)
         if isinstance(self.width, str) and self.width == "cv":
             return width_grid(X_source, X_target, _CV_FACTORS)
-        if isinstance(self.width, str | Real):
-            return xp.reshape(width_by_rule(X_source, X_target, self.width), (1,))
-        given: Any = self.width
-        widths = [width_by_rule(X_source, X_target, float(w)) for w in given]
-        if not widths:
+        width: Any = self.width
+        given = [width] if isinstance(width, str | Real) else list(width)
+        if not given:
             raise ValueError('`width` must not be empty. Pass widths to choose from, or "cv".')
-        return xp.stack(widths)
+        return xp.stack([width_by_rule(X_source, X_target, width) for width in given])
 
-    def _choose(
-        self, X_source: Array, X_target: Array, widths: Array, penalties: list[float]
-    ) -> None:
+    def _choose(self, X_source: Array, X_target: Array) -> None:
         """Set width and penalty to the pair with the best leave-one-out score."""
         xp = array_namespace(X_source)
-        self.loo_widths_, self.loo_regularizations_ = widths, penalties
+        widths, penalties = self.loo_widths_, self.loo_regularizations_
         if min(X_source.shape[0], X_target.shape[0]) < 2:
             shape = (widths.shape[0], len(penalties))
             self.loo_scores_ = xp.full(shape, xp.nan, dtype=widths.dtype, device=device(widths))
@@ -192,191 +177,68 @@ class ULSIF(DensityRatio):
             distance = [abs(math.log(p / _FALLBACK_PENALTY)) for p in penalties]
             column = distance.index(min(distance))
         else:
-            self.loo_scores_ = ulsif_loo_scores(
-                X_source,
-                X_target,
-                widths=widths,
-                regularizations=penalties,
-                centers=self.centers_,
-                alpha=self.alpha,
-                cap=math.sqrt(X_source.shape[0]),
-            )
+            cap = math.sqrt(X_source.shape[0])
+            lam = xp.asarray(penalties, dtype=widths.dtype, device=device(widths))
+            scores = []
+            for width in widths:
+                source, target = (
+                    _kernels(X, self.centers_, float(width)) for X in (X_source, X_target)
+                )
+                scores.append(loo_scores(source, target, lam, alpha=self.alpha, cap=cap))
+            self.loo_scores_ = xp.stack(scores)
             best = int(xp.argmax(xp.reshape(self.loo_scores_, (-1,))))
             row, column = divmod(best, len(penalties))
         self.width_, self.regularization_ = float(widths[row]), penalties[column]
 
     def _ratio(self, X: Array) -> Array:
         coef, centers = (as_float(a, like=X) for a in (self.coef_, self.centers_))
-        return _expand(X, centers, self.width_, coef)
+        values = kernel_product(X, centers, self.width_, coef[:, None])[:, 0]
+        return array_namespace(X).clip(values, 0.0, None)
 
 
-@dataclass(frozen=True)
-class ULSIFFit:
-    """Fitted expansions, one per data set of a batch.
-
-    Attributes
-    ----------
-    weights : array of shape (..., n_source)
-        The (relative) ratio at the source points, negative values cut off.
-    coef : array of shape (..., n_centers)
-    centers : array of shape (..., n_centers, D)
-    width : array of shape (...,)
-    """
-
-    weights: Array
-    coef: Array
-    centers: Array
-    width: Array
+# Gives the kernel values (rows, B) of a sample in blocks of rows, as often as it is called.
+KernelBlocks = Callable[[], Iterable[Array]]
 
 
-def fit_ulsif(
-    X_source: Any,
-    X_target: Any,
-    /,
-    *,
-    width: Any,
-    regularization: float,
-    centers: Any = 100,
-    alpha: float = 0.0,
-) -> ULSIFFit:
-    """Fit uLSIF (with `alpha`, RuLSIF) to each data set of a batch; see `ULSIF`.
-
-    Parameters
-    ----------
-    X_source : array of shape (..., n, D)
-    X_target : array of shape (..., m, D)
-        Leading axes of the samples, the centres and the widths broadcast.
-    width : float, array of shape (...,), "knn", "median" or "silverman"
-    regularization : float
-        The penalty lambda > 0.
-    centers : int or array of shape (..., B, D), default=100
-        A number takes that many of the first target rows (all, if there are not more).
-    alpha : float in [0, 1), default=0.0
-
-    Returns
-    -------
-    ULSIFFit
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights.ulsif import fit_ulsif
-    >>> rng = np.random.default_rng(0)
-    >>> X_source, X_target = rng.normal(-1, 1, (3, 50, 2)), rng.normal(0, 1, (3, 200, 2))
-    >>> fit_ulsif(X_source, X_target, width="median", regularization=0.1).weights.shape
-    (3, 50)
-    """
-    check_number(regularization, "regularization", low=0, remedy=_PENALTY_REMEDY)
-    _check_alpha(alpha)
-    xp, X_source, X_target, centers = _check_samples(X_source, X_target, centers, width)
-    width = kernel_width(X_source, X_target, width)
-    H_source, _ = _moments(_kernels(X_source, centers, width), X_source.shape[-2])
-    H_target, h = _moments(_kernels(X_target, centers, width), X_target.shape[-2])
-    H = (1.0 - alpha) * H_source + alpha * H_target
-    eye = xp.eye(h.shape[-1], dtype=h.dtype, device=device(h))
-    coef = xp.linalg.solve(H + regularization * eye, h[..., None])[..., 0]
-    return ULSIFFit(_expand(X_source, centers, width, coef), coef, centers, width)
+def _kernels(X: Array, centers: Array, width: float) -> KernelBlocks:
+    size = centers.shape[0]
+    cuts = list(blocks(X.shape[0], max(1, size // _KEEP), like=X))
+    if len(cuts) == 1:
+        kept = [gaussian_kernel(X, centers, width)]
+        return lambda: kept
+    cuts = list(blocks(X.shape[0], max(1, size // 8), like=X))
+    return lambda: (gaussian_kernel(X[cut, :], centers, width) for cut in cuts)
 
 
-def ulsif_ratio(X: Any, fit: ULSIFFit, /) -> Array:
-    """Return the (relative) ratio at the points X (..., k, D) under fitted expansions."""
-    return _expand(as_float(X, like=fit.coef), fit.centers, fit.width, fit.coef)
+def _moments(kernels: KernelBlocks) -> tuple[Array, Array, int]:
+    """Means over the sample of k k' (B, B) and of k (B,), and the number of rows."""
+    second: Any = 0.0
+    first: Any = 0.0
+    rows = 0
+    for k in kernels():
+        xp = array_namespace(k)
+        rows += k.shape[0]
+        second = second + xp.linalg.matrix_transpose(k) @ k
+        first = first + xp.sum(k, axis=0)
+    return second / rows, first / rows, rows
 
 
-def ulsif_loo_scores(
-    X_source: Any,
-    X_target: Any,
-    /,
-    *,
-    widths: Any,
-    regularizations: Any,
-    centers: Any = 100,
-    alpha: float = 0.0,
-    cap: float = math.inf,
+def loo_scores(
+    source: KernelBlocks, target: KernelBlocks, lam: Array, /, *, alpha: float, cap: float
 ) -> Array:
-    """Return the leave-one-out score of every pair of width and penalty, higher is better.
+    """Return the leave-one-out score of every penalty (L,) for one width, higher is better.
 
     mean_j w_j(z_j) - (1 - alpha)/2 mean_i w_i(x_i)^2 - alpha/2 mean_j w_j(z_j)^2, where w_i is
     the fit without source point x_i and w_j the fit without target point z_j, each sample left
     out on its own, with the centres as they are. Its expectation is largest for the true
     (relative) ratio. Equal to refitting n + m times; here each point is a rank-one change of the
-    system, and one eigendecomposition per width (two if alpha > 0) serves all penalties.
-
-    Parameters
-    ----------
-    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
-        At least two rows each.
-    widths : array of shape (n_widths,) or (..., n_widths)
-    regularizations : sequence of floats
-    centers : int or array of shape (..., B, D), default=100
-        A number takes that many of the first target rows (all, if there are not more).
-    alpha : float in [0, 1), default=0.0
-    cap : float, default=inf
-        Ratios at left-out target points count up to this value. The plain score has no upper
-        bound where the target reaches beyond the source sample.
-
-    Returns
-    -------
-    array of shape (..., n_widths, n_regularizations)
-
-    Notes
-    -----
-    O((n + m) B (B + D + n_regularizations) + B^3) for each width, in blocks of rows.
+    system, and one eigendecomposition (two if alpha > 0) serves all penalties. Ratios at left-out
+    target points count up to `cap`: the plain score has no upper bound where the target reaches
+    beyond the source sample.
     """
-    _check_alpha(alpha)
-    penalties = _penalties(regularizations)
-    xp, X_source, X_target, centers = _check_samples(X_source, X_target, centers, 1.0)
-    check_matrix(X_source, "X_source", min_rows=2, batch=True)
-    check_matrix(X_target, "X_target", min_rows=2, batch=True)
-    widths = as_float(widths, like=X_source)
-    lam = xp.asarray(penalties, dtype=X_source.dtype, device=device(X_source))
-    scores = []
-    for k in range(widths.shape[-1]):
-        width = kernel_width(X_source, X_target, xp.asarray(widths[..., k]))
-        source, target = (_kernels(X, centers, width) for X in (X_source, X_target))
-        sizes = X_source.shape[-2], X_target.shape[-2]
-        scores.append(_loo_scores(xp, source, target, sizes, lam, alpha, cap))
-    return xp.stack(scores, axis=-2)
-
-
-# Gives the kernel values (..., rows, B) of a sample in blocks of rows, as often as it is called.
-_KernelBlocks = Callable[[], Iterable[Array]]
-
-
-def _kernels(X: Array, centers: Array, width: Array) -> _KernelBlocks:
-    size = math.prod(X.shape[:-2]) * centers.shape[-2]
-    cuts = list(blocks(X.shape[-2], max(1, size // _KEEP), like=X))
-    if len(cuts) == 1:
-        kept = [gaussian_kernel(X, centers, width)]
-        return lambda: kept
-    cuts = list(blocks(X.shape[-2], max(1, size // 8), like=X))
-    return lambda: (gaussian_kernel(X[..., cut, :], centers, width) for cut in cuts)
-
-
-def _moments(kernels: _KernelBlocks, rows: int) -> tuple[Array, Array]:
-    """Means over the sample of k k' (..., B, B) and of k (..., B)."""
-    second: Any = 0.0
-    first: Any = 0.0
-    for k in kernels():
-        xp = array_namespace(k)
-        second = second + xp.linalg.matrix_transpose(k) @ k
-        first = first + xp.sum(k, axis=-2)
-    return second / rows, first / rows
-
-
-def _loo_scores(
-    xp: Namespace,
-    source: _KernelBlocks,
-    target: _KernelBlocks,
-    sizes: tuple[int, int],
-    lam: Array,
-    alpha: float,
-    cap: float,
-) -> Array:
-    """Leave-one-out scores (..., n_regularizations) for one width."""
-    n, m = sizes
-    H_source, _ = _moments(source, n)
-    H_target, h = _moments(target, m)
+    H_source, _, n = _moments(source)
+    H_target, h, m = _moments(target)
+    xp = array_namespace(h)
     H = (1.0 - alpha) * H_source + alpha * H_target
     # Without x: H + share (H_domain - x x') with share = weight of the domain / (size - 1).
     share_source, share_target = (1.0 - alpha) / (n - 1), alpha / (m - 1)
@@ -404,50 +266,11 @@ def _loo_scores(
 def _project(
     xp: Namespace, k: Array, h: Array, eigen: tuple[Array, Array], lam: Array
 ) -> tuple[Array, Array]:
-    """k'(G + lambda)^-1 h and k'(G + lambda)^-1 k, (..., rows, penalties), for rows k."""
+    """k'(G + lambda)^-1 h and k'(G + lambda)^-1 k, (rows, penalties), for rows k."""
     values, vectors = eigen
-    inverse = 1.0 / (xp.clip(values, 0.0, None)[..., None] + lam)
-    right = (h[..., None, :] @ vectors)[..., 0, :]
+    inverse = 1.0 / (xp.clip(values, 0.0, None)[:, None] + lam)
     rotated = k @ vectors
-    return rotated @ (right[..., None] * inverse), (rotated * rotated) @ inverse
-
-
-def _expand(X: Array, centers: Array, width: Any, coef: Array) -> Array:
-    """max(0, sum_b coef_b k(x, c_b)) at X (..., k, D), as (..., k), in blocks of rows."""
-    xp = array_namespace(X)
-    parts = []
-    for cut in blocks(X.shape[-2], max(1, math.prod(coef.shape) // 8), like=X):
-        values = gaussian_kernel(X[..., cut, :], centers, width) @ coef[..., None]
-        parts.append(xp.clip(values[..., 0], 0.0, None))
-    return xp.concat(parts, axis=-1)
-
-
-def _check_samples(
-    X_source: Any, X_target: Any, centers: Any, width: Any
-) -> tuple[Namespace, Array, Array, Array]:
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    if isinstance(centers, int):
-        check_number(centers, "centers", low=1, closed="low", integer=True)
-        centers = X_target[..., : min(centers, X_target.shape[-2]), :]
-    centers = check_matrix(centers, "centers", batch=True)
-    check_same_width(centers, X_source.shape[-1], "centers", "X_source")
-    xp, arrays = as_float_arrays(X_source, X_target, centers)
-    shape = tuple(width.shape) if is_array(width) else ()
-    X_source, X_target, centers = broadcast_batch(*arrays, shape=shape)
-    return xp, X_source, X_target, centers
-
-
-def _check_alpha(alpha: Any) -> None:
-    check_number(
-        alpha,
-        "alpha",
-        low=0,
-        high=1,
-        closed="low",
-        remedy="Pass 0 for the plain ratio, or for instance 0.1 for the relative one.",
-    )
+    return rotated @ ((h @ vectors)[:, None] * inverse), (rotated * rotated) @ inverse
 
 
 def _penalties(regularization: Any) -> list[float]:

@@ -1,0 +1,236 @@
+"""How numbers and names are written: the one formatter for terminal, notebook, page and pictures.
+
+A quantity has three significant digits, a standard error two. A missing number is a dash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = [
+    "candidate_names",
+    "format_change",
+    "format_count",
+    "format_error",
+    "format_interval",
+    "format_number",
+    "format_p_value",
+    "format_parameter",
+    "format_share",
+    "printable",
+    "shorten",
+    "shorten_names",
+]
+
+_MISSING = "–"  # noqa: RUF001
+
+
+def format_number(value: Any, /, *, digits: int = 3) -> str:
+    """Return a number with `digits` significant digits, without an exponent where possible.
+
+    Examples
+    --------
+    >>> [format_number(value) for value in (0.61803, 1234.5, 2.5e-9, 0.0, None)]
+    ['0.618', '1,234', '2.5e-09', '0.00', '–']
+    """
+    value = math.nan if value is None else float(value)
+    if math.isnan(value):
+        return _MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value != 0 and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits}g}"
+    exponent = math.floor(math.log10(abs(value))) if value else 0
+    decimals = max(0, digits - 1 - exponent)
+    # Rounding may add a digit: 0.9996 is 1.00 and not 1.000.
+    if value and abs(round(value, decimals)) >= 10 ** (exponent + 1):
+        decimals = max(0, decimals - 1)
+    return f"{value:,.{decimals}f}"
+
+
+def format_error(value: Any, /) -> str:
+    """Return a standard error: two significant digits."""
+    return format_number(value, digits=2)
+
+
+def format_interval(low: Any, high: Any, /) -> str:
+    """Return an interval as "0.410 to 0.826"; a dash where an end is missing."""
+    if any(end is None or math.isnan(float(end)) for end in (low, high)):
+        return _MISSING
+    return f"{format_number(low)} to {format_number(high)}"
+
+
+def format_share(value: Any, /) -> str:
+    """Return a share in per cent, with one decimal below 10%."""
+    value = math.nan if value is None else float(value)
+    if not math.isfinite(value):
+        return format_number(value)
+    return f"{value:.1%}" if abs(value) < 0.0995 else f"{value:.0%}"
+
+
+def format_change(value: Any, /) -> str:
+    """Return a standardised difference: signed, two decimals."""
+    value = float(value)
+    return f"{value:+.2f}" if math.isfinite(value) else format_number(value)
+
+
+def format_p_value(p: float | None = None, /, *, log10: float | None = None) -> str:
+    """Return a p-value, given itself or by its logarithm where it is too small for a float.
+
+    Examples
+    --------
+    >>> format_p_value(0.0321), format_p_value(4.2e-12), format_p_value(log10=-412.03)
+    ('0.032', '4e-12', '9e-413')
+    """
+    if log10 is None:
+        if p is None or math.isnan(p):
+            return _MISSING
+        if p <= 0:
+            return "below 1e-300"
+        log10 = math.log10(p)
+    if log10 > -3:
+        return f"{10**log10:.2g}"
+    exponent = math.floor(log10)
+    digit = round(10 ** (log10 - exponent))
+    return f"1e{exponent + 1}" if digit == 10 else f"{digit}e{exponent}"
+
+
+def format_count(count: int, noun: str, /) -> str:
+    """Return a number of things: "1 row", "1,200 rows"."""
+    return f"{count:,} {noun}" + "s" * (count != 1)
+
+
+def format_parameter(value: Any, /, *, digits: int = 3) -> str:
+    """Return the value of a hyper-parameter: 0.1 and not 0.100, 100000 and not 1e+05."""
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e6 else text
+
+
+def candidate_names(parameters: Sequence[Mapping[str, Any]], /) -> list[str]:
+    """Name candidates by the parameters that differ between them, with distinct values.
+
+    Examples
+    --------
+    >>> candidate_names([{"svc__C": 0.1, "tol": 1e-3}, {"svc__C": 10.0, "tol": 1e-3}])
+    ['C=0.1', 'C=10']
+    """
+    keys = list(dict.fromkeys(key for own in parameters for key in own))
+    values = {key: [own.get(key, parameters) for own in parameters] for key in keys}
+    texts = {key: _tell_apart(column) for key, column in values.items()}
+    shown = [key for key in keys if len(set(texts[key])) > 1] or keys
+    last = [key.rsplit("__", 1)[-1] for key in shown]
+    brief = [end if last.count(end) == 1 else key for key, end in zip(shown, last, strict=True)]
+    return [
+        ", ".join(
+            f"{name}={texts[key][i]}" for name, key in zip(brief, shown, strict=True) if key in own
+        )
+        or "the model as it is"
+        for i, own in enumerate(parameters)
+    ]
+
+
+def _tell_apart(values: Sequence[Any]) -> list[str]:
+    distinct = len({value for value in values if isinstance(value, float)})
+    for digits in range(3, 18):
+        texts = [format_parameter(value, digits=digits) for value in values]
+        floats = {t for t, value in zip(texts, values, strict=True) if isinstance(value, float)}
+        if len(floats) == distinct:
+            break
+    return texts
+
+
+def printable(text: Any, /) -> str:
+    """Return text on one line, with a mark in place of each control character.
+
+    Names come from files: a terminal or a picture must show them and never obey them.
+
+    Examples
+    --------
+    >>> printable("age" + chr(27) + "[2J") == "age" + chr(0xFFFD) + "[2J"
+    True
+    """
+    return "".join(
+        " " if char.isspace() else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for char in str(text)
+    ).strip()
+
+
+def shorten(text: str, width: int, /) -> str:
+    """Return at most `width` characters of a text: its beginning and its end."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
+    """Shorten names to `width` characters so that what differs between them stays visible.
+
+    In names such as "strength=0.1, kernel=rbf" the words before the equal signs are cut, or left
+    out where the values need the room. Other names lose the middle of what they have in common.
+    Equal names are numbered.
+
+    Examples
+    --------
+    >>> shorten_names(["regularisation=0.01, kernel=rbf", "regularisation=0.1, kernel=rbf"], 22)
+    ['regu…=0.01, kernel=rbf', 'regul…=0.1, kernel=rbf']
+    >>> shorten_names(["income of the first parent", "income of the second parent"], 18)
+    ['incom…first parent', 'inco…second parent']
+    """
+    full = [printable(name) for name in names]
+    pairs = [[part.partition("=") for part in name.split(", ")] for name in full]
+    if all(len(name) <= width for name in full):
+        labels = full
+    elif all(sign for name in pairs for _, sign, _ in name):
+        labels = _cut_keys(pairs, width)
+    else:
+        labels = [_cut_common(name, full, width) for name in full]
+    seen: dict[str, int] = {}
+    for i, label in enumerate(labels):
+        seen[label] = seen.get(label, 0) + 1
+        if seen[label] > 1:
+            labels[i] = f"{shorten(label, width - 4)} ({seen[label]})"
+    return labels
+
+
+def _cut_keys(names: Sequence[Sequence[tuple[str, str, str]]], width: int) -> list[str]:
+    labels = []
+    for name in names:
+        room = width - sum(len(value) + 3 for _, _, value in name) + 2
+        sizes = [len(key) for key, _, _ in name]
+        if room < 2 * len(sizes):
+            values = [", ".join(value for _, _, value in own) for own in names]
+            return [_cut_common(value, values, width) for value in values]
+        while sum(sizes) > room:
+            sizes[sizes.index(max(sizes))] -= 1
+        keys = [
+            key if len(key) <= size else f"{key[: size - 1]}…"
+            for (key, _, _), size in zip(name, sizes, strict=True)
+        ]
+        cut = zip(keys, name, strict=True)
+        labels.append(", ".join(f"{key}={value}" for key, (_, _, value) in cut))
+    return labels
+
+
+def _cut_common(name: str, names: Sequence[str], width: int) -> str:
+    """Leave out the middle of what a name has in common with its nearest neighbour."""
+    if len(name) <= width:
+        return name
+    same = max((_common_start(name, other) for other in names if other != name), default=0)
+    start = name.rfind(" ", 0, same) + 1
+    start = start if same - start < width // 2 else same
+    head = width - 1 - len(name) + start
+    if same < 4 or start > len(name) - 1:
+        return shorten(name, width)
+    if head < 3:
+        head = max(3, width // 3)
+    return name[:head] + "…" + shorten(name[start:], width - 1 - head)
+
+
+def _common_start(one: str, other: str) -> int:
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

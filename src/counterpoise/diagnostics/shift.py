@@ -1,0 +1,171 @@
+"""The one definition of "is there a shift", quoted by verdicts, jobs and pages.
+
+Three tests, whose error rates add up to 1 % (Bonferroni): if both samples come from one
+distribution, a shift is reported in at most about 1 of 100 cases, however many columns there are.
+
+- A classifier tells target rows from source rows (see `overlap`): p below 0.5 %.
+- The mean of an encoded feature differs: t-test, p times the number of features below 0.4 %, and
+  by more than 0.1 standard deviations; less is usually called balanced (doi:10.1002/sim.3697).
+- The target lies outside the source's support: a share above the limit of the verdict, and above
+  what equal domains exceed with a probability of 0.1 %.
+
+A shift is strong if a mean differs by 0.8 standard deviations (usually called large), if the
+classifier's area under the curve is 0.76 (two normals 1 standard deviation apart), or if the share
+outside is above the limit of "do not trust". Any other shift is mild.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t
+
+from counterpoise.diagnostics.overlap import TwoSampleTest, outside_by_chance
+from counterpoise.diagnostics.row_sums import ColumnSums, standardized
+from counterpoise.diagnostics.verdict import THRESHOLDS
+
+__all__ = ["ERROR_RATE", "Shift", "find_shift", "mean_p_values"]
+
+#: Probability of reporting a shift where there is none, at most.
+ERROR_RATE = 0.01
+# Of it, the shares of the first two tests.
+_AUC_RATE, _MEANS_RATE = 0.005, 0.004
+# A standardised mean difference up to this is usually called balanced, from that on large.
+_BALANCED, _LARGE = 0.1, 0.8
+_STRONG_AUC = 0.76
+# Columns that the sentence names.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Whether source and target differ, how much, and in which columns.
+
+    Attributes
+    ----------
+    size : {"none", "mild", "strong"}
+    words : str
+        The same in sentences that name the columns.
+    columns : list of str
+        Columns whose means differ, largest difference first; may be empty where spreads or
+        relations between columns differ.
+    auc, auc_p_value : float
+        Area under the curve of a classifier that tells target from source, and its p-value.
+    mean_p_value : float
+        Smallest p-value of a difference of means, times the number of features, at most 1.
+    outside_share : float
+        Share of the target outside the source's support.
+    """
+
+    size: str
+    words: str
+    columns: list[str]
+    auc: float
+    auc_p_value: float
+    mean_p_value: float
+    outside_share: float
+
+    @property
+    def headline(self) -> str:
+        """Whether there is a shift, in one short sentence."""
+        return "No shift was found." if self.size == "none" else f"There is a {self.size} shift."
+
+
+def mean_p_values(source: ColumnSums, target: ColumnSums, /) -> np.ndarray:
+    """Return the p-value of equal means for each feature, shape (D,).
+
+    t = abs(difference) / error with min(n, m) - 1 degrees of freedom. The squared error is the
+    larger of var_s / n + var_t / m and var (1 / n + 1 / m) with the variance of all rows: the first
+    is too small for a rare value that one sample has missed, the second for one that the smaller
+    sample holds by chance.
+    """
+    n, m = source.count, target.count
+    if min(n, m) < 2:
+        return np.ones(source.mean.shape)
+    gap = target.mean - source.mean
+    gap = np.where(np.abs(gap) <= 1e-12 * np.abs(target.mean), 0.0, gap)
+    both = source.merge(target).variance * (1 / n + 1 / m)
+    error = np.sqrt(np.maximum(source.variance / n + target.variance / m, both))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(gap == 0, 0.0, np.abs(gap) / error)
+    return 2 * t.sf(ratio, min(n, m) - 1)
+
+
+def find_shift(
+    sums: tuple[ColumnSums, ColumnSums],
+    test: TwoSampleTest,
+    outside: float,
+    features: list[str],
+    columns: list[str],
+    /,
+) -> Shift:
+    """Decide whether there is a shift.
+
+    Parameters
+    ----------
+    sums : ColumnSums of the source, with weights, and of the target
+    test : TwoSampleTest
+    outside : float
+        Share of the target outside the source's support.
+    features, columns : lists of D str
+        Names of the encoded features, and of the columns they come from.
+    """
+    before, after = standardized(*sums)
+    p_values = np.minimum(mean_p_values(*sums) * len(features), 1.0)
+    size = np.where(np.isnan(before), 0.0, np.abs(before))
+    differs = (p_values < _MEANS_RATE) & (size > _BALANCED)
+    # The feature of each column whose mean differs most, largest first.
+    largest: dict[str, int] = {}
+    for j in np.argsort(-size, kind="stable"):
+        if differs[j]:
+            largest.setdefault(columns[j], int(j))
+    places = list(largest.values())
+    told_apart = bool(test.p_value < _AUC_RATE)
+    limits = THRESHOLDS["outside_share"]
+    far_outside = outside > max(limits[0], outside_by_chance(sums[0].count, sums[1].count))
+    found = bool(places) or told_apart or far_outside
+    strong = (
+        (bool(places) and size[places[0]] >= _LARGE)
+        or (told_apart and test.auc >= _STRONG_AUC)
+        or (far_outside and outside > limits[1])
+    )
+    return Shift(
+        size="strong" if strong else "mild" if found else "none",
+        words=_words(found, strong, told_apart, test)
+        + (_differences(features, before, after, places) if found else "")
+        + (f" {outside:.0%} of the target rows lie outside the source's support." * far_outside),
+        columns=[columns[j] for j in places],
+        auc=test.auc,
+        auc_p_value=test.p_value,
+        mean_p_value=float(np.min(p_values)),
+        outside_share=outside,
+    )
+
+
+def _words(found: bool, strong: bool, told_apart: bool, test: TwoSampleTest) -> str:
+    curve = f"(area under the curve {test.auc:.2f}, p = {test.p_value:.2g})"
+    can = "tells" if told_apart else "cannot tell"
+    if not found:
+        return (
+            f"No shift was found: a classifier {can} source from target {curve}, and no column's "
+            "mean differs significantly."
+        )
+    size = "strong" if strong else "mild"
+    return f"There is a {size} shift: a classifier {can} source from target {curve}."
+
+
+def _differences(
+    features: list[str], before: np.ndarray, after: np.ndarray, places: list[int]
+) -> str:
+    if not places:
+        return (
+            f" No column's mean differs significantly by more than {_BALANCED} standard "
+            "deviations: spreads or relations between columns differ."
+        )
+    named = ", ".join(
+        f"{features[j]} ({before[j]:+.2f}, {after[j]:+.2f} after weighting)"
+        for j in places[:_NAMED]
+    )
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f" Means differ, in standard deviations, in {named}{more}."

@@ -1,0 +1,334 @@
+"""The one encoder of mixed tables: columns of four kinds into numbers of about unit size.
+
+- number: missing values become the median, with an indicator of having been missing; scaled to
+  mean 0 and variance 1 over both tables.
+- boolean: 0 and 1, with the more frequent one for missing values; then like numbers.
+- date: days since 1970, month (1 to 12) and weekday (0 is Monday); then like numbers.
+- category: one indicator per value. Missing is a value. Values with fewer than 5 rows and those
+  beyond the 30 most frequent share one indicator, and so do values that `fit` has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils.validation import check_is_fitted
+
+from counterpoise._validation import check_same_columns, feature_names
+from counterpoise.encoding.kinds import (
+    MISSING,
+    as_codes,
+    as_dates,
+    as_numbers,
+    column_kind,
+    date_parts,
+)
+from counterpoise.encoding.rows import columns_of, in_memory, some_rows, take
+
+__all__ = ["EncodedPair", "TableEncoder", "encode_pair"]
+
+# Categories of one column that have their own indicator, and the rows that one must have.
+_CATEGORIES, _CATEGORY_ROWS = 30, 5
+# Rows of each table from which kinds, medians, scales and categories are learned.
+_ROWS = 100_000
+# Wider sparse matrices are projected: density ratios in hundreds of dimensions say little.
+_SPARSE_COMPONENTS = 20
+_DATE_PARTS = ("days", "month", "weekday")
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turns the columns of an array or a data frame into numbers.
+
+    Works on NumPy arrays, pandas and polars data frames and other arrays. Of a sparse matrix with
+    more than 20 columns it returns the first 20 singular directions. A data frame with more
+    columns than in `fit` is read by name.
+
+    Parameters
+    ----------
+    squares : bool, default=False
+        Add the square of every number and date, scaled likewise.
+    keep_numeric : bool, default=False
+        Leave tables that hold only numbers, none missing, as they are.
+    random_state : int, default=0
+        Seed of the draw of 100 000 rows of each table, where there are more.
+
+    Attributes
+    ----------
+    kinds_ : dict
+        Column to "number", "boolean", "date" or "category"; empty for sparse matrices.
+    feature_columns_ : list of str
+        The column that each encoded feature comes from.
+    independent_ : int array
+        Encoded features without the first indicator of each category: the indicators of one
+        column add up to 1, and all of them make a covariance singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.asarray([[1.0, "a"], [3.0, "b"]] * 5, dtype=object)
+    >>> encoder = TableEncoder().fit(X)
+    >>> encoder.transform(X)[:2].tolist()
+    [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    >>> encoder.get_feature_names_out().tolist(), encoder.feature_columns_
+    (['x0', 'x1=a', 'x1=b'], ['x0', 'x1', 'x1'])
+    """
+
+    def __init__(
+        self, *, squares: bool = False, keep_numeric: bool = False, random_state: int = 0
+    ) -> None:
+        self.squares = squares
+        self.keep_numeric = keep_numeric
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, X_target: Any = None) -> TableEncoder:
+        """Learn the encoding from one table or, with `X_target`, from both together."""
+        tables = [in_memory(X, "X" if X_target is None else "X_source")]
+        if X_target is not None:
+            tables.append(in_memory(X_target, "X_target"))
+            check_same_columns(*tables)
+            if tables[0].shape[1] != tables[1].shape[1]:
+                raise ValueError(
+                    f"`X_target` has {tables[1].shape[1]} features, the source has "
+                    f"{tables[0].shape[1]}. Pass the same columns in the same order."
+                )
+        self.n_features_in_ = tables[0].shape[1]
+        self.kinds_: dict[str, str] = {}
+        self.encodings_: list[Any] = []
+        self.is_sparse_ = any(map(sparse.issparse, tables))
+        self.projection_: TruncatedSVD | None = None
+        if self.is_sparse_:
+            return self._fit_sparse(tables)
+        found = feature_names(tables[0])
+        self.named_ = found is not None
+        self.columns_ = list(range(self.n_features_in_)) if found is None else found
+        labels = [f"x{j}" for j in self.columns_] if found is None else [str(c) for c in found]
+        if self.keep_numeric and all(map(_is_plain, tables)):
+            self.kinds_ = dict.fromkeys(labels, "number")
+            return self._name_features(labels, labels, set())
+        rng = np.random.default_rng(self.random_state)
+        tables = [_sample(table, rng) for table in tables]
+        features: list[str] = []
+        redundant: set[int] = set()
+        for label, *columns in zip(labels, *map(columns_of, tables), strict=True):
+            self.kinds_[label] = kind = column_kind(columns)
+            if kind == "category":
+                redundant.add(len(features))
+                self.encodings_.append(_Categories.learn(label, columns))
+            else:
+                self.encodings_.append(_Numbers.learn(label, kind, columns, self.squares))
+            features += self.encodings_[-1].features
+        owners = [encoding.column for encoding in self.encodings_ for _ in encoding.features]
+        return self._name_features(features, owners, redundant)
+
+    def _fit_sparse(self, tables: Sequence[Any]) -> TableEncoder:
+        self.named_, self.columns_ = False, list(range(self.n_features_in_))
+        names = [f"x{j}" for j in self.columns_]
+        if self.n_features_in_ > _SPARSE_COMPONENTS:
+            self.projection_ = TruncatedSVD(_SPARSE_COMPONENTS, random_state=0)
+            self.projection_.fit(sparse.vstack(tables).tocsr())
+            names = [f"direction {j}" for j in range(_SPARSE_COMPONENTS)]
+        return self._name_features(names, names, set())
+
+    def _name_features(
+        self, features: list[str], owners: list[str], redundant: set[int]
+    ) -> TableEncoder:
+        self.features_, self.feature_columns_ = features, owners
+        kept = [j for j in range(len(features)) if j not in redundant]
+        self.independent_ = np.asarray(kept or range(len(features)), dtype=np.int64)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the encoded features, shape (n, n_encoded), made column by column."""
+        check_is_fitted(self)
+        if self.projection_ is not None:
+            return self.projection_.transform(X)
+        if self.is_sparse_:
+            return X.toarray() if sparse.issparse(X) else np.asarray(X)
+        X = in_memory(X, "X")
+        columns = self._select(X)
+        if not self.encodings_:
+            return X if isinstance(X, np.ndarray) else np.stack([np.asarray(c) for c in columns], 1)
+        out = np.empty((X.shape[0], len(self.features_)))
+        start = 0
+        for encoding, column in zip(self.encodings_, columns, strict=True):
+            width = len(encoding.features)
+            out[:, start : start + width] = encoding.encode(column)
+            start += width
+        return out
+
+    def _select(self, X: Any) -> list[Any]:
+        """Return the columns that `fit` has seen: by name where both have names."""
+        names = feature_names(X)
+        if names is not None and self.named_:
+            missing = [name for name in self.columns_ if name not in set(names)]
+            if missing:
+                raise ValueError(f"`X` lacks the columns {missing}. Pass the columns of `fit`.")
+            return [X[name] for name in self.columns_]
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"`X` has {X.shape[1]} features, but {self.n_features_in_} are expected. "
+                "Pass the same columns in the same order."
+            )
+        return columns_of(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names such as "age", "age missing", "day weekday" and "colour=red"."""
+        check_is_fitted(self)
+        return np.asarray(self.features_, dtype=object)
+
+
+@dataclass
+class _Numbers:
+    """Encoding of one column of numbers, booleans or dates."""
+
+    column: str
+    kind: str
+    features: list[str]
+    fill: np.ndarray
+    flagged: bool
+    squared: bool
+    centre: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def learn(cls, column: str, kind: str, tables: list[Any], squares: bool) -> _Numbers:
+        values = np.concatenate([_read(kind, column, own) for own in tables])
+        missing = np.isnan(values[:, 0])
+        fill = np.zeros(values.shape[1])
+        if not missing.all():
+            fill = np.median(values[~missing], axis=0)
+        if kind == "boolean":
+            fill = np.floor(fill)
+        names = [f"{column} {part}" for part in _DATE_PARTS] if kind == "date" else [column]
+        width, flagged = len(names), bool(missing.any())
+        squared = squares and kind != "boolean"
+        features = [*names, *([f"{column} missing"] if flagged else [])]
+        features += [f"{name} squared" for name in names] if squared else []
+        filled = np.where(missing[:, None], fill, values)
+        raw = [filled, missing[:, None]] if flagged else [filled]
+        centre, scale = _centre_and_scale(np.concatenate(raw, axis=1))
+        if squared:
+            more = _centre_and_scale(((filled - centre[:width]) / scale[:width]) ** 2)
+            centre, scale = np.append(centre, more[0]), np.append(scale, more[1])
+        return cls(column, kind, features, fill, flagged, squared, centre, scale)
+
+    def encode(self, column: Any) -> np.ndarray:
+        values = _read(self.kind, self.column, column)
+        missing, width = np.isnan(values[:, 0]), values.shape[1]
+        filled = np.where(missing[:, None], self.fill, values)
+        raw = [filled, missing[:, None]] if self.flagged else [filled]
+        if self.squared:
+            raw.append(((filled - self.centre[:width]) / self.scale[:width]) ** 2)
+        return (np.concatenate(raw, axis=1) - self.centre) / self.scale
+
+
+@dataclass
+class _Categories:
+    """Encoding of one column of categories."""
+
+    column: str
+    features: list[str]
+    kept: list[str]
+    pooled: bool
+
+    @classmethod
+    def learn(cls, column: str, tables: list[Any]) -> _Categories:
+        counts: dict[str, int] = {}
+        for own in tables:
+            texts, codes = as_codes(own)
+            for text, count in zip(texts, np.bincount(codes, minlength=len(texts)), strict=True):
+                counts[text] = counts.get(text, 0) + int(count)
+        present = sorted(text for text, count in counts.items() if count)
+        kept = [text for text in present if counts[text] >= _CATEGORY_ROWS]
+        if len(kept) + (len(kept) < len(present)) > _CATEGORIES:
+            kept = sorted(sorted(kept, key=lambda text: -counts[text])[: _CATEGORIES - 1])
+        pooled = len(kept) < len(present)
+        words = ["(missing)" if text == MISSING else text for text in kept]
+        words += ["(rare)"] if pooled else []
+        return cls(column, [f"{column}={word}" for word in words], [str(t) for t in kept], pooled)
+
+    def encode(self, column: Any) -> np.ndarray:
+        texts, codes = as_codes(column)
+        places = {text: place for place, text in enumerate(self.kept)}
+        other = len(self.kept) if self.pooled else -1
+        place = np.asarray([places.get(text, other) for text in texts], dtype=np.int64)[codes]
+        found = np.zeros((len(place), len(self.features)))
+        rows = np.flatnonzero(place >= 0)
+        found[rows, place[rows]] = 1.0
+        return found
+
+
+def _read(kind: str, name: str, column: Any) -> np.ndarray:
+    """Return a column of numbers, booleans or dates as floats of shape (n, 1 or 3)."""
+    try:
+        values = date_parts(as_dates(column)) if kind == "date" else as_numbers(column)[:, None]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Column {name!r} must hold {kind}s; it holds a value that cannot be read as one "
+            f"({error}). Correct or drop those rows."
+        ) from error
+    if np.isinf(values).any():
+        raise ValueError(f"Column {name!r} must be finite; it holds infinity. Drop those rows.")
+    return values
+
+
+def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each column; 1 for a constant."""
+    centre, scale = np.mean(values, axis=0), np.std(values, axis=0)
+    rounding = 10 * np.finfo(np.float64).eps * np.abs(centre)
+    return centre, np.where(scale > rounding, scale, 1.0)
+
+
+def _sample(X: Any, rng: np.random.Generator) -> Any:
+    rows = some_rows(X.shape[0], _ROWS, rng)
+    return X if isinstance(rows, slice) else take(X, rows)
+
+
+def _is_plain(X: Any) -> bool:
+    """Tell whether a table holds numbers only, none missing."""
+    columns = [X] if isinstance(X, np.ndarray) else [np.asarray(c) for c in columns_of(X)]
+    kinds = [values.dtype.kind for values in columns]
+    if not all(kind in "iuf" for kind in kinds):
+        return False
+    return not any(np.isnan(v).any() for v, kind in zip(columns, kinds, strict=True) if kind == "f")
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPair:
+    """Two tables, and the same as numbers.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+    X_source, X_target : tables
+        As they were given, in memory.
+    source, target : arrays of shape (n, D) and (m, D)
+        Encoded.
+    """
+
+    encoder: TableEncoder
+    X_source: Any
+    X_target: Any
+    source: np.ndarray
+    target: np.ndarray
+
+    def independent(self, X: np.ndarray, /) -> np.ndarray:
+        """Return the encoded features without redundant indicators; X itself where none are."""
+        kept = self.encoder.independent_
+        return X if len(kept) == X.shape[1] else X[:, kept]
+
+
+def encode_pair(
+    X_source: Any, X_target: Any, /, *, keep_numeric: bool = True, random_state: int = 0
+) -> EncodedPair:
+    """Learn the encoding from both tables and apply it to each."""
+    encoder = TableEncoder(keep_numeric=keep_numeric, random_state=random_state)
+    tables = in_memory(X_source, "X_source"), in_memory(X_target, "X_target")
+    encoder.fit(tables[0], X_target=tables[1])
+    return EncodedPair(encoder, *tables, *map(encoder.transform, tables))

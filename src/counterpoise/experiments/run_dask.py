@@ -1,0 +1,123 @@
+"""Chunks as tasks of a Dask cluster, with the numbers of a run in one process.
+
+A chunk's results depend on the plan and the chunk alone, so any worker may compute it, and more
+than once. When a worker dies, the scheduler gives its unfinished and uncollected chunks to another
+worker. The process that started the run stores each chunk once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from counterpoise import __version__
+from counterpoise.datasets import Ozone
+from counterpoise.experiments.plan import Chunk, Plan
+from counterpoise.experiments.ridge_path import library
+
+__all__ = ["dask_results"]
+
+# Chunks in flight for each thread of the cluster: enough that none waits for the coordinator,
+# few enough that finished results do not pile up.
+_AHEAD = 4
+# Failures of a task by an error of its own (a broken connection, a full disk) that are retried;
+# deaths of workers are counted by the scheduler, see its `allowed-failures`.
+_RETRIES = 3
+
+Results = dict[str, np.ndarray]
+
+
+def dask_results(
+    plan: Plan, todo: Iterable[Chunk], client: Any, ozone: Ozone | None = None, /
+) -> Iterator[tuple[Chunk, Results]]:
+    """Yield each chunk with its results when a worker has finished it.
+
+    Raises
+    ------
+    RuntimeError
+        When a worker has another version of this package or another library, or a chunk fails
+        repeatedly.
+    ConnectionError
+        When the scheduler is lost. What was yielded before stays good.
+    """
+    try:
+        yield from _collected(plan, iter(todo), client, ozone)
+    except OSError as error:  # of the connection
+        raise ConnectionError(
+            f"`--dask`: the scheduler is lost ({_first_line(error)}). Start it again. Finished "
+            "chunks are kept: continue with --resume."
+        ) from error
+
+
+def _collected(
+    plan: Plan, waiting: Iterator[Chunk], client: Any, ozone: Ozone | None
+) -> Iterator[tuple[Chunk, Results]]:
+    from distributed import as_completed
+
+    # A task, not scattered data: it can be made again when the worker that holds it dies.
+    data = None if ozone is None else client.submit(_same, ozone, key=f"ozone-data-{uuid4().hex}")
+    running: dict[Any, Chunk] = {}
+    wanted = _environment(plan)
+
+    def submit(count: int) -> list[Any]:
+        futures = []
+        for chunk in islice(waiting, count):
+            own = data if chunk.problem == "ozone" else None
+            # A name of its own for every run: another run's task is never taken for this one's.
+            options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
+            futures.append(client.submit(_work, plan, chunk, own, wanted, **options))
+            running[futures[-1]] = chunk
+        return futures
+
+    finished = as_completed(submit(_window(client)))
+    for future in finished:
+        chunk = running.pop(future)
+        yield chunk, _result(future, chunk)
+        future.release()
+        # Workers may have come or gone in the meantime.
+        for new in submit(max(0, _window(client) - len(running))):
+            finished.add(new)
+
+
+def _window(client: Any) -> int:
+    return _AHEAD * max(1, sum(client.nthreads().values()))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _environment(plan: Plan) -> str:
+    return f"counterpoise {__version__} with {library(plan.device)}"
+
+
+def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, wanted: str) -> Results:
+    """Compute a chunk on a worker, if that gives the numbers that the store expects."""
+    from counterpoise.experiments.run import run_chunk
+
+    found = _environment(plan)
+    if found != wanted:
+        raise RuntimeError(
+            f"a worker has {found} and this run is {wanted}: the numbers would differ. Give all "
+            "machines the same environment"
+        )
+    return run_chunk(plan, chunk, ozone)
+
+
+def _result(future: Any, chunk: Chunk) -> Results:
+    try:
+        return future.result()
+    except Exception as error:
+        # The chunk's own error, a KilledWorker, or a future that a lost scheduler cancelled.
+        raise RuntimeError(
+            f"`--dask`: chunk {chunk.name} failed: {_first_line(error).rstrip('.')}. "
+            "Look at the workers' logs. Finished chunks are kept: continue with --resume."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,124 @@
+"""Two files into two samples with the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterpoise._format import printable
+from counterpoise.encoding import EncodedPair, encode_pair
+from counterpoise.jobs.records import TableShape
+from counterpoise.jobs.request import Request
+
+if TYPE_CHECKING:
+    from counterpoise.encoding.pairing import TablePair
+
+__all__ = ["Data", "Truth", "encode", "load"]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Labelled target rows, which show how good the estimates were.
+
+    Attributes
+    ----------
+    frame : data frame
+    y : array
+        Labels of its rows.
+    words : str
+        Where they come from, and that they were used for nothing else.
+    """
+
+    frame: Any
+    y: np.ndarray
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Two samples as they were read.
+
+    Attributes
+    ----------
+    pair : TablePair
+    source, target : TableShape
+    label : str
+        Name of the label column; empty where there is none.
+    truth : Truth or None
+    """
+
+    pair: TablePair
+    source: TableShape
+    target: TableShape
+    label: str = ""
+    truth: Truth | None = None
+
+
+def load(
+    source: Path,
+    target: Path,
+    request: Request | None = None,
+    /,
+    *,
+    label: str | None = None,
+    labelled: bool = False,
+    drop: Sequence[str] = (),
+) -> Data:
+    """Read two files and bring them to the same columns.
+
+    Parameters
+    ----------
+    source, target : path
+        CSV, TSV or Parquet, by suffix.
+    request : Request, optional
+    label : str, optional
+        Column that is not a feature.
+    labelled : bool, default=False
+        Whether labels are needed. Labels of the target, if there are any, then serve as the truth.
+    drop : sequence of str
+        Columns to leave out.
+
+    Returns
+    -------
+    Data
+    """
+    from counterpoise.encoding.pairing import pair_tables
+    from counterpoise.encoding.reading import read_table
+
+    progress = (request or Request()).progress
+    source, target = Path(source), Path(target)
+    names = (source.name, target.name)
+    if names[0] == names[1]:
+        names = (str(source), str(target))
+    tables = []
+    for path, name in zip((source, target), names, strict=True):
+        progress(f"reading {printable(name)}", 0, 0)
+        tables.append(read_table(path))
+    widths = [table.num_columns for table in tables]
+    progress("comparing the columns", 0, 0)
+    pair = pair_tables(*tables, label=label, need_label=labelled, drop=drop, names=names)
+    truth = None
+    if pair.y_target is not None:
+        words = (
+            f"{names[1]} has the label too. It was used only to show the truth beside the "
+            "estimates, not to choose or to train."
+        )
+        truth = Truth(pair.target, pair.y_target, words)
+    return Data(
+        pair,
+        TableShape(names[0], len(pair.source), widths[0]),
+        TableShape(names[1], len(pair.target), widths[1]),
+        label or "",
+        truth,
+    )
+
+
+def encode(data: Data, request: Request, /) -> EncodedPair:
+    """Encode both samples; every column is scaled, so that one grid of models serves most data."""
+    request.progress("encoding the columns", 0, 0)
+    pair = data.pair
+    return encode_pair(pair.source, pair.target, keep_numeric=False, random_state=request.seed)

@@ -1,0 +1,82 @@
+"""How a job was asked for and how it runs: command, options, seed, processes, progress."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from counterpoise import __version__
+from counterpoise._validation import InputError, check_number
+from counterpoise.jobs.records import Provenance
+
+__all__ = ["Progress", "Request", "check_jobs", "check_seed", "quiet"]
+
+# Called with (stage, done, total); total 0 where the end is not known.
+Progress = Callable[[str, int, int], None]
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skops")
+
+
+def quiet(stage: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def check_seed(seed: Any, /) -> int:
+    """Return a random seed if it is one."""
+    return check_number(seed, "--seed", low=0, high=2**32 - 1, closed="both", integer=True)
+
+
+def check_jobs(jobs: Any, /) -> int:
+    """Return a number of processes if it is positive or -1."""
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < -1 or jobs == 0:
+        raise InputError(
+            f"`--jobs` must be a positive number of processes, or -1 for one per core; got {jobs}."
+        )
+    return jobs
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a job was asked for, and how it runs. Making one starts the clock.
+
+    Attributes
+    ----------
+    command : str
+        The command, for the record.
+    arguments : dict
+        Every option and its value, for the record.
+    seed : int
+        Random seed.
+    jobs : int
+        Threads or processes; -1 for one per core.
+    progress : callable
+        Called with (stage, done, total); total is 0 where the end is not known.
+    """
+
+    command: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    jobs: int = 1
+    progress: Progress = quiet
+    start: float = field(default_factory=time.perf_counter, repr=False)
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_jobs(self.jobs)
+
+    def provenance(self) -> Provenance:
+        """Return command, versions, seed and the seconds so far."""
+        versions = {"counterpoise": __version__, "python": platform.python_version()}
+        for package in _PACKAGES:
+            try:
+                versions[package] = version(package)
+            except PackageNotFoundError:
+                continue
+        seconds = time.perf_counter() - self.start
+        started = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
+        return Provenance(self.command, dict(self.arguments), versions, self.seed, seconds, started)

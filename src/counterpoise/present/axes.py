@@ -1,0 +1,142 @@
+"""Legends, limits, ticks and labelled rows of the displays' axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterpoise._format import printable, shorten, shorten_names
+from counterpoise.present.palette import Palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "MOST_ROWS",
+    "best_first",
+    "clip_limits",
+    "legend_above",
+    "legend_text",
+    "log_axis",
+    "plain_text",
+    "plain_ticks",
+    "power_of_ten",
+    "rows_height",
+    "set_rows",
+]
+
+#: Rows that a display draws at most.
+MOST_ROWS = 30
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def plain_text(text: Any, /, *, width: int = 60) -> str:
+    """Return text from the data on one line, without control characters, not too long."""
+    return shorten(printable(text), width)
+
+
+def legend_text(text: Any, /) -> str:
+    """Return text for a legend; matplotlib leaves out labels that begin with an underscore."""
+    shown = plain_text(text)
+    return f"\N{THIN SPACE}{shown}" if shown.startswith("_") else shown
+
+
+def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int = 2) -> Any:
+    """Put a legend above the axes, with a remark as its heading; no label is a formula."""
+    handles, labels = ax.get_legend_handles_labels()
+    found = ax.legend(
+        handles,
+        labels,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=columns,
+        borderaxespad=0.2,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        title=note or None,
+        title_fontsize="small",
+        alignment="left",
+        fontsize="small",
+        frameon=False,
+    )
+    for text in (*found.get_texts(), found.get_title()):
+        text.set_parse_math(False)
+    found.get_title().set_color(palette.soft)
+    return found
+
+
+def clip_limits(
+    points: np.ndarray, lows: np.ndarray, highs: np.ndarray, /
+) -> tuple[float, float] | None:
+    """Return limits of an axis of risks; a much wider interval than the others is cut off."""
+    points = points[np.isfinite(points)]
+    if points.size == 0:
+        return None
+    ends = np.concatenate([points, lows[np.isfinite(lows)], highs[np.isfinite(highs)]])
+    widths = (highs - lows)[np.isfinite(highs - lows)]
+    usual = float(np.median(widths)) if widths.size else 0.0
+    reach = 2 * max(usual, float(np.ptp(points)) / 2)
+    low = max(float(ends.min()), float(points.min()) - reach)
+    high = min(float(ends.max()), float(points.max()) + reach)
+    margin = 0.04 * (high - low) or 0.05 * abs(high) or 0.5
+    return low - margin, high + margin
+
+
+def plain_ticks(ax: Axes, which: str, /) -> None:
+    """Write every tick of the x or y axis as a whole number or decimal, without an offset."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis = getattr(ax, f"{which}axis")
+    low, high = sorted(getattr(ax, f"get_{which}lim")())
+    # Long labels need room: fewer of them.
+    digits = math.log10(max(abs(low), abs(high), 1e-300) / max(high - low, 1e-300))
+    axis.set_major_locator(MaxNLocator(nbins=6 if digits < 1.5 else 4 if digits < 3 else 3))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+
+
+def log_axis(ax: Axes, which: str, /) -> None:
+    """Make the x or y axis logarithmic, its ticks plain numbers: 0.01, 1, 100, 10⁵."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set(**{f"{which}scale": "log"})
+    axis = getattr(ax, f"{which}axis")
+    axis.set_major_locator(LogLocator(numticks=7))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def power_of_ten(value: float, /) -> str:
+    """Return a tick's label: 0.01 as it is, 0.00001 as 10⁻⁵."""
+    if value <= 0 or not math.isfinite(value):
+        return ""
+    if 1e-3 <= value < 1e5:
+        return f"{value:,.10g}"
+    return "10" + str(round(math.log10(value))).translate(_SUPERSCRIPT)
+
+
+def set_rows(ax: Any, names: Sequence[Any], width: int, palette: Palette, /) -> None:
+    """Give an axes one labelled row per entry, the first on top; long names are shortened."""
+    labels = shorten_names(names, width)
+    ax.set_yticks(np.arange(len(labels)), labels, parse_math=False)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(False, axis="y")
+    ax.grid(True, axis="x", color=palette.grid)
+    ax.set_axisbelow(True)
+    ax.spines[["left", "top", "right"]].set_visible(False)
+
+
+def rows_height(count: int, row: float = 0.30, /) -> float:
+    """Return the height in inches of a figure with so many rows."""
+    return 1.15 + row * max(min(count, MOST_ROWS), 2)
+
+
+def best_first(risk: np.ndarray, chosen: int | None, /, *, most: int = MOST_ROWS) -> np.ndarray:
+    """Return the candidates to draw, least risk first, the choice always among them."""
+    shown = np.argsort(risk, kind="stable")[:most]  # NaN, for those that failed, is last
+    if chosen is not None and chosen not in shown:
+        shown = np.append(shown[:-1], chosen)
+    return shown

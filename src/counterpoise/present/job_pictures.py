@@ -1,0 +1,173 @@
+"""The pictures of a job's document; a page draws them, a terminal leaves them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterpoise._facts import SIGNIFICANCE
+from counterpoise._format import candidate_names
+from counterpoise.present.axes import best_first
+from counterpoise.present.balance import BalanceDisplay
+from counterpoise.present.candidates import CandidatesDisplay
+from counterpoise.present.fitted_risks import Band
+from counterpoise.present.palette import LIGHT, style
+from counterpoise.present.risk_curve import RiskCurveDisplay
+from counterpoise.present.sections import Picture
+from counterpoise.present.shift_map import ShiftMapDisplay
+from counterpoise.present.svg import figure_svg
+from counterpoise.present.variance_reduction import VarianceReductionDisplay
+from counterpoise.present.weights import WeightsDisplay
+
+if TYPE_CHECKING:
+    from counterpoise.jobs.records import Audit, Selection
+
+__all__ = ["audit_pictures", "selection_pictures"]
+
+# Inches: legible on a phone, and on half of a screen.
+_WIDTH, _HEIGHT = 4.5, 3.4
+# Characters of the names at the left of rows, and rows; the tables have all candidates.
+_NAME, _ROWS = 22, 12
+
+
+def audit_pictures(audit: Audit, /) -> list[Picture]:
+    """Return the pictures of an audit: the map, the balance, the weights."""
+    return [_shift_map(audit), *_balance(audit), *_weights(audit)]
+
+
+def selection_pictures(selection: Selection, /) -> list[Picture]:
+    """Return the pictures of a selection: risks first, then data and weights."""
+    audit = selection.audit
+    rows = [_candidates(selection), _variance(selection)]
+    data = [*_weights(audit), *_balance(audit)]
+    # Pictures side by side have the same height.
+    if selection.curve is None:
+        return [*rows, _shift_map(audit), *data]
+    return [_curve(selection), _shift_map(audit), *rows, *data]
+
+
+def _draw(plot: Callable[..., Any], height: float = _HEIGHT, **options: Any) -> bytes:
+    from matplotlib.figure import Figure
+
+    with style(LIGHT):
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        plot(figure.subplots(), theme="light", **options)
+    return figure_svg(figure)
+
+
+def _bands(selection: Selection) -> dict[str, Band]:
+    # The method that chose is drawn last, on top of the others.
+    return {
+        risks.method: Band(risks.value, risks.low, risks.high)
+        for risks in reversed(selection.candidates.risks)
+    }
+
+
+def _curve(selection: Selection) -> Picture:
+    curve, candidates = selection.curve, selection.candidates
+    assert curve is not None
+    places = curve.candidates
+    chosen = np.flatnonzero(places == candidates.chosen)
+    display = RiskCurveDisplay(
+        curve.values.tolist(),
+        {name: band.take(places) for name, band in _bands(selection).items()},
+        parameter=curve.name,
+        chosen=int(chosen[0]) if chosen.size else None,
+        truth=None if candidates.truth is None else candidates.truth[places],
+        risk_name=selection.loss_words,
+    )
+    others = dict(candidates.parameters[candidates.chosen])
+    others.pop(curve.name, None)
+    fixed = f", with {candidate_names([others])[0]}" if others else ""
+    caption = (
+        f"Estimated {selection.loss_words} in the target for each value of {curve.name}{fixed}. "
+        "Shaded: 95% intervals. A large marker is at the least risk of each method, the dotted "
+        "vertical line at the choice."
+    )
+    draw = partial(_draw, display.plot)
+    return Picture("risk-curve", f"Risk over {curve.name}", caption, draw)
+
+
+def _candidates(selection: Selection) -> Picture:
+    candidates = selection.candidates
+    display = CandidatesDisplay(
+        candidate_names(candidates.parameters),
+        _bands(selection),
+        chosen=candidates.chosen,
+        indistinguishable=np.flatnonzero(candidates.indistinguishable),
+        truth=candidates.truth,
+        risk_name=selection.loss_words,
+        width=_NAME,
+        most=_ROWS,
+    )
+    caption = (
+        "Each line is a 95% interval for the risk in the target. The choice is in bold; shaded "
+        f"candidates are {SIGNIFICANCE} from it."
+    )
+    draw = partial(_draw, display.plot, display.size[1] + 0.25)
+    return Picture("candidates-picture", "Candidates, best on top", caption, draw)
+
+
+def _variance(selection: Selection) -> Picture:
+    candidates = selection.candidates
+    own = candidates.risks[0]
+    display = VarianceReductionDisplay(
+        candidate_names(candidates.parameters),
+        {own.method: candidates.variance_reduction},
+        chosen=candidates.chosen,
+        order=best_first(own.value, candidates.chosen, most=_ROWS),
+        width=_NAME,
+    )
+    caption = (
+        f"Share of the variance of plain weighting that {own.label!r} removes, for each candidate. "
+        "Left of zero it adds variance."
+    )
+    draw = partial(_draw, display.plot, display.size[1])
+    return Picture("variance-reduction", "Variance reduction", caption, draw)
+
+
+def _balance(audit: Audit) -> list[Picture]:
+    if not audit.balance:
+        return []
+    features, before, after = zip(
+        *((row.feature, row.before, row.after) for row in audit.balance), strict=True
+    )
+    display = BalanceDisplay(features, before, after, width=_NAME)
+    caption = (
+        "Mean in the target less mean in the source. Within the shaded band (0.1 standard "
+        "deviations) a column counts as balanced."
+    )
+    draw = partial(_draw, display.plot, display.size[1])
+    return [Picture("balance", "Columns before and after weighting", caption, draw)]
+
+
+def _weights(audit: Audit) -> list[Picture]:
+    plot = WeightsDisplay(audit.weights).plot
+    tail = (
+        "Share of the rows that weigh at least as much, and share of the total weight that they "
+        "carry. Where the curves are far apart, a few rows dominate the estimate."
+    )
+    return [
+        Picture(
+            "weights",
+            "Weights",
+            "Weights of the source rows.",
+            partial(_draw, plot, kind="histogram"),
+        ),
+        Picture("weights-tail", "Largest weights", tail, partial(_draw, plot, kind="tail")),
+    ]
+
+
+def _shift_map(audit: Audit) -> Picture:
+    found = audit.shift_map
+    display = ShiftMapDisplay(
+        found.source, found.target, found.weights, axis_labels=list(found.axis_labels)
+    )
+    caption = (
+        "A sample of both. Large dark dots (bright on a dark page) are source rows with a large "
+        "weight. Crosses without dots near them are target rows without similar source rows."
+    )
+    return Picture("shift-map", "Source and target", caption, partial(_draw, display.plot, 4.3))

@@ -1,0 +1,321 @@
+"""The documents of an audit and of a selection, from their records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterpoise._facts import SIGNIFICANCE, Column, Fact, Numeral, Table, diagnostics_facts
+from counterpoise._format import (
+    candidate_names,
+    format_change,
+    format_count,
+    format_error,
+    format_interval,
+    format_number,
+    format_parameter,
+    format_share,
+)
+from counterpoise.present.job_pictures import audit_pictures, selection_pictures
+from counterpoise.present.page import render_page
+from counterpoise.present.sections import Block, Document, Facts, Made, Pictures, Section, Verdict
+
+if TYPE_CHECKING:
+    from counterpoise.jobs.records import Audit, Predictions, Provenance, Risks, Selection
+
+__all__ = ["audit_document", "audit_page", "selection_document", "selection_page"]
+
+_SHIFT = {"none": "No shift found", "mild": "A mild shift", "strong": "A strong shift"}
+# A standardised difference below this counts as balanced (doi:10.1002/sim.3697).
+_BALANCED = 0.1
+
+
+def audit_page(audit: Audit, /) -> str:
+    """Return the page of an audit, as one HTML file that needs no network."""
+    return render_page(audit_document(audit))
+
+
+def selection_page(selection: Selection, /) -> str:
+    """Return the page of a selection, as one HTML file that needs no network."""
+    return render_page(selection_document(selection))
+
+
+def audit_document(audit: Audit, /) -> Document:
+    """Return what is shown of an audit."""
+    numbers = Facts(diagnostics_facts(audit.diagnostics), "Diagnostics")
+    shift: list[Block] = [audit.shift_words, Facts(_audit_facts(audit)), audit.weights_words]
+    return Document(
+        kind="Audit",
+        title=f"{_shift(audit)} between {audit.source.name} and {audit.target.name}",
+        lead=f"{_samples(audit)} {format_count(len(audit.columns), 'column')} in both.",
+        line=f"verdict: {audit.diagnostics.verdict}; shift: {audit.shift}",
+        sections=[
+            _verdict(audit, "Can the weighted source represent the target?"),
+            Section("shift", "The shift", shift),
+            Section("pictures", "Pictures", [Pictures(audit_pictures(audit))]),
+            Section("tables", "Tables", [_balance_table(audit), numbers]),
+            *_made(audit.provenance, audit.notes),
+        ],
+    )
+
+
+def selection_document(selection: Selection, /) -> Document:
+    """Return what is shown of a selection."""
+    audit, candidates = selection.audit, selection.candidates
+    chosen = candidate_names(candidates.parameters)[candidates.chosen]
+    interval = format_interval(selection.risk_low, selection.risk_high)
+    count = format_count(len(candidates.parameters), "candidate")
+    choice: list[Block] = [Facts(_selection_facts(selection)), selection.chosen_words]
+    choice += [selection.truth_note] if selection.truth_note else []
+    tables: list[Block] = [
+        _candidates_table(selection),
+        _balance_table(audit, page_only=True),
+        _predictions_table(selection.predictions, selection.label),
+        Facts(diagnostics_facts(audit.diagnostics), "Diagnostics"),
+    ]
+    data = [audit.shift_words, selection.label_words, audit.weights_words]
+    return Document(
+        kind="Model selection",
+        title=f"Predicting {selection.label} in {audit.target.name}",
+        lead=f"{_samples(audit)} Model: {selection.model_words}, {count}, {selection.folds} folds.",
+        line=f"verdict: {audit.diagnostics.verdict}; chosen: {chosen}; "
+        f"risk: {format_number(selection.risk)} ({interval})",
+        sections=[
+            _verdict(audit, "Are the numbers on this page reliable?"),
+            Section("choice", "The choice", [*choice, _methods_table(selection)]),
+            Section("pictures", "Pictures", [Pictures(selection_pictures(selection))]),
+            Section("tables", "Tables", tables),
+            Section("data", "The data", data),
+            *_made(selection.provenance, audit.notes),
+        ],
+    )
+
+
+def _samples(audit: Audit) -> str:
+    source, target = (
+        f"{table.name}, {format_count(table.rows, 'row')}" for table in (audit.source, audit.target)
+    )
+    return f"Source: {source}. Target: {target}."
+
+
+def _shift(audit: Audit) -> str:
+    return _SHIFT.get(audit.shift, audit.shift)
+
+
+def _verdict(audit: Audit, question: str) -> Section:
+    found = audit.diagnostics
+    block = Verdict(question, found.verdict, found.reasons, found.advice)
+    return Section("verdict", "", [block])
+
+
+def _made(provenance: Provenance, notes: Sequence[str]) -> list[Section]:
+    versions = ", ".join(f"{name} {version}" for name, version in provenance.versions.items())
+    facts = [
+        ("Seed", str(provenance.seed)),
+        ("Started", provenance.started),
+        ("Duration", f"{format_number(provenance.seconds)} s"),
+        ("Versions", versions),
+    ]
+    made = Made(provenance.command, facts, provenance.arguments)
+    section = Section("made", "How it was made", [made])
+    return [Section("notes", "Notes", notes), section] if notes else [section]
+
+
+def _some_facts(audit: Audit, *names: str) -> list[Fact]:
+    return [fact for fact in diagnostics_facts(audit.diagnostics) if fact.name in names]
+
+
+def _audit_facts(audit: Audit) -> list[Fact]:
+    before, after = (
+        sum(abs(getattr(row, when)) > _BALANCED for row in audit.balance)
+        for when in ("before", "after")
+    )
+    more = " and others" if len(audit.shifted) > 3 else ""
+    balance = f"of {len(audit.balance)}, before and after weighting"
+    return [
+        Fact("shift", _shift(audit), ", ".join(audit.shifted[:3]) + more),
+        Fact("columns off balance", f"{before} → {after}", balance),
+        *_some_facts(
+            audit,
+            "effective sample size",
+            "AUC of source against target",
+            "target outside the source",
+        ),
+    ]
+
+
+def _selection_facts(selection: Selection) -> list[Fact]:
+    candidates, loss = selection.candidates, selection.loss_words
+    low, high = selection.corrected_low, selection.corrected_high
+    names = candidate_names(candidates.parameters)
+    risk = format_number(selection.corrected_risk)
+    more = f"95% interval {format_interval(low, high)}, in the target, corrected for the choice"
+    facts = [
+        Fact("chosen", names[candidates.chosen], f"{selection.model_words}, judged by {loss}"),
+        Fact(f"expected {loss}", risk, more),
+    ]
+    if selection.truth is not None:
+        inside = "inside" if low <= selection.truth <= high else "outside"
+        error = f" ± {format_error(selection.truth_error)}" if selection.truth_error else ""
+        value = f"{format_number(selection.truth)}{error}"
+        facts.append(Fact("truth", value, f"{inside} the interval; not used to choose"))
+    for risks in candidates.risks:
+        if risks.method == "source":
+            value = format_number(risks.value[candidates.chosen])
+            more = "risk of the same model by unweighted cross-validation"
+            facts.append(Fact("without weights", value, more))
+    facts += _some_facts(selection.audit, "effective sample size")
+    if len(names) > 1:
+        alike = int(np.count_nonzero(candidates.indistinguishable))
+        more = f"candidates {SIGNIFICANCE} from the choice, itself included"
+        facts.append(Fact("similar candidates", f"{alike} of {len(names)}", more))
+    return facts
+
+
+def _methods_table(selection: Selection) -> Table:
+    """Return what each method would choose and at what risk, with the truth where it is known."""
+    candidates, truth = selection.candidates, selection.candidates.truth
+    names = candidate_names(candidates.parameters)
+    columns = [
+        Column("chosen by", "word"),
+        Column("candidate", "text"),
+        Column("estimate"),
+        Column("95% interval"),
+    ]
+    rows = [_method_row(risks, names, truth) for risks in candidates.risks]
+    if truth is not None:
+        columns += [Column("true risk", optional=1), Column("covered", optional=2)]
+        best = int(np.nanargmin(truth))
+        rows.append(["best possible", names[best], "", "", _number(truth[best]), ""])
+    title = "Which candidate does each method choose, and at what risk?"
+    return Table(title, columns, rows, looks=["chosen", *[""] * (len(rows) - 1)])
+
+
+def _method_row(risks: Risks, names: Sequence[str], truth: np.ndarray | None) -> list[str]:
+    best = int(risks.best)
+    low, high = risks.low[best], risks.high[best]
+    row = [risks.label, names[best], _number(risks.value[best]), _ends(low, high)]
+    if truth is not None:
+        covered = "" if np.isnan(truth[best]) else "yes" if low <= truth[best] <= high else "no"
+        row += [_number(truth[best]), covered]
+    return row
+
+
+def _candidates_table(selection: Selection) -> Table:
+    candidates = selection.candidates
+    columns, rows = _parameter_columns(candidates.names, candidates.parameters)
+    columns.insert(0, Column("status", "word"))
+    value = candidates.risks[0].value
+    for i, row in enumerate(rows):
+        alike = "similar" if candidates.indistinguishable[i] else ""
+        status = "chosen" if i == candidates.chosen else alike
+        row.insert(0, "failed" if np.isnan(value[i]) else status)
+    for place, risks in enumerate(candidates.risks):
+        order = "" if place else "ascending"
+        columns += [
+            Column(f"{risks.label} risk", sorted=order, optional=min(place, 1)),
+            Column("95% interval", optional=2 * place),
+        ]
+        for i, row in enumerate(rows):
+            row += [_number(risks.value[i]), _ends(risks.low[i], risks.high[i])]
+    if candidates.truth is not None:
+        columns.append(Column("true risk"))
+        for i, row in enumerate(rows):
+            row.append(_number(candidates.truth[i]))
+    columns.append(Column("variance reduction", optional=9))
+    for i, row in enumerate(rows):
+        reduction = candidates.variance_reduction[i]
+        row.append(Numeral(format_share(reduction), reduction))
+    looks = np.where(candidates.indistinguishable, "alike", "").astype(object)
+    looks[candidates.chosen] = "alike chosen"
+    order = np.argsort(value, kind="stable").tolist()
+    return Table(
+        "Candidates by estimated risk",
+        columns,
+        [rows[i] for i in order],
+        caption=f"{format_count(len(rows), 'candidate')}; {selection.loss_words} in the target. "
+        f"Similar: {SIGNIFICANCE} from the choice (paired, 95%).",
+        name="candidates-table",
+        looks=[str(looks[i]) for i in order],
+        sortable=True,
+    )
+
+
+def _parameter_columns(
+    names: Sequence[str], parameters: Sequence[Mapping[str, Any]]
+) -> tuple[list[Column], list[list[str]]]:
+    """Return a column per hyper-parameter, and each candidate's cells."""
+    columns: list[Column] = []
+    rows: list[list[str]] = [[] for _ in parameters]
+    for name in names:
+        values = [own.get(name) for own in parameters]
+        numeric = all(_is_number(value) for value in values)
+        columns.append(Column(name, "number" if numeric else "text"))
+        for row, value in zip(rows, values, strict=True):
+            text = "" if value is None else format_parameter(value)
+            row.append(Numeral(text, value) if numeric else text)
+    return columns, rows
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _balance_table(audit: Audit, *, page_only: bool = False) -> Table:
+    return Table(
+        "Differences of means, target minus source, in standard deviations",
+        [
+            Column("column", "text"),
+            Column("before weighting"),
+            Column("after weighting"),
+            Column("what differs", "text"),
+            Column("kind", "word", optional=1),
+        ],
+        [
+            [
+                row.column,
+                Numeral(format_change(row.before), row.before),
+                Numeral(format_change(row.after), row.after),
+                "mean" if row.feature == row.column else row.feature,
+                row.kind,
+            ]
+            for row in audit.balance
+        ],
+        caption="For each column, the feature that differs most.",
+        name="columns-table",
+        sortable=True,
+        page_only=page_only,
+    )
+
+
+def _predictions_table(found: Predictions, label: str) -> Table:
+    share = found.kind == "classes"
+    predicted = found.classes if share else found.quantiles
+    labels = found.source_classes if share else found.source_quantiles
+    nothing = 0.0 if share else float("nan")
+    write = format_share if share else format_number
+    rows: list[list[str]] = []
+    for name in dict.fromkeys([*labels, *predicted]):
+        values = [own.get(name, nothing) for own in (labels, predicted)]
+        rows.append([name, *(Numeral(write(value), value) for value in values)])
+    first = Column("class" if share else "statistic", "text")
+    return Table(
+        "Predictions for the target",
+        [first, Column("labels of the source"), Column("predictions")],
+        rows,
+        caption=f"{label} as labelled in the source, and as predicted for {found.rows:,} target "
+        "rows.",
+        name="predictions-table",
+        sortable=True,
+        page_only=True,
+    )
+
+
+def _number(value: Any) -> Numeral:
+    return Numeral(format_number(value), value)
+
+
+def _ends(low: Any, high: Any) -> Numeral:
+    return Numeral(format_interval(low, high), low)

@@ -1,0 +1,99 @@
+"""The document of a reproduction: its claims, figures and errata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from counterpoise._facts import Column, Numeral, Table
+from counterpoise._format import format_error, format_number, format_p_value
+from counterpoise.present.page import render_page
+from counterpoise.present.sections import Block, Document, Picture, Pictures, Section
+
+if TYPE_CHECKING:
+    from counterpoise.experiments.claims import Claim, Finding
+
+__all__ = ["claims_section", "reproduction_page"]
+
+_LEAD = (
+    "Kouw, Krijthe, Loog (2019), “Robust importance-weighted cross-validation under sample "
+    "selection bias”, arXiv:1710.06514: every figure and claim, computed again."
+)
+
+
+def reproduction_page(
+    *,
+    title: str,
+    facts: Sequence[tuple[str, str]],
+    claims: Sequence[Claim],
+    errata: Sequence[tuple[str, str, str]],
+    figures: Sequence[tuple[str, str, bytes]],
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the page of a reproduction.
+
+    Parameters
+    ----------
+    title : str
+    facts : sequence of (name, value)
+        How the numbers were made.
+    claims : sequence of Claim
+    errata : sequence of (where, printed, correct)
+    figures : sequence of (name, caption, bytes of an SVG file)
+    notes : sequence of str
+        What the reader must know first, such as a problem that was left out.
+    """
+    pictures = [Picture(name, "", caption, partial(bytes, svg)) for name, caption, svg in figures]
+    columns = [Column(name, "text") for name in ("where", "as printed", "what holds")]
+    errors = Table("Errata of the paper and its scripts", columns, errata, page_only=True)
+    sections = [
+        *([Section("notes", "Notes", notes)] if notes else []),
+        claims_section(claims),
+        Section("figures", "Figures", [Pictures(pictures, wide=True)]),
+        Section("errata", "Errata", [errors]),
+    ]
+    return render_page(Document("Reproduction", title, _LEAD, "", sections, facts))
+
+
+def claims_section(claims: Sequence[Claim], /) -> Section:
+    """Return the claims, each with a table of its findings; a terminal shows these tables."""
+    held = sum(claim.held for claim in claims)
+    words = (
+        "A claim held if all of its findings did. Effect, standard error and p-value are those of "
+        "the γ with the strongest evidence against the claim."  # noqa: RUF001
+    )
+    blocks: list[Block] = [words, *(_claim_table(claim) for claim in claims)]
+    return Section("claims", f"Claims: {held} of {len(claims)} held", blocks)
+
+
+def _claim_table(claim: Claim) -> Table:
+    verdict = "held" if claim.held else "not held"
+    return Table(
+        f"Claim {claim.number}, {claim.problem}: {verdict}",
+        [
+            Column("finding", "text"),
+            Column("rule", "text", optional=3),
+            Column("measured", "text", optional=2),
+            Column("effect"),
+            Column("std. error"),
+            Column("p"),
+            Column("data sets", optional=1),
+            Column("verdict", "word"),
+        ],
+        [_finding_row(finding) for finding in claim.findings],
+        caption=f"The paper: {claim.paper}",
+    )
+
+
+def _finding_row(finding: Finding) -> list[str]:
+    return [
+        finding.says,
+        finding.rule,
+        finding.measured,
+        Numeral(format_number(finding.effect), finding.effect),
+        Numeral(format_error(finding.standard_error), finding.standard_error),
+        "–" if finding.log10_p is None else format_p_value(log10=finding.log10_p),  # noqa: RUF001
+        f"{finding.repetitions:,}" if finding.repetitions else "–",  # noqa: RUF001
+        "held" if finding.held else "not held",
+    ]

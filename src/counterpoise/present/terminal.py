@@ -1,0 +1,113 @@
+"""Documents on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from counterpoise._facts import Table
+from counterpoise._format import printable
+from counterpoise.present.sections import Document, Section, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["fit_table", "print_document", "print_section"]
+
+# Rows of a table; the page and the files have all.
+_ROWS = 8
+# Columns where the output is not a terminal.
+_WIDTH = 120
+# Characters from which text is wrapped before columns are left out.
+_TEXT = 30
+
+
+def print_document(
+    document: Document, /, *, brief: bool = False, console: Console | None = None
+) -> None:
+    """Print a document: paragraphs, verdicts and tables, or its one line where `brief`.
+
+    Control characters in names from files are replaced: they cannot steer the terminal. A table
+    that is too wide loses its optional columns, so that no cell is wrapped.
+    """
+    from rich.console import Console
+
+    if console is None:
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = _WIDTH
+    if brief:
+        _print(console, document.line)
+        return
+    _print(console, document.lead)
+    for section in document.sections:
+        print_section(section, console)
+
+
+def print_section(section: Section, console: Console, /) -> None:
+    """Print the paragraphs, verdicts and tables of a section."""
+    if section.title and any(isinstance(block, str) for block in section.blocks):
+        console.print()
+        _print(console, section.title, "bold")
+    for block in section.blocks:
+        if isinstance(block, str):
+            _print(console, block)
+        elif isinstance(block, Verdict):
+            _print(console, f"Verdict: {block.word}", "bold")
+            for lead, items in (("-", block.reasons), ("Next:", block.advice)):
+                for item in items:
+                    _print(console, f"{lead} {item}")
+        elif isinstance(block, Table) and not block.page_only:
+            _print_table(console, block)
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    from rich.text import Text
+
+    console.print(Text(printable(text), style), soft_wrap=not console.is_terminal)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    shown = fit_table(replace(table, rows=table.rows[:_ROWS]), console.width)
+    console.print()
+    _print(console, table.title, "italic")
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in shown.columns:
+        number = column.kind == "number"
+        grid.add_column(
+            Text(printable(column.name)),
+            justify="right" if number else "left",
+            no_wrap=column.kind != "text",
+            overflow="fold",
+        )
+    for row in shown.rows:
+        grid.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(grid)
+    remarks = [table.caption] if table.caption else []
+    if len(table.rows) > _ROWS:
+        remarks.append(f"The first {_ROWS} of {len(table.rows)} rows.")
+    left = [column.name for column in table.columns if column not in shown.columns]
+    if left:
+        remarks.append(f"Not shown for lack of width: {', '.join(dict.fromkeys(left))}.")
+    if remarks:
+        _print(console, " ".join(remarks))
+
+
+def fit_table(table: Table, width: int, /) -> Table:
+    """Leave out optional columns, the least important first, until the table fits."""
+    while True:
+        # The frame has a space at each end and three between columns. Long text is wrapped.
+        needed = 3 * len(table.columns) - 1
+        for column, *cells in zip(table.columns, *table.rows, strict=True):
+            longest = max(len(text) for text in (column.name, *cells))
+            needed += min(longest, _TEXT) if column.kind == "text" else longest
+        most = max(column.optional for column in table.columns)
+        if needed <= width or most == 0:
+            return table
+        kept = [j for j, column in enumerate(table.columns) if column.optional < most]
+        rows = [[row[j] for j in kept] for row in table.rows]
+        table = replace(table, columns=[table.columns[j] for j in kept], rows=rows)

@@ -1,0 +1,241 @@
+"""Maximum-likelihood mixture proportions: a batched primal-dual interior-point method.
+
+maximise  f(p) = mean_j log(sum_b L_jb p_b)   over the simplex  {p >= 0, sum_b p_b = 1}
+
+is convex. It is the whole of KLIEP, after a change of variables. No array library has a solver for
+many problems at once, and cone solvers need about a second for one: hence this one, which is tested
+against a cone solver. A step costs O(rows components^2 + components^3). References: Koenker, Mizera
+(2014), doi:10.1080/01621459.2013.869224; Kim, Carbonetto, Stephens, Anitescu (2020),
+arXiv:1806.01412 (the problem); Mehrotra (1992), doi:10.1137/0802028 (the steps).
+
+How it works. The constraint sum p = 1 may be traded for a penalty: minimise sum p - f(p) over
+p >= 0, whose solution has sum p = 1 because f rises by log c when p grows by the factor c. With
+y = L p and multipliers nu for that equation, the optimality conditions are
+
+    L'nu + s = 1,    p_b s_b = 0,    y_j nu_j = 1/m,    everything non-negative.
+
+Newton steps on these conditions (the products p s pushed to 0 along the central path, with
+Mehrotra's predictor and corrector) keep L'nu + s = 1 exactly, so each step only needs one
+components x components system, whose matrix is L' diag(nu / y) L + diag(s / p). Treating nu as a
+variable of its own, rather than as 1 / (m y), is what makes five to ten steps enough.
+
+The result carries its own proof. With g_b = mean_j L_jb / (L p)_j, any other point q of the
+simplex has f(q) - f(p) <= log mean_j (Lq)_j / (Lp)_j <= log max_b g_b <= max_b g_b - 1, and that
+last number, `gap`, bounds what is missing in the objective.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from counterpoise._arrays import Array, Namespace, array_namespace, device
+from counterpoise._linalg import add_diagonal, factorised
+
+__all__ = ["MixtureFit", "attainable", "maximize_likelihood", "without_dust"]
+
+# Steps of the EM algorithm before the first Newton step: two passes over L each, where a Newton
+# step costs about as much as thirty; six of them save two or three Newton steps.
+_EM_STEPS = 6
+# Rows of L that the Hessian takes at a time: bounds the one temporary array of the size of L.
+_HESSIAN_ROWS = 8192
+# Problems that have converged leave the batch once they are this share of it.
+_COMPACT_SHARE = 0.125
+# With a tolerance above this, components that vanish need not be told from those that matter.
+_LOOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class MixtureFit:
+    """Proportions of a mixture, and the proof of how good they are.
+
+    `gap` bounds what any other proportions could add to `objective`, the mean log-likelihood.
+    """
+
+    proportions: Array  # (problems, components): components that do not matter are exactly 0
+    objective: Array  # (problems,), as all that follow
+    gap: Array
+    n_iter: Array
+
+
+@dataclass
+class _Iterate:
+    """A point inside all bounds, for the problems still in the batch (first axis)."""
+
+    L: Array  # (problems, rows, components)
+    p: Array  # (problems, components), and its multipliers s
+    s: Array
+    y: Array  # (problems, rows), and its multipliers nu
+    nu: Array
+    index: Array  # (problems,): place in the original batch
+
+    def take(self, keep: Array) -> _Iterate:
+        xp = array_namespace(self.L)
+        return _Iterate(*(xp.take(part, keep, axis=0) for part in self.parts()))
+
+    def parts(self) -> tuple[Array, ...]:
+        return self.L, self.p, self.s, self.y, self.nu, self.index
+
+
+def maximize_likelihood(L: Array, /, *, tol: float, max_iter: int) -> MixtureFit:
+    """Return the proportions of each problem of a stack L (problems, rows, components).
+
+    Every row of L has its maximum at 1, and entries below what `without_dust` keeps are 0. Stops
+    when the objective is proved to be within `tol` of its maximum (float32 cannot prove less than
+    about 2e-5), or after `max_iter` Newton steps; five to fifteen are usual. Proportions are not
+    unique where columns of L are linearly dependent; L p and the objective are.
+    """
+    xp = array_namespace(L)
+    tol = attainable(xp, L.dtype, tol)
+    state = _start(xp, L)
+    solved = []
+    for step in range(max_iter + 1):
+        gradient = _columns(xp, state.L, 1.0 / state.y) / L.shape[-2]
+        gap = xp.max(gradient, axis=-1) * xp.sum(state.p, axis=-1) - 1.0
+        last = step == max_iter
+        done = (gap <= 0.5 * tol) | last
+        if last or float(xp.mean(xp.astype(done, L.dtype))) >= _COMPACT_SHARE:
+            found = xp.nonzero(done)[0]
+            ready = state.take(found) if found.shape[0] < done.shape[0] else state
+            *part, sparse = _finish(xp, ready, xp.take(gap, found), tol)
+            good = xp.nonzero(((sparse | (tol > _LOOSE)) & (part[3] <= tol)) | last)[0]
+            counts = xp.full_like(part[0], step)
+            solved.append([xp.take(f, good, axis=0) for f in (*part, counts)])
+            if good.shape[0] == done.shape[0]:
+                break
+            keep = _others(xp, done.shape[0], xp.take(found, good))
+            state, gradient = state.take(keep), xp.take(gradient, keep, axis=0)
+        state = _advance(xp, state, gradient)
+    index, p, objective, gap, counts = (xp.concat(f, axis=0) for f in zip(*solved, strict=True))
+    order = xp.argsort(index)
+    return MixtureFit(*(xp.take(f, order, axis=0) for f in (p, objective, gap, counts)))
+
+
+def _others(xp: Namespace, length: int, places: Array) -> Array:
+    """Return the numbers below `length` that are not among the sorted `places`."""
+    every = xp.arange(length, dtype=places.dtype, device=device(places))
+    if places.shape[0] == 0:
+        return every
+    nearest = xp.clip(xp.searchsorted(places, every), None, places.shape[0] - 1)
+    return xp.nonzero(xp.take(places, nearest) != every)[0]
+
+
+def without_dust(xp: Namespace, L: Array, /) -> Array:
+    """Set to 0 what is below the square of the rounding unit, where each row has maximum 1.
+
+    The solution has (L p)_j of at least 1/rows, so this cannot change it; but products of such
+    numbers are denormal, and those make matrix products several times slower.
+    """
+    zero = xp.asarray(0.0, dtype=L.dtype, device=device(L))
+    return xp.where(L - float(xp.finfo(L.dtype).eps) ** 2 > 0, L, zero)
+
+
+def attainable(xp: Namespace, dtype: Any, tol: float, /) -> float:
+    """Return the gap to ask for: the certificate is known to some units of rounding only."""
+    return max(tol, 128 * float(xp.finfo(dtype).eps))
+
+
+def _start(xp: Namespace, L: Array) -> _Iterate:
+    """Take a few EM steps from equal proportions, then strictly inside all bounds."""
+    problems, rows, components = L.shape
+    p = xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
+    for _ in range(_EM_STEPS):
+        p = p * _columns(xp, L, 1.0 / _rows(xp, L, p)) / rows
+    p = 0.98 * p + 0.02 / components
+    y = _rows(xp, L, p)
+    gradient = _columns(xp, L, 1.0 / y) / rows
+    # Scaled so that L'nu < 1, which leaves s > 0.
+    scale = 1.05 * xp.max(gradient, axis=-1, keepdims=True)
+    index = xp.arange(problems, dtype=xp.int64, device=device(L))
+    return _Iterate(L, p, 1.0 - gradient / scale, y, 1.0 / (rows * y * scale), index)
+
+
+def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
+    """One predictor-corrector step; `gradient` is L'(1/y) / rows."""
+    L, p, s, y, nu, index = state.parts()
+    solve = _solver(xp, _hessian(xp, L, nu / y), s / p)
+    balance = 1.0 / L.shape[-2] - y * nu
+    dp = solve(gradient - 1.0)
+    ds = -s - s * dp / p
+    dy = _rows(xp, L, dp)
+    dnu = (balance - nu * dy) / y
+    primal = xp.minimum(_step(xp, p, dp), _step(xp, y, dy))
+    dual = xp.minimum(_step(xp, s, ds), _step(xp, nu, dnu))
+    # Mehrotra: aim as far down the central path as the plain Newton step could go.
+    mu = xp.mean(p * s, axis=-1, keepdims=True)
+    ahead = xp.mean((p + primal * dp) * (s + dual * ds), axis=-1, keepdims=True)
+    aim = mu * (ahead / mu) ** 3 - dp * ds
+    bend = primal * dual * dy * dnu
+    dp = solve(gradient - 1.0 + aim / p - _columns(xp, L, bend / y))
+    ds = (aim - s * dp) / p - s
+    dy = _rows(xp, L, dp)
+    dnu = (balance - bend - nu * dy) / y
+    # Stop short of the bounds, by less and less, so that the last steps converge quadratically.
+    short = xp.clip(1.0 - mu * p.shape[-1], 0.995, 1.0 - 1e-6)
+    primal = short * xp.minimum(_step(xp, p, dp), _step(xp, y, dy))
+    dual = short * xp.minimum(_step(xp, s, ds), _step(xp, nu, dnu))
+    tiny = 1e-30  # a problem that waits in the batch after it converged must not divide by zero
+    p, s = (xp.clip(a, tiny, None) for a in (p + primal * dp, s + dual * ds))
+    y, nu = (xp.clip(a, tiny, None) for a in (y + primal * dy, nu + dual * dnu))
+    return _Iterate(L, p, s, y, nu, index)
+
+
+def _finish(xp: Namespace, state: _Iterate, gap: Array, tol: float) -> tuple[Array, ...]:
+    """Index, proportions, objective, its gap, and whether vanishing components were set to 0."""
+    # Of p_b s_b = 0, the smaller factor is the one that is zero. Far from the solution that is
+    # not so yet, and the proportions stay as they are. They must not stay so at the end: a
+    # component with a negligible share here may rule elsewhere.
+    sparse = xp.where(state.p > state.s, state.p, xp.zeros_like(state.p))
+    _, trial = _certify(xp, state.L, sparse)
+    better = trial <= xp.maximum(gap, xp.full_like(gap, tol))
+    p = xp.where(better[:, None], sparse, state.p)
+    p = p / xp.sum(p, axis=-1, keepdims=True)
+    return state.index, p, *_certify(xp, state.L, p), better
+
+
+def _certify(xp: Namespace, L: Array, p: Array) -> tuple[Array, Array]:
+    """Objective at p, scaled to the simplex, and the bound on what it misses."""
+    total = xp.sum(p, axis=-1, keepdims=True)
+    # No components left, or none that explain some row: infinitely bad, without a warning.
+    y = xp.clip(_rows(xp, L, p), float(xp.finfo(p.dtype).smallest_normal) ** 0.5, None)
+    y = y / xp.where(total > 0, total, xp.ones_like(total))
+    gap = xp.max(_columns(xp, L, 1.0 / y), axis=-1) / y.shape[-1] - 1.0
+    return xp.mean(xp.log(y), axis=-1), gap
+
+
+def _step(xp: Namespace, value: Array, change: Array) -> Array:
+    """Largest step in (0, 1] that keeps value + step * change non-negative."""
+    return 1.0 / xp.clip(xp.max(-change / value, axis=-1, keepdims=True), 1.0, None)
+
+
+def _rows(xp: Namespace, L: Array, p: Array) -> Array:
+    return (L @ p[..., None])[..., 0]
+
+
+def _columns(xp: Namespace, L: Array, v: Array) -> Array:
+    return (v[..., None, :] @ L)[..., 0, :]
+
+
+def _hessian(xp: Namespace, L: Array, scale: Array) -> Array:
+    """L' diag(scale) L."""
+    root = xp.sqrt(scale)[..., None]
+    total: Any = None
+    for start in range(0, L.shape[-2], _HESSIAN_ROWS):
+        part = slice(start, min(start + _HESSIAN_ROWS, L.shape[-2]))
+        half = L[:, part, :] * root[:, part, :]
+        product = xp.linalg.matrix_transpose(half) @ half
+        total = product if total is None else total + product
+    return total
+
+
+def _solver(xp: Namespace, matrix: Array, diagonal: Array) -> Any:
+    """Return the function that solves with matrix + diag(diagonal); may overwrite `matrix`.
+
+    One Cholesky factor serves predictor and corrector. A ridge of a few units of rounding keeps
+    duplicated components solvable; it is far below what the certificate can see.
+    """
+    size = matrix.shape[-1]
+    level = xp.max(xp.linalg.diagonal(matrix), axis=-1, keepdims=True)
+    ridge = size * float(xp.finfo(matrix.dtype).eps) * level
+    solve = factorised(xp, add_diagonal(xp, matrix, diagonal + ridge))
+    return lambda right: solve(right[..., None])[..., 0]

@@ -1,0 +1,221 @@
+"""One encoder: the same numbers from files, arrays, pandas and polars, with names of columns."""
+
+import pickle
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
+pd = pytest.importorskip("pandas", reason="tables need the cli extra")
+
+from counterpoise.encoding import TableEncoder, encode_pair  # noqa: E402
+from counterpoise.encoding.kinds import as_dates, column_kind, date_parts  # noqa: E402
+from counterpoise.encoding.pairing import pair_tables  # noqa: E402
+from counterpoise.encoding.reading import read_table  # noqa: E402
+
+
+def make(rng, n, shift=0.0):
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(shift, 1, n).round(6),
+            "colour": rng.choice(["red", "green", "blue"], n).astype(object),
+            "ill": rng.random(n) > 0.3,
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+            'a "quoted", <name>': rng.normal(size=n).round(6),
+        }
+    )
+    frame["smoker"] = frame["ill"].astype(object)
+    frame.loc[::9, "smoker"] = None
+    frame.loc[::7, "age"] = np.nan
+    frame.loc[::5, "day"] = pd.NaT
+    frame.loc[::11, "colour"] = None
+    return frame
+
+
+@pytest.fixture
+def files(rng, tmp_path):
+    source, target = make(rng, 200), make(rng, 300, 1.0)
+    source.to_csv(tmp_path / "source.csv", index=False)
+    target.to_csv(tmp_path / "target.csv", index=False)
+    target.to_parquet(tmp_path / "target.parquet")
+    return tmp_path
+
+
+def pair_of(files, target="target.csv"):
+    return pair_tables(read_table(files / "source.csv"), read_table(files / target))
+
+
+def features_of(encoder):
+    return encoder.get_feature_names_out().tolist()
+
+
+@pytest.fixture
+def pair(files):
+    return pair_of(files)
+
+
+@pytest.fixture
+def encoded(pair):
+    return encode_pair(pair.source, pair.target)
+
+
+def test_numbers_are_imputed_flagged_and_scaled(pair, encoded):
+    both = np.concatenate([pair.source["age"], pair.target["age"]])
+    filled = np.where(np.isnan(both), np.nanmedian(both), both)
+    want = (filled - filled.mean()) / filled.std()
+    X, features = np.concatenate([encoded.source, encoded.target]), features_of(encoded.encoder)
+    np.testing.assert_allclose(X[:, features.index("age")], want)
+    flag = X[:, features.index("age missing")]
+    assert np.array_equal(flag > 0, np.isnan(both))
+    assert np.all(np.isfinite(X))
+
+
+def test_every_encoded_feature_knows_its_column(pair, encoded):
+    X, features = encoded.source, features_of(encoded.encoder)
+    columns = encoded.encoder.feature_columns_
+    assert len(features) == len(columns) == X.shape[1]
+    assert encoded.encoder.kinds_ == pair.kinds
+    assert set(columns) == set(pair.kinds)
+    for value in ["red", "green", "blue"]:
+        where = features.index(f"colour={value}")
+        assert columns[where] == "colour"
+        assert np.array_equal(X[:, where] == 1, np.asarray(pair.source["colour"] == value))
+    where = features.index("colour=(missing)")
+    assert np.array_equal(X[:, where] == 1, np.asarray(pair.source["colour"].isna()))
+    kept = encoded.independent(X)
+    assert np.linalg.matrix_rank(np.cov(kept.T)) == kept.shape[1] == len(features) - 1
+
+
+def test_dates_become_days_month_and_weekday():
+    got = date_parts(as_dates(np.asarray(["1970-01-01", "2024-02-29 12:00", None], dtype=object)))
+    # A Thursday (3) and a Thursday.
+    days = (pd.Timestamp("2024-02-29") - pd.Timestamp("1970-01-01")).days + 0.5
+    np.testing.assert_array_equal(got, [[0, 1, 3], [days, 2, 3], [np.nan] * 3])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [date(2024, 2, 29), None],
+        [datetime(2024, 2, 29), None],
+        [datetime(2024, 2, 29, 2, tzinfo=timezone(timedelta(hours=2))), None],
+        [np.datetime64("2024-02-29"), None],
+        pd.Series(pd.PeriodIndex(["2024-02-29", None], freq="D")),
+        pd.to_datetime(pd.Series(["2024-02-29", None])).dt.tz_localize("UTC"),
+        pd.to_datetime(pd.Series(["2024-02-29 02:00", None])).dt.tz_localize("Europe/Riga"),
+    ],
+)
+def test_whatever_is_a_date_is_read_as_one(values):
+    column = np.asarray(values, dtype=object) if isinstance(values, list) else values
+    assert column_kind([column]) == "date"
+    want = np.asarray(["2024-02-29", "NaT"], dtype="datetime64[ms]")
+    np.testing.assert_array_equal(as_dates(column), want)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kind"),
+    [
+        ([1, None], [Decimal("2.5"), Decimal("NaN")], "number"),
+        ([None, None], ["a", "b"], "category"),
+        ([np.nan, np.nan], [None, pd.NA], "number"),
+        ([True, None], [False, True], "boolean"),
+        ([True, False], [1.5, 2], "number"),
+        ([1, 2], ["1", "unknown"], "category"),
+        ([date(2024, 1, 1)], ["soon"], "category"),
+    ],
+)
+def test_kinds_are_decided_from_both_tables(source, target, kind):
+    columns = [np.asarray(values, dtype=object) for values in (source, target)]
+    assert column_kind(columns) == column_kind(columns[::-1]) == kind
+    tables = [np.stack([column, column], axis=1) for column in columns]
+    pair = encode_pair(*tables)
+    assert set(pair.encoder.kinds_.values()) == {kind}
+    assert np.isfinite(pair.source).all()
+
+
+def test_the_same_from_parquet_and_from_pandas_own_reader(files, encoded):
+    other = pair_of(files, "target.parquet").target
+    np.testing.assert_array_equal(encoded.encoder.transform(other), encoded.target)
+    raw = pd.read_csv(files / "target.csv").assign(more="columns than before")
+    np.testing.assert_array_equal(encoded.encoder.transform(raw), encoded.target)
+    with pytest.raises(ValueError, match=r"`X` lacks the columns \['ill'\]"):
+        encoded.encoder.transform(raw.drop(columns="ill"))
+
+
+def test_pandas_polars_and_arrays_of_objects_give_the_same_numbers(rng):
+    pl = pytest.importorskip("polars")
+    frames = make(rng, 120), make(rng, 150, 0.5)
+    want = encode_pair(*frames)
+    lazy = encode_pair(*(pl.from_pandas(frame) for frame in frames))
+    assert lazy.encoder.kinds_ == want.encoder.kinds_
+    np.testing.assert_allclose(lazy.target, want.target)
+    arrays = encode_pair(*(frame.to_numpy(dtype=object) for frame in frames))
+    np.testing.assert_allclose(arrays.source, want.source)
+    assert arrays.encoder.feature_columns_[-1] == "x5"
+
+
+def test_rare_categories_share_an_indicator_and_so_do_new_ones(rng):
+    colours = ["red"] * 50 + ["blue"] * 40 + [f"rare{i}" for i in range(10)]
+    frame = pd.DataFrame({"colour": colours, "x": rng.normal(size=100)})
+    encoder = TableEncoder().fit(frame)
+    assert features_of(encoder) == ["colour=blue", "colour=red", "colour=(rare)", "x"]
+    new = pd.DataFrame({"colour": ["rare3", "never seen", "red"], "x": 0.0})
+    np.testing.assert_array_equal(encoder.transform(new)[:, 2], [1, 1, 0])
+
+
+def test_only_the_most_frequent_categories_have_an_indicator():
+    values = np.repeat([f"c{i:02}" for i in range(40)], np.arange(40, 0, -1))
+    features = features_of(TableEncoder().fit(values[:, None]))
+    assert features == [*(f"x0=c{i:02}" for i in range(29)), "x0=(rare)"]
+
+
+def test_complete_numbers_stay_as_they_are_where_asked(rng):
+    X, Z = rng.normal(3, 2, (20, 2)).astype(np.float32), rng.normal(size=(30, 2))
+    pair = encode_pair(X, Z)
+    assert pair.source.dtype == np.float32
+    np.testing.assert_array_equal(pair.source, X)
+    frame = encode_pair(pd.DataFrame({"a": [1, 2], "b": 0.5}), pd.DataFrame({"a": [3], "b": [1.0]}))
+    np.testing.assert_array_equal(frame.source, [[1, 0.5], [2, 0.5]])
+    scaled = encode_pair(X, Z, keep_numeric=False)
+    np.testing.assert_allclose(
+        np.concatenate([scaled.source, scaled.target]).std(axis=0), 1, rtol=1e-6
+    )
+
+
+def test_wide_sparse_matrices_are_projected(rng):
+    X, Z = (sparse.csr_array(rng.random((40, 50)) * (rng.random((40, 50)) < 0.2)) for _ in range(2))
+    pair = encode_pair(X, Z)
+    assert pair.source.shape == (40, 20)
+    assert features_of(pair.encoder)[:2] == ["direction 0", "direction 1"]
+    narrow = encode_pair(X.tocsr()[:, :5], Z.tocsr()[:, :5])
+    np.testing.assert_array_equal(narrow.source, X.tocsr()[:, :5].toarray())
+
+
+def test_large_tables_are_learned_from_some_rows(monkeypatch, pair, encoded):
+    monkeypatch.setattr("counterpoise.encoding.encoder._ROWS", 90)
+    some = encode_pair(pair.source, pair.target)
+    assert features_of(some.encoder) == features_of(encoded.encoder)
+    assert not np.allclose(some.source, encoded.source)
+    np.testing.assert_allclose(some.source, encoded.source, atol=0.7)
+
+
+def test_it_pickles_and_clones(pair, encoded):
+    again = pickle.loads(pickle.dumps(encoded.encoder))
+    np.testing.assert_array_equal(again.transform(pair.target), encoded.target)
+    assert clone(TableEncoder(squares=True)).squares
+
+
+def test_bad_values_name_their_column(pair, encoded):
+    encoder = encoded.encoder
+    with pytest.raises(ValueError, match=r"Column 'age' must hold numbers.*'old'"):
+        encoder.transform(pair.target.assign(age="old"))
+    with pytest.raises(ValueError, match="Column 'day' must hold dates"):
+        encoder.transform(pair.target.assign(day="tomorrow"))
+    with pytest.raises(ValueError, match="Column 'age' must be finite"):
+        encoder.transform(pair.target.assign(age=np.inf))
+    with pytest.raises(ValueError, match="`X` has 2 features, but 6 are expected"):
+        encoder.transform(np.zeros((3, 2)))

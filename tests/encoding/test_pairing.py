@@ -1,0 +1,152 @@
+"""Two tables are brought to the same columns, and whatever is left out is said."""
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
+pd = pytest.importorskip("pandas", reason="tables need the cli extra")
+
+from counterpoise._validation import InputError  # noqa: E402
+from counterpoise.encoding.pairing import pair_tables  # noqa: E402
+
+N = 60
+
+
+def table(rng, **columns):
+    own = {"x": rng.normal(size=N), "y": rng.normal(size=N)}
+    return pa.table({**own, **columns})
+
+
+def test_only_common_columns_are_used_in_the_order_of_the_source(rng):
+    source = table(rng, b=rng.normal(size=N), only_here=rng.normal(size=N))
+    target = pa.table({"b": rng.normal(size=N), "there": [1] * N, "x": rng.normal(size=N)})
+    pair = pair_tables(source, target, label="y", need_label=True, names=("s.csv", "t.csv"))
+    assert list(pair.kinds) == ["x", "b"] == list(pair.source) == list(pair.target)
+    assert pair.notes == [
+        "Only in s.csv, left out: 'only_here'.",
+        "Only in t.csv, left out: 'there'.",
+    ]
+    assert pair.y_target is None
+    np.testing.assert_array_equal(pair.y, source["y"].to_numpy())
+
+
+def test_kinds_follow_the_types(rng):
+    def make():
+        return table(
+            rng,
+            whole=rng.integers(0, 5, N),
+            colour=rng.choice(["red", "blue"], N),
+            ill=rng.random(N) > 0.5,
+            day=pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, N), "D"),
+            zoned=pd.date_range("2020-01-01", periods=N, tz="Europe/Berlin"),
+        )
+
+    pair = pair_tables(make(), make(), label="y")
+    assert pair.kinds == {
+        "x": "number",
+        "whole": "number",
+        "colour": "category",
+        "ill": "boolean",
+        "day": "date",
+        "zoned": "date",
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ([None] * N, "'c' has no values in source and target: left out."),
+        ([float("nan")] * N, "'c' has no values in source and target: left out."),
+        ([f"p{i}" for i in range(N)], "'c' holds 60 different texts in 60 rows"),
+        (list(range(N)), "'c' numbers the rows of both: left out."),
+        ([3.5] * N, "'c' is the same in every row of both: left out."),
+        (["red"] * N, "'c' is the same in every row of both: left out."),
+        ([[1, 2]] * N, "'c' holds list<"),
+    ],
+)
+def test_columns_without_use_are_left_out_and_said(rng, values, note):
+    pair = pair_tables(table(rng, c=values), table(rng, c=values), label="y")
+    assert "c" not in pair.kinds
+    assert note in " ".join(pair.notes)
+
+
+def test_a_column_that_is_constant_in_one_table_only_is_kept(rng):
+    pair = pair_tables(table(rng, c=[1.0] * N), table(rng, c=[2.0] * N), label="y")
+    assert "c" in pair.kinds
+
+
+def test_rows_without_a_label_are_left_out_and_numbered_as_in_the_file(rng):
+    y = rng.normal(size=N)
+    y[[3, 7]] = np.nan
+    pair = pair_tables(
+        pa.table({"x": rng.normal(size=N), "y": y}), table(rng), label="y", need_label=True
+    )
+    assert len(pair.y) == len(pair.source) == N - 2
+    assert pair.notes == ["2 rows of source without a label left out."]
+    np.testing.assert_array_equal(pair.rows, np.delete(np.arange(N), [3, 7]))
+    np.testing.assert_array_equal(pair.y, y[pair.rows])
+
+
+def test_booleans_are_labels_as_text_with_and_without_missing_ones(rng):
+    x = rng.normal(size=3)
+    source = pa.table({"x": x, "y": [True, False, True]})
+    target = pa.table({"x": x, "y": [None, False, True]})
+    pair = pair_tables(source, target, label="y", need_label=True)
+    assert list(pair.y) == ["True", "False", "True"]
+    assert list(pair.y_target) == [None, "False", "True"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ({"y": [1.0] * N}, {}, "The label 'y' is constant in source: 1.0 in every row"),
+        ({"y": ["a"] * N}, {}, "The label 'y' is constant"),
+        ({"y": [None] * N}, {}, "missing in every row"),
+        ({"y": [float("inf")] + [0.0] * (N - 1)}, {}, "holds infinity"),
+        (
+            {"x": [float("inf")] + [0.0] * (N - 1)},
+            {},
+            "Column 'x' of source holds infinity (row 1)",
+        ),
+        (
+            {},
+            {"x": ["1.5"] * 9 + ["unknown"] * (N - 9)},
+            "Column 'x' holds text in target ('unknown' in row 10) where numbers are expected",
+        ),
+        (
+            {"x": [f"{i}.5" for i in range(N - 1)] + ["n.a. "]},
+            {"x": [f"{i}.5" for i in range(N)]},
+            "59 of 60 values are numbers",
+        ),
+    ],
+)
+def test_what_hides_a_mistake_is_refused(rng, source, target, message):
+    own = {"x": rng.normal(size=N), "y": rng.normal(size=N)}
+    tables = pa.table({**own, **source}), pa.table({**own, **target})
+    with pytest.raises(InputError) as caught:
+        pair_tables(*tables, label="y", need_label=True)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_label_that_is_not_there_comes_with_the_nearest_name(rng):
+    with pytest.raises(InputError, match=r"`--label` 'outcom' is not a column of source. Did you"):
+        pair_tables(table(rng, outcome=[1] * N), table(rng), label="outcom", need_label=True)
+
+
+def test_no_common_columns_and_one_row_are_refused(rng):
+    other = pa.table({"z": rng.normal(size=N)})
+    with pytest.raises(InputError, match="no columns in common: 'x' against 'z'"):
+        pair_tables(table(rng), other, label="y")
+    with pytest.raises(InputError, match="target has one row"):
+        pair_tables(table(rng), table(rng).slice(0, 1), label="y")
+    constant = pa.table({"x": [1.0] * N, "y": rng.normal(size=N)})
+    with pytest.raises(InputError, match="no column in common that can be used"):
+        pair_tables(constant, constant, label="y")
+
+
+def test_dropped_columns_are_not_used_and_must_exist(rng):
+    source = table(rng, a=rng.normal(size=N))
+    assert list(pair_tables(source, source, label="y", drop=["a"]).kinds) == ["x"]
+    with pytest.raises(InputError, match="`--drop` 'b' is not a column of source or target"):
+        pair_tables(source, source, drop=["b"])

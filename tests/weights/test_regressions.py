@@ -1,0 +1,129 @@
+"""Numbers that were wrong once: the held-out score, KMM at low rank, collinear columns."""
+
+import numpy as np
+import pytest
+
+import counterpoise as cp
+from counterpoise.weights import KMM, DensityRatio, GaussianRatio, select_weights
+
+
+class Slope(DensityRatio):
+    """The true ratio of N(0, I) and N(shift, I) with its slope multiplied by `factor`."""
+
+    def __init__(self, *, shift=1.0, factor=1.0, normalize=False, standardize=False):
+        self.shift, self.factor = shift, factor
+        self.normalize, self.standardize = normalize, standardize
+
+    def _fit(self, X_source, X_target):
+        return self._ratio(X_source)
+
+    def _ratio(self, X):
+        # Along the direction of the shift, which all features share.
+        projected = np.sum(X, axis=1) / np.sqrt(X.shape[1])
+        return np.exp(self.factor * self.shift * (projected - self.shift / 2))
+
+
+@pytest.mark.parametrize("n_features", [1, 5])
+@pytest.mark.parametrize(("shift", "rows"), [(0.5, 200), (1.0, 100), (2.0, 100), (2.0, 200)])
+def test_the_true_slope_wins_most_often(n_features, shift, rows):
+    factors = (0.5, 0.75, 1.0, 1.5, 2.0)
+    candidates = {str(f): Slope(shift=shift, factor=f) for f in factors}
+    rng = np.random.default_rng(0)
+    by_folds, at_once = np.zeros(5, int), np.zeros(5, int)
+    for _ in range(40):
+        X_source, X_target = rng.normal(size=(2, rows, n_features))
+        X_target = X_target + shift / np.sqrt(n_features)
+        result = select_weights(candidates, X_source, X_target)
+        by_folds[result.best_index] += 1
+        fitted = (model.fit(X_source, X_target) for model in candidates.values())
+        at_once[np.argmax([model.score(X_source, X_target) for model in fitted])] += 1
+    assert np.argmax(by_folds) == 2
+    assert np.argmax(at_once) == 2
+    # Neither side is preferred: the wins of too flat and of too steep ratios are alike.
+    assert max(by_folds[:2].sum(), by_folds[3:].sum()) < 20
+
+
+@pytest.mark.parametrize("n_features", [2, 10])
+@pytest.mark.parametrize("rank", [5, 60])
+def test_the_prediction_at_the_source_points_is_the_weights_at_low_rank(rng, n_features, rank):
+    X_source = rng.normal(-0.3, 1, (400, n_features))
+    X_target = rng.normal(size=(500, n_features))
+    model = KMM(rank=rank).fit(X_source, X_target)
+    floor = 0.5 / 900  # `predict` does not go below
+    np.testing.assert_allclose(
+        model.predict(X_source), np.maximum(model.weights_, floor), atol=1e-3
+    )
+
+
+def test_a_method_without_prediction_says_so(rng):
+    X_source, X_target = rng.normal(-0.3, 1, (40, 1)), rng.normal(size=(50, 1))
+    model = KMM(regularization=0).fit(X_source, X_target)
+    assert not hasattr(model, "predict")
+    with pytest.raises(AttributeError, match=r"at the source points only.*`regularization`"):
+        model.predict(X_source)
+
+
+def test_a_risk_needs_no_prediction_of_its_weights(rng):
+    X_source, X_target = rng.normal(-0.3, 1, (40, 1)), rng.normal(size=(50, 1))
+    losses = X_source[:, 0] ** 2
+    ratio = KMM(regularization=0, width=1.0)
+    risk = cp.target_risk(losses, ratio, X_source=X_source, X_target=X_target)
+    given = ratio.fit(X_source, X_target).weights_
+    assert risk.value == cp.target_risk(losses, given).value
+    assert np.all(np.isfinite(risk.interval()))
+
+
+def with_redundant_columns(kind, X):
+    group = X[:, 2]
+    columns = {
+        "constant 0.1": np.full(len(X), 0.1),
+        "constant 1e6": np.full(len(X), 1e6),
+        "duplicate": X[:, 1],
+        "duplicate in another unit": 1000 + 0.001 * X[:, 0],
+        "full one-hot": 1 - group,
+        "sum": X[:, 0] - 2 * X[:, 1] + 5,
+    }
+    return np.column_stack([X, columns[kind]])
+
+
+@pytest.mark.parametrize("regularization", ["auto", 0, 0.2])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "constant 0.1",
+        "constant 1e6",
+        "duplicate",
+        "duplicate in another unit",
+        "full one-hot",
+        "sum",
+    ],
+)
+@pytest.mark.parametrize("standardize", [False, True])
+def test_redundant_columns_change_no_gaussian_weight(rng, regularization, kind, standardize):
+    X_source, X_target = rng.normal(-0.3, 1, (60, 3)), rng.normal(size=(90, 3))
+    for X, share in ((X_source, 0.3), (X_target, 0.6)):
+        X[:, 2] = rng.random(len(X)) < share
+    options = {"regularization": regularization, "standardize": standardize}
+    want = GaussianRatio(**options).fit(X_source, X_target)
+    more = [with_redundant_columns(kind, X) for X in (X_source, X_target)]
+    got = GaussianRatio(**options).fit(*more)
+    np.testing.assert_allclose(got.weights_, want.weights_, rtol=1e-8)
+    np.testing.assert_allclose(got.predict(more[1]), want.predict(X_target), rtol=1e-8)
+
+
+def test_a_constant_first_column_changes_nothing(rng):
+    X_source, X_target = rng.normal(-0.3, 1, (60, 2)), rng.normal(size=(90, 2))
+    want = GaussianRatio().fit(X_source, X_target).weights_
+    more = (np.column_stack([np.full(len(X), 0.1), X]) for X in (X_source, X_target))
+    np.testing.assert_allclose(GaussianRatio().fit(*more).weights_, want, rtol=1e-8)
+
+
+@pytest.mark.parametrize("flat", [0, 1])
+def test_a_direction_without_spread_in_one_sample_is_an_error_or_a_warning(rng, flat):
+    samples = [rng.normal(size=(60, 2)), rng.normal(size=(90, 2))]
+    samples[flat][:, 1] = 0.3
+    with pytest.raises(ValueError, match="must have a covariance of full rank"):
+        GaussianRatio(regularization=0).fit(*samples)
+    with pytest.warns(RuntimeWarning, match=r"no spread .* in which the other"):
+        model = GaussianRatio().fit(*samples)
+    assert np.all(np.isfinite(model.weights_))
