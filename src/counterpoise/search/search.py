@@ -116,12 +116,6 @@ class _ShiftSearch(BaseSearchCV):
         return self
 
     @property
-    def losses_(self) -> np.ndarray:
-        """Held-out losses (n_candidates, n_held_out), one split after the other."""
-        check_is_fitted(self, "held_out_")
-        return self.held_out_.losses
-
-    @property
     def diagnostics_(self) -> Diagnostics:
         """The diagnosis of the weights by :func:`counterpoise.diagnose`, made when first used.
 
@@ -244,7 +238,7 @@ class _ShiftSearch(BaseSearchCV):
         if self.selection == "consensus":
             self.cv_results_["plausibility"] = self.plausibility_
             self.cv_results_["expected_regret"] = self.expected_regret_
-        self.held_out_, self.risk_ = held_out, risk
+        self.held_out_, self.losses_, self.risk_ = held_out, held_out.losses, risk
         self.best_index_, self.best_candidate_ = best, found.candidates[best]
         self.best_params_ = dict(params[best])
         self.best_risk_ = risk[best]
