@@ -60,7 +60,8 @@ class Entry:
         Simulated selection: columns whose large values are selected more often.
     drop : tuple of str
         Columns that are no features: identifiers, columns that define the split or leak the label.
-        The label, the row names and the columns named in `source` are always dropped.
+        The label, the row names, the columns named in `source` and constant columns are always
+        dropped.
     why : str
         The reason for `drop`, in one line.
     keep : str
@@ -370,8 +371,7 @@ MORE_CLASSES_SELECTION = (
     Entry(
         "leaves", "modeldata/leaf_id_flavia", "shape", 3, select=("aspect_ratio", "mean_red_val"),
         keep="shape in ['simple_round', 'diamond', 'heart_shape']",
-        drop=("species", "apex", "base", "outlying_contour"),
-        why="the species fixes the shape; outlying_contour is constant",
+        drop=("species", "apex", "base"), why="the species fixes the shape",
     ),
     Entry(
         "penguins", "palmerpenguins/penguins", "species", 3, select=("bill_length_mm",),
@@ -444,6 +444,8 @@ def population(name: str, data: str | None = None) -> Population:
         side = np.zeros(len(table), dtype=int)
         probability = _probability(table[list(entry.select)])
     y = _label(table[entry.label], entry)
+    if entry.n_classes and len(np.unique(y)) != entry.n_classes:
+        raise ValueError(f"{name!r} has {len(np.unique(y))} classes, not {entry.n_classes}.")
     return Population(_features(table, entry), y, side, probability)
 
 
@@ -477,6 +479,8 @@ def _features(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for column in table.columns.difference(dropped, sort=False):
         values = table[column]
+        if values.nunique(dropna=False) == 1:
+            continue
         if pd.api.types.is_numeric_dtype(values) and column not in entry.nominal:
             columns[column] = values.to_numpy(float, na_value=np.nan)
         else:
