@@ -16,7 +16,12 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
 from counterpoise import losses as loss_functions
 from counterpoise._folds import Folds
+from counterpoise.losses import get_loss
 from counterpoise.risk import METHODS, HeldOut, estimate_risk
+from counterpoise.search import consensus as library
+from counterpoise.search.responses import Responses
+from counterpoise.search.stacking import minimize_on_simplex
+from counterpoise.search.stacking import stacking_weights as library_stacking
 
 FOLDS = 5
 # Resamples for the plausibility.
@@ -180,24 +185,16 @@ def consensus_source(a: Arrays) -> np.ndarray:
     return a.refit[np.argmin(expected_regret(a.loss, a.held_out, plausibility(a.losses)))]
 
 
-def plausibility(losses: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Return the share of bootstrap resamples in which each candidate has the least loss."""
-    n = losses.shape[1]
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=BOOTSTRAP)
-    sums = losses @ counts.T.astype(float)
-    best = sums.min(axis=0)
-    # Ties are shared: trees of different depths are often the same tree.
-    least = sums - best <= 1e-12 * np.abs(best)
-    return (least / least.sum(axis=0)).mean(axis=1)
+def plausibility(losses: np.ndarray) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return library.plausibility(
+        losses, Folds.whole(losses.shape[1]), n_bootstrap=BOOTSTRAP, rng=rng
+    )
 
 
 def expected_regret(loss: str, predictions: np.ndarray, plausible: np.ndarray) -> np.ndarray:
-    """Return sum_k p_k mean_z [loss(f_j(z); label f_k(z)) - loss(f_k(z); label f_k(z))]."""
-    return sum(
-        plausible[k] * (cost - cost[k])
-        for k in np.flatnonzero(plausible)
-        for cost in [soft_risk(loss, predictions, predictions[k])]
-    )
+    classes = None if loss == "squared" else np.arange(predictions.shape[-1])
+    return library.expected_regret(predictions, plausible, Responses(get_loss(loss), classes))
 
 
 def soft_risk(loss: str, predictions: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -289,11 +286,12 @@ def stacking_weights(
     rows: np.ndarray | None = None,
     *,
     scaled: bool = True,
+    strength: float = 1.0,
 ) -> np.ndarray:
-    """Return q on the simplex that minimises the loss of the mean + (1/n) KL(q || uniform).
+    """Return q on the simplex that minimises the loss of the mean + (strength/n) KL(q || uniform).
 
-    Exponentiated gradient with a step that is halved until the objective falls. `scaled` divides
-    squared losses by twice the least of the candidates', so that the penalty has no unit.
+    With the defaults it is the library's. `rows` weight the rows. `scaled` divides squared losses
+    by twice the least of the candidates', so that the penalty has no unit.
     """
     L, n = predictions.shape[:2]
     P = predictions.astype(np.float64)
@@ -301,9 +299,10 @@ def stacking_weights(
     if loss == "log":
         true = np.clip(P[:, np.arange(n), y], 1e-12, None)
 
-        def objective(q: np.ndarray) -> tuple[float, np.ndarray]:
+        def objective(q: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
             mixed = q @ true
-            return -float(rows @ np.log(mixed)), -(true / mixed) @ rows
+            ratio = true / mixed
+            return -float(rows @ np.log(mixed)), -ratio @ rows, (ratio * rows) @ ratio.T
     else:
         error = P - (y if loss == "squared" else np.eye(P.shape[2])[y])
         error = error.reshape(L, n, -1) * np.sqrt(rows)[:, None]
@@ -312,40 +311,43 @@ def stacking_weights(
         if scaled:
             products = products / (2 * max(products.diagonal().min(), 1e-300))
 
-        def objective(q: np.ndarray) -> tuple[float, np.ndarray]:
-            return float(q @ products @ q), 2 * products @ q
+        def objective(q: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+            return float(q @ products @ q), 2 * products @ q, 2 * products
 
-    return _on_simplex(objective, L, 1 / n)
+    return minimize_on_simplex(objective, L, strength / n)
 
 
-def _on_simplex(objective: Callable, size: int, strength: float) -> np.ndarray:
-    """Minimise objective(q) + strength KL(q || uniform) by mirror descent."""
-    logs = np.full(size, -np.log(size))
+@rule("blend, penalty 5/n")
+def blend_more(a: Arrays) -> np.ndarray:
+    return np.tensordot(stacking_weights(a.loss, a.y, a.held_out, strength=5.0), a.refit, axes=1)
 
-    def value(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        q = np.exp(logs)
-        own, gradient = objective(q)
-        return own + strength * float(q @ logs), gradient + strength * logs
 
-    step, (current, gradient) = 1.0, value(logs)
-    for _ in range(2000):
-        while step > 1e-10:
-            trial = logs - step * gradient
-            trial = trial - trial.max()
-            trial = np.maximum(trial - np.log(np.exp(trial).sum()), -60.0)
-            new, new_gradient = value(trial)
-            if new <= current:
-                break
-            step /= 2
-        else:
-            break
-        done = current - new < 1e-10 * max(abs(current), 1e-12)
-        logs, current, gradient = trial, new, new_gradient
-        if done:
-            break
-        step *= 1.5
-    q = np.exp(logs)
-    return q / q.sum()
+@rule("blend, penalty 20/n")
+def blend_most(a: Arrays) -> np.ndarray:
+    return np.tensordot(stacking_weights(a.loss, a.y, a.held_out, strength=20.0), a.refit, axes=1)
+
+
+@rule("blend, refitted and fold models")
+def blend_everything(a: Arrays) -> np.ndarray:
+    return (blend(a) + blend_folds(a)) / 2
+
+
+@rule("blend, members of 2 % dropped")
+def blend_dropped(a: Arrays) -> np.ndarray:
+    classes = None if a.loss == "squared" else np.arange(a.held_out.shape[-1])
+    responses = Responses(get_loss(a.loss), classes)
+    q = library_stacking(a.held_out, a.y, responses, negligible=0.02)
+    return np.tensordot(q, a.refit, axes=1)
+
+
+@rule("blend and plain, half each")
+def blend_plain(a: Arrays) -> np.ndarray:
+    return (blend(a) + plain(a)) / 2
+
+
+@rule("blend and mean by plausibility, half each")
+def blend_plausible(a: Arrays) -> np.ndarray:
+    return (blend(a) + plausible_mean(a)) / 2
 
 
 @rule("scikit-learn stacking")

@@ -569,11 +569,10 @@ def encoded(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
     The encoder is counterpoise's and learns from both tables together; it sees no labels.
     """
-    from counterpoise.tables.encoding import make_encoder
+    from counterpoise.encoding import encode_pair
 
-    both = pd.concat([problem.X_source, problem.X_target], ignore_index=True)
-    X = np.asarray(make_encoder(problem.kinds).fit_transform(both), dtype=np.float64)
-    return X[: len(problem.y_source)], X[len(problem.y_source) :]
+    pair = encode_pair(problem.X_source, problem.X_target, keep_numeric=False)
+    return pair.source, pair.target
 
 
 # --- Prepared files -------------------------------------------------------------------------------
