@@ -98,12 +98,6 @@ class _ShiftSearch(BaseSearchCV):
         return self
 
     @property
-    def losses_(self) -> np.ndarray:
-        """Held-out losses (n_candidates, n_held_out), one split after the other."""
-        check_is_fitted(self, "held_out_")
-        return self.held_out_.losses
-
-    @property
     def diagnostics_(self) -> Diagnostics:
         """The diagnosis of the weights by :func:`counterpoise.diagnose`, made when first used.
 
@@ -187,7 +181,7 @@ class _ShiftSearch(BaseSearchCV):
         comparison = compare_with(best, prepared, held_out)
         judged = Judged(candidates, found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
-        self.held_out_, self.risk_ = held_out, risk
+        self.held_out_, self.losses_, self.risk_ = held_out, held_out.losses, risk
         self.best_index_ = best
         self.best_params_ = dict(params[best])
         self.best_risk_ = risk[best]
