@@ -168,6 +168,7 @@ def draw(cell: Cell, seed: int, weights: str, data: str | None, with_auto: bool 
         weights=problem.weights if weights == "true" else weights,
         cv=_splits(y, problem.n_classes, seed),
         keep_predictions=True,
+        predict_target=True,
     )
     found = evaluate(candidates, X, y, Z, how)
     rows, splits = found.held_out_rows, found.splits

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace as _array_namespace
 from array_api_compat import (
-    array_namespace,
     device,
     is_numpy_array,
     is_numpy_namespace,
     is_torch_namespace,
 )
+from array_api_compat import numpy as numpy_namespace
 
 __all__ = [
     "Array",
@@ -42,8 +43,17 @@ Array = Any
 Namespace = Any
 
 
+def array_namespace(*arrays: Any) -> Namespace:
+    """Return the array API namespace of the arrays; fast for NumPy arrays."""
+    if all(type(array) is np.ndarray for array in arrays):
+        return numpy_namespace
+    return _array_namespace(*arrays)
+
+
 def is_array(value: object, /) -> bool:
     """Tell whether `value` is an array of a library that follows the standard."""
+    if type(value) is np.ndarray:
+        return True
     try:
         array_namespace(value)
     except TypeError:
@@ -71,6 +81,8 @@ def as_float(value: Any, /, *, like: Array | None = None) -> Array:
 
 def as_float_arrays(*values: Any) -> tuple[Namespace, list[Array]]:
     """Bring several inputs to one library, device and floating dtype (the widest among them)."""
+    if all(type(v) is np.ndarray and v.dtype == np.float64 for v in values):
+        return numpy_namespace, list(values)
     first = next((v for v in values if is_array(v) and not is_numpy_array(v)), None)
     arrays = [as_float(v) for v in values]
     if first is not None:
@@ -120,10 +132,12 @@ def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
     entry dwarfs the rest, that difference would have no correct digit left.
     """
     if isinstance(values, np.ndarray) and axis == -1:
-        lower, upper = np.zeros_like(values), np.zeros_like(values)
-        np.cumsum(values[..., :-1], axis=-1, out=lower[..., 1:])
-        np.cumsum(values[..., :0:-1], axis=-1, out=upper[..., -2::-1])
-        return lower + upper
+        lower, upper = np.empty_like(values), np.empty_like(values)
+        lower[..., :1] = upper[..., -1:] = 0
+        values[..., :-1].cumsum(axis=-1, out=lower[..., 1:])
+        values[..., :0:-1].cumsum(axis=-1, out=upper[..., -2::-1])
+        lower += upper
+        return lower
     xp = array_namespace(values)
     if axis != -1:
         return xp.moveaxis(exclusive_sum(xp.moveaxis(values, axis, -1)), -1, axis)

@@ -119,7 +119,7 @@ class Normalized(Weighted):
     def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
         """Return the ratio of sums; beta is 0."""
         total = sums.weight
-        value = sums.weighted_loss / xp.where(total > 0, total, xp.ones_like(total))
+        value = sums.weighted_loss / xp.where(total > 0, total, 1.0)
         return value, xp.zeros_like(value)
 
     def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
@@ -211,6 +211,5 @@ class Controlled(Average):
             # Below this, the spread is rounding error of equal weights.
             tiny = 16 * xp.finfo(spread.dtype).eps * sums.excess_squared
             flat = ~(spread > tiny)
-            beta = covariance / xp.where(flat, xp.ones_like(spread), spread)
-            beta = xp.where(flat, xp.zeros_like(beta), beta)
+            beta = xp.where(flat, 0.0, covariance / xp.where(flat, 1.0, spread))
         return mean_loss - beta * mean_excess, beta

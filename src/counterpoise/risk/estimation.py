@@ -225,14 +225,17 @@ def estimate_from_sums(
         xp, plain, left_out, share, lambda sums: sums.weighted_loss / sums.count, clusters
     )
     # Against a reference without spread (a constant weighted loss) nothing can be reduced.
-    ratio = variance / xp.where(reference > 0, reference, xp.ones_like(reference))
-    n_effective = totals.sum(xp).n_effective / repeats + xp.zeros_like(value)
+    ratio = variance / xp.where(reference > 0, reference, 1.0)
+    no_error = xp.zeros_like(value)
+    # Kish's effective sample size, (sum w)^2 / sum w^2.
+    weight = xp.sum(totals.weight, axis=-1)
+    n_effective = weight * (weight / xp.sum(totals.weight_squared, axis=-1)) / repeats + no_error
     most = _most_degrees_of_freedom(folds, clusters, repeats)
     unit = average.unit_risk(xp, totals)
-    constant_error = xp.zeros_like(value)
+    constant_error = no_error
     if unit is not None:
         one = xp.sum(unit * share, axis=-1)
-        off = 1 - 1 / xp.where(one > 0, one, xp.ones_like(one))
+        off = 1 - 1 / xp.where(one > 0, one, 1.0)
         constant_error = off * xp.abs(value)
     estimate = RiskEstimate(
         value=as_scalar(value + direct),
@@ -240,9 +243,9 @@ def estimate_from_sums(
         beta=as_scalar(xp.sum(betas * share, axis=-1)),
         n_effective=as_scalar(n_effective),
         degrees_of_freedom=as_scalar(xp.clip(n_effective - 1, 1, most)),
-        variance_reduction=as_scalar(xp.where(reference > 0, 1 - ratio, xp.zeros_like(ratio))),
+        variance_reduction=as_scalar(xp.where(reference > 0, 1 - ratio, 0.0)),
         method=average.name,
-        tail_error=as_scalar(xp.zeros_like(value)),
+        tail_error=as_scalar(no_error),
         constant_error=as_scalar(constant_error),
     )
     if not isinstance(direct, float):

@@ -58,7 +58,9 @@ class Strata:
     def of_folds(cls, folds: Folds, /) -> Strata:
         """Group the folds by their number of units."""
         labels = folds.clusters
-        places = list(folds)
+        places = list(folds.places)
+        if len(places) == 1 and labels is None:
+            return cls(places, None, [1], np.zeros(1, dtype=int), None, 1.0)
         lengths, found = [len(fold) for fold in places], None
         if labels is not None:
             found = [np.unique(labels[fold], return_inverse=True) for fold in places]

@@ -89,11 +89,6 @@ class Sums:
         same = zip(*(part.arrays() for part in parts), strict=True)
         return cls(*(xp.concat(list(arrays), axis=axis) for arrays in same))
 
-    @property
-    def n_effective(self) -> Array:
-        """Kish's effective sample size, (sum w)^2 / sum w^2."""
-        return self.weight * (self.weight / self.weight_squared)
-
 
 class _LeaveOneOut:
     """Sums without each entry. Most averages use a few of them: each is computed on first use."""

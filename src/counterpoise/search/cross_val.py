@@ -17,7 +17,13 @@ from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, e
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.scoring import resolve_loss
 
-__all__ = ["check_families", "check_labelled", "cross_val_risk", "require_weights"]
+__all__ = [
+    "check_families",
+    "check_labelled",
+    "cross_val_risk",
+    "require_weights",
+    "resolve_fit_weighted",
+]
 
 
 def cross_val_risk(

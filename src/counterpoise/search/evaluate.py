@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ __all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate"]
 Progress = Callable[[int, int], None]
 # Target rows that fold models predict, where predictions are kept.
 _TARGET_ROWS = 2000
+# Bytes of held-out predictions that are kept, as float32.
+_MOST_BYTES = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,8 @@ class CrossValidation:
     aggregate: str = "fold"
     error_score: Any = "raise"
     return_train_score: bool = False
-    keep_predictions: bool = False  # held-out ones, and those for at most 2000 target rows
+    predict_target: bool = False  # keep predictions for at most 2000 target rows
+    keep_predictions: bool = False  # keep held-out predictions
     n_jobs: int | None = None
     pre_dispatch: Any = "2*n_jobs"
     progress: Progress | None = None
@@ -134,8 +138,9 @@ def evaluate(
         found = replace(held_out, losses=losses)
         nothing = np.full(shape, np.nan)
         return Evaluation(candidates, found, responses, splits, weights.full, zero, zero, nothing)
-    keep = how.keep_predictions
-    rows = _target_rows(X_target) if keep and X_target is not None else None
+    if how.keep_predictions:
+        _check_room(len(candidates), folds.n_losses, responses)
+    rows = _target_rows(X_target) if how.predict_target and X_target is not None else None
     results = _run(
         (
             delayed(fit_fold)(
@@ -147,7 +152,8 @@ def evaluate(
                 weights.training[k] if candidate.fit_weighted else None,
                 how.loss,
                 fit_params or {},
-                responses=responses if keep else None,
+                responses=responses,
+                keep_predictions=how.keep_predictions,
                 X_target=rows,
                 return_train_score=how.return_train_score,
                 catch=not isinstance(how.error_score, str),
@@ -197,6 +203,17 @@ def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -
     return np.full((candidates, rows, *like.shape[1:]), fill, dtype=np.float32)
 
 
+def _check_room(candidates: int, rows: int, responses: Responses) -> None:
+    """Refuse to keep more predictions than fit, before any work."""
+    size = 4 * candidates * rows * math.prod(responses.shape)
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"`refit` is 'blend', and the held-out predictions of {candidates} candidates for "
+            f"{rows} rows would take {size / 2**30:.1f} GiB (at most {_MOST_BYTES / 2**30:g} are "
+            "kept). Search fewer candidates, or pass refit=True."
+        )
+
+
 def _target_rows(X_target: Any) -> Any:
     """Return at most 2000 random rows."""
     m = num_samples(X_target)
@@ -241,6 +258,7 @@ def _is_ridge_path(
         and how.loss.name == "squared"
         and not how.return_train_score
         and not how.keep_predictions
+        and not how.predict_target
         and (weights.shared or not first.fit_weighted)
         and not first.estimator.positive
         and all(c.estimator is first.estimator for c in candidates)

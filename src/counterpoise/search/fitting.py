@@ -88,6 +88,7 @@ def fit_fold(
     /,
     *,
     responses: Responses | None = None,
+    keep_predictions: bool = False,
     X_target: Any = None,
     return_train_score: bool = False,
     catch: bool = False,
@@ -110,10 +111,10 @@ def fit_fold(
         train_risk, kept, for_target = np.nan, None, None
         if return_train_score:
             train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
-        if responses is not None:
+        if responses is not None and keep_predictions:
             kept = responses.store(model, response)
-            if X_target is not None:
-                for_target = responses.store(model, respond(model, X_target, loss))
+        if responses is not None and X_target is not None:
+            for_target = responses.store(model, respond(model, X_target, loss))
     except Exception:
         if not catch:
             raise

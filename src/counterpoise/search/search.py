@@ -88,7 +88,7 @@ class _ShiftSearch(BaseSearchCV):
         method, how = self._check_parameters()
         check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
-        if how.keep_predictions and X_target is None and self.selection == "consensus":
+        if how.predict_target and X_target is None:
             raise ValueError(
                 "`X_target` is missing: selection='consensus' compares what candidates predict for "
                 "target rows. Pass X_target, or selection='min'."
@@ -184,7 +184,8 @@ class _ShiftSearch(BaseSearchCV):
             aggregate=self.aggregate,
             error_score=self.error_score,
             return_train_score=self.return_train_score,
-            keep_predictions=self.selection == "consensus" or self.refit == "blend",
+            predict_target=self.selection == "consensus",
+            keep_predictions=self.refit == "blend",
             n_jobs=self.n_jobs,
             pre_dispatch=self.pre_dispatch,
             progress=progress,
@@ -198,19 +199,18 @@ class _ShiftSearch(BaseSearchCV):
 
     def _trained_ways(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return every candidate as `fit_weighted` asks: without weights, with weights, or both."""
-        both = isinstance(self.fit_weighted, str)
-        if both:
-            check_choice(self.fit_weighted, "fit_weighted", ("both",))
-        if self.weights is None:
-            return list(candidates)
-        found = [] if self.fit_weighted is True else list(candidates)
-        if self.fit_weighted is not False:
+        wanted = self.fit_weighted
+        if isinstance(wanted, str):
+            check_choice(wanted, "fit_weighted", ("auto", "both"))
+        takes = [weight_parameter(candidate.estimator) is not None for candidate in candidates]
+        if wanted is True:
             for candidate in candidates:
-                if both and weight_parameter(candidate.estimator) is None:
-                    continue
                 require_weights(candidate.estimator)
-                found.append(replace(candidate, fit_weighted=True))
-        return found
+        if not wanted or self.weights is None:
+            return list(candidates)
+        pairs = list(zip(candidates, takes, strict=True))
+        plain = [own for own, able in pairs if wanted == "both" or not able]
+        return plain + [replace(own, fit_weighted=True) for own, able in pairs if able]
 
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
@@ -232,6 +232,7 @@ class _ShiftSearch(BaseSearchCV):
             )
             best = choice.best
             self.plausibility_, self.expected_regret_ = choice.plausibility, choice.expected_regret
+            self.choice_reason_ = choice.reason
         comparison = compare_with(best, prepared, held_out)
         judged = Judged(found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
@@ -294,10 +295,10 @@ class ShiftGridSearchCV(_ShiftSearch):
 
     Parameters
     ----------
-    estimator : scikit-learn estimator or pipeline
-        What is searched over.
-    param_grid : dict or list of dict
-        Parameter names to lists of values.
+    estimator : scikit-learn estimator or pipeline, or list of (name, estimator, grid)
+        What is searched over. In a list, several model families compete, each with its own grid.
+    param_grid : dict or list of dict, optional
+        Parameter names to lists of values. None for a list of families.
     weights : str, DensityRatio, array of shape (n_source,) or None, default="nearest"
         How much each source row counts: the name of a weight estimator, an estimator from
         :mod:`counterpoise.weights`, or the weights p_target / p_source themselves. Estimators see
@@ -314,23 +315,27 @@ class ShiftGridSearchCV(_ShiftSearch):
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn.
-    fit_weighted : bool or "auto", default="auto"
+    fit_weighted : bool, "auto" or "both", default="auto"
         Whether candidates are *trained* with the weights ("auto": where the estimator takes
-        them). Separate from weighting the validation losses, which is always done. Train with
-        weights when the model is too simple to be right everywhere, without when it is flexible
-        and weights would only waste samples.
+        them). Separate from weighting the validation losses, which is always done. Weights help
+        models that are too simple to be right everywhere, and hurt flexible ones. With "both",
+        every candidate is trained with and without, at twice the cost, and the choice decides.
     weights_fit : {"once", "fold"}, default="once"
         Fit the weights on all source rows before the folds (the paper), or on the training part
         of each fold, predicting those of held-out rows.
     aggregate : {"fold", "pooled"}, default="fold"
         Apply `method` within each fold and average by fold size (the paper), or once to all
         held-out losses together.
-    selection : {"min", "one_se"}, default="min"
-        The least risk, or the simplest candidate within one standard error of it.
+    selection : {"min", "one_se", "consensus"}, default="min"
+        The least risk; the simplest candidate within one standard error of it; or the candidate
+        with the least expected regret in the target, judged by the predictions of all plausible
+        candidates for at most 2000 target rows, see :doc:`/guide/choice`.
     order : callable, optional
         For "one_se": a key on candidates' parameters, least for the simplest.
-    refit : bool, default=True
-        Train the choice on all source rows.
+    refit : bool or "blend", default=True
+        Train the choice on all source rows; or deliver a weighted mean of candidates instead, by
+        stacking their held-out predictions. Members with small weights, together at most 2 %, are
+        dropped.
     error_score : "raise" or number, default=nan
         The score of candidates that fail; they are never chosen.
     return_train_score : bool, default=False
@@ -354,8 +359,18 @@ class ShiftGridSearchCV(_ShiftSearch):
         The choice.
     best_index_ : int
         Its place among the candidates.
+    best_candidate_ : Candidate
+        The choice with its estimator, parameters, `fit_weighted` and the name of its family.
+    plausibility_, expected_regret_ : arrays of shape (n_candidates,)
+        With selection="consensus": how often a candidate has the least loss in resamples of the
+        source, and what it would lose in the target if the plausible candidates were right.
+    choice_reason_ : str
+        With selection="consensus": what the choice rests on, in words.
+    blend_ : Blend
+        With refit="blend": members, weights, risk and held-out losses.
     best_risk_ : RiskEstimate
-        Its estimated target risk; optimistic, as the least of many.
+        The estimated target risk of what is delivered: of the choice (optimistic, as the least of
+        many), or of the blend.
     corrected_risk_ : RiskEstimate
         The same with the optimism of the choice added back.
     best_score_ : float
@@ -409,7 +424,7 @@ class ShiftGridSearchCV(_ShiftSearch):
         method: str | Method = "controlled",
         loss: Any = "auto",
         cv: Any = 5,
-        fit_weighted: bool | str = "both",
+        fit_weighted: bool | str = "auto",
         weights_fit: str = "once",
         aggregate: str = "fold",
         selection: str = "min",
@@ -500,7 +515,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         method: str | Method = "controlled",
         loss: Any = "auto",
         cv: Any = 5,
-        fit_weighted: bool | str = "both",
+        fit_weighted: bool | str = "auto",
         weights_fit: str = "once",
         aggregate: str = "fold",
         selection: str = "min",

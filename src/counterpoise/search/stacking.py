@@ -48,7 +48,7 @@ def _fit(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.nda
     L, n = predictions.shape[:2]
     if L == 1:
         return np.ones(1)
-    rows = slice(None)
+    rows = np.arange(n)
     if n > _ROWS:
         rows = np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     own = np.asarray(predictions[:, rows], dtype=np.float64)
