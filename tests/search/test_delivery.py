@@ -64,6 +64,13 @@ def test_bad_families_are_named(data, estimator, grid, message):
         fitted(data, estimator, grid)
 
 
+def test_a_randomised_search_takes_one_family(data):
+    X, y, Z = data
+    search = cp.ShiftRandomizedSearchCV(FAMILIES, {"alpha": [1.0]}, n_iter=1)
+    with pytest.raises(ValueError, match="`estimator` must be one estimator in a randomised"):
+        search.fit(X, y, X_target=Z)
+
+
 def test_both_ways_of_training_are_candidates(data):
     both = fitted(data, fit_weighted="both")
     with_weights = both.cv_results_["fit_weighted"]

@@ -554,6 +554,11 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
 
     def _candidates(self) -> list[Candidate]:
         check_number(self.n_iter, "n_iter", low=1, closed="low", integer=True)
+        if isinstance(self.estimator, list):
+            raise ValueError(
+                "`estimator` must be one estimator in a randomised search; got a list of "
+                f"{len(self.estimator)} families. Use ShiftGridSearchCV for a list."
+            )
         sampler = ParameterSampler(
             self.param_distributions, self.n_iter, random_state=self.random_state
         )
