@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +26,7 @@ from counterpoise.risk.methods import check_features
 from counterpoise.search.blend import Blend
 from counterpoise.search.consensus import consensus
 from counterpoise.search.cross_val import check_families, check_labelled, require_weights
+from counterpoise.search.disagreement import choice_words
 from counterpoise.search.evaluate import (
     Candidate,
     CrossValidation,
@@ -136,6 +137,18 @@ class _ShiftSearch(BaseSearchCV):
                 losses[self._order] = self.losses_[self.best_index_]
             self._diagnostics = diagnose(X, X_target, weights=self.weights_, losses=losses)
         return self._diagnostics
+
+    @property
+    def choice_words_(self) -> str:
+        """What a choice by consensus rests on: plausible candidates, and how much they disagree."""
+        check_is_fitted(self, "held_out_")
+        if not hasattr(self, "plausibility_"):
+            raise AttributeError("`choice_words_` needs selection='consensus'.")
+        return choice_words(
+            self.held_out_.target_predictions,
+            self.plausibility_,
+            classes=is_classifier(self._prototype),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
