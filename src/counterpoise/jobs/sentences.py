@@ -73,7 +73,7 @@ def _single(candidates: Candidates, blend: Blended | None, basis: str) -> str:
         why = "least expected regret" if basis else "least estimated risk"
         words = f" The best single candidate is {candidates.labels[chosen]} ({why}; risk {value})."
     if basis:
-        words += f" {basis} {LEAST_REGRET}" if blend is None else f" {basis}"
+        return words + (f" {basis}" if blend is not None else f" {basis} {LEAST_REGRET}")
     close = int(candidates.indistinguishable.sum()) - 1
     if close > 0:
         words += f" {close} {'other is' if close == 1 else 'others are'} {SIGNIFICANCE} in risk."

@@ -270,11 +270,11 @@ def _members_table(selection: Selection, blend: Blended) -> Table:
 
 def _candidates_table(selection: Selection) -> Table:
     candidates = selection.candidates
-    columns, rows = _parameter_columns(candidates.names, candidates.parameters)
-    _add_kinds(candidates, columns, rows)
+    columns, rows = _kind_columns(candidates)
     columns.insert(0, Column("status", "word"))
     value = candidates.risks[0].value
     best = "chosen" if selection.blend is None else "best single"
+    against = "choice" if selection.blend is None else "best single one"
     for i, row in enumerate(rows):
         alike = "similar" if candidates.indistinguishable[i] else ""
         status = best if i == candidates.chosen else alike
@@ -304,24 +304,24 @@ def _candidates_table(selection: Selection) -> Table:
         columns,
         [rows[i] for i in order],
         caption=f"{format_count(len(rows), 'candidate')}; {selection.loss_words} in the target. "
-        f"Similar: {SIGNIFICANCE} from the {'choice' if best == 'chosen' else best} (paired, 95%).",
+        f"Similar: {SIGNIFICANCE} from the {against} (paired, 95%).",
         name="candidates-table",
         looks=[str(looks[i]) for i in order],
         sortable=True,
     )
 
 
-def _add_kinds(candidates: Candidates, columns: list[Column], rows: list[list[str]]) -> None:
-    """Put the model family and the way of training first, where they differ."""
+def _kind_columns(candidates: Candidates) -> tuple[list[Column], list[list[str]]]:
+    """Return parameters and training of the candidates; their names where families differ."""
+    if len(set(candidates.models)) > 1:
+        return [Column("candidate", "text")], [[name] for name in candidates.labels]
+    columns, rows = _parameter_columns(candidates.names, candidates.parameters)
     weighted = candidates.fit_weighted.tolist()
     if len(set(weighted)) > 1:
-        columns.insert(0, Column("trained with weights", "word", optional=3))
+        columns.append(Column("training", "word"))
         for row, own in zip(rows, weighted, strict=True):
-            row.insert(0, "yes" if own else "no")
-    if len(set(candidates.models)) > 1:
-        columns.insert(0, Column("model", "word"))
-        for row, model in zip(rows, candidates.models, strict=True):
-            row.insert(0, model)
+            row.append("weighted" if own else "plain")
+    return columns, rows
 
 
 def _add_plausibility(selection: Selection, columns: list[Column], rows: list[list[str]]) -> None:
@@ -347,8 +347,7 @@ def _parameter_columns(
     rows: list[list[str]] = [[] for _ in parameters]
     for name in names:
         values = [own.get(name) for own in parameters]
-        # A model family that does not have the parameter leaves the cell empty.
-        numeric = all(value is None or _is_number(value) for value in values)
+        numeric = all(_is_number(value) for value in values)
         columns.append(Column(name, "number" if numeric else "text"))
         for row, value in zip(rows, values, strict=True):
             text = "" if value is None else format_parameter(value)
