@@ -194,8 +194,8 @@ def _plain_facts(selection: Selection) -> list[Fact]:
     if truth is None or selection.truth is None:
         more = f"risk that it estimates for its own choice, {candidates.labels[best]}"
         return [Fact(_PLAIN, format_number(plain.value[best]), more)]
-    more = f"of what {_PLAIN} would deliver; it estimates {format_number(plain.value[best])}"
-    return [Fact("true risk without weights", format_number(truth[best]), more)]
+    more = f"true risk of what it would deliver; it estimates {format_number(plain.value[best])}"
+    return [Fact(_PLAIN, format_number(truth[best]), more)]
 
 
 def _methods_table(selection: Selection) -> Table:
