@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from counterpoise._format import format_number
 from counterpoise.present import CandidatesDisplay, ShiftMapDisplay, audit_page, selection_page
 from counterpoise.present.palette import DARK, LIGHT, css_variables
 from counterpoise.present.svg import figure_svg, inline_svg
@@ -178,7 +179,7 @@ def test_a_blend_is_shown_with_its_members_and_weights(pages, make_selection):
     table = pages["blend"][start : pages["blend"].index("</table>", start) + len("</table>")]
     text = " ".join(Page(table).text.split())
     for place, weight in zip(record.blend.members, ("70%", "25%", "5.0%"), strict=True):
-        risk = f"{candidates.risks[0].value[place]:.3f}"
+        risk = format_number(candidates.risks[0].value[place])
         assert f"{names[place]} {weight} {risk}" in text
     whole = " ".join(Page(pages["blend"]).text.split())
     for words in (

@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,9 @@ def _selection(record: Selection) -> dict[str, Any]:
     return {
         **_some(record, "task", "label", "models", "loss", "method", "selection", "folds"),
         **_some(record, "delivered", "chosen_words", "variance_reduction", "truth_note"),
-        **_candidate(candidates, candidates.chosen),
+        "chosen": candidates.parameters[candidates.chosen],
+        "model": candidates.models[candidates.chosen],
+        "fit_weighted": candidates.fit_weighted[candidates.chosen],
         "risk": _risk(record.risk, record.risk_low, record.risk_high),
         "corrected_risk": _risk(record.corrected_risk, record.corrected_low, record.corrected_high),
         "truth": None
@@ -159,8 +161,8 @@ def _selection(record: Selection) -> dict[str, Any]:
 
 def _candidate(candidates: Candidates, place: int) -> dict[str, Any]:
     return {
-        "chosen": candidates.parameters[place],
         "model": candidates.models[place],
+        "parameters": candidates.parameters[place],
         "fit_weighted": candidates.fit_weighted[place],
     }
 
@@ -192,7 +194,7 @@ def _candidates(record: Selection) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "model": list(candidates.models),
         "trained with weights": candidates.fit_weighted,
-        **{name: [p.get(name) for p in candidates.parameters] for name in candidates.names},
+        **{name: _values(name, candidates.parameters) for name in candidates.names},
     }
     for risks in candidates.risks:
         columns[f"risk {risks.label}"] = risks.value
@@ -214,14 +216,22 @@ def _candidates(record: Selection) -> dict[str, Any]:
     return columns
 
 
+def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return a parameter's values, as text if of several kinds; None for models without it."""
+    mixed = len({type(own[name]) for own in parameters if name in own}) > 1
+    found = [own.get(name) for own in parameters]
+    if not mixed:
+        return found
+    return [
+        str(value) if name in own else None for value, own in zip(found, parameters, strict=True)
+    ]
+
+
 def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
     import pyarrow as pa
     from pyarrow import csv
 
-    arrays = []
-    for values in columns.values():
-        mixed = isinstance(values, list) and len({type(value) for value in values}) > 1
-        arrays.append(pa.array([str(value) for value in values] if mixed else values))
+    arrays = [pa.array(values) for values in columns.values()]
     table = pa.Table.from_arrays(arrays, names=list(columns))
     csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
 
