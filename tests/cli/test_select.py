@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import counterpoise as cp
+from counterpoise._format import format_number
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
 pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
@@ -79,9 +80,8 @@ def test_a_blend_of_all_models_is_printed_written_and_loads(write, run, tmp_path
     text = " ".join(done.stdout.split())
     assert f"The delivered model is a blend of {count} models" in text
     assert f"{found['plausible']} of {found['candidates']} candidates" in text
-    assert re.search(
-        rf"blend +blend of {count} models +{found['risk']['value']:.3g}"[:-1], done.stdout
-    )
+    risk = re.escape(format_number(found["risk"]["value"]))
+    assert re.search(rf"blend +blend of {count} models +{risk}", done.stdout)
     assert "Members of the blend" in text
     assert "counterpoise.search.blend.BlendRegressor" in found["trusted_types"]
     page = (out / "report.html").read_text()
