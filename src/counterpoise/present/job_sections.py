@@ -225,7 +225,8 @@ def _methods_table(selection: Selection) -> Table:
         best = int(np.nanargmin(truth))
         row = ["best possible", names[best], "", "", _number(truth[best]), ""]
         rows.append(row)
-    caption = "" if selection.blend is None else "Best possible: of single candidates."
+    of_single = selection.blend is not None and truth is not None
+    caption = "Best possible: the best single candidate." if of_single else ""
     title = "Which candidate does each method choose, and at what risk?"
     looks = ["chosen", *[""] * (len(rows) - 1)]
     return Table(title, columns, rows, caption=caption, looks=looks)
@@ -262,7 +263,7 @@ def _members_table(selection: Selection, blend: Blended) -> Table:
         "Members of the blend",
         columns,
         rows,
-        caption="Members with the smallest weights, together at most 2%, were left out.",
+        caption="Candidates with negligible weight were left out.",
         name="blend-table",
         sortable=True,
     )
