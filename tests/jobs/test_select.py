@@ -204,7 +204,7 @@ def test_families_compete_and_blend_by_probabilities(data):
     # The delivered model is the mean of the members' probabilities.
     blend, model = record.blend, found.model[1]
     assert record.delivered == f"blend of {len(blend.members)} models"
-    assert record.delivered in record.chosen_words
+    assert f"{record.delivered}: a weighted mean of their prob" in record.chosen_words
     assert blend.weights.sum() == pytest.approx(1)
     assert list(blend.weights) == sorted(blend.weights, reverse=True)
     Z = found.model[0].transform(data.pair.target)
@@ -236,8 +236,12 @@ def test_families_without_probabilities_blend_by_votes(data):
     )
     record, model = found.record, found.model[1]
     assert record.loss == "zero_one"
-    assert any("blended by their votes, because ridge" in note for note in record.audit.notes)
+    assert any(
+        "by their votes, because there are no probabilities from ridge" in note
+        for note in record.audit.notes
+    )
     assert list(found.predictions) == ["prediction"]
+    assert "a weighted vote" in record.chosen_words
     Z = found.model[0].transform(data.pair.target)
     yes = sum(
         q * (own.predict(Z) == "yes")

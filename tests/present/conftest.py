@@ -132,6 +132,8 @@ def _make_selection(
         truth=known,
         truth_error=None if known is None else np.full(count, 0.01),
     )
+    words = "a weighted mean of their predictions"
+    blended = Blended(np.array([2, 4, 0]), np.array([0.7, 0.25, 0.05]), words)
     one = len(names) == 1 and count > 1
     return Selection(
         audit=audit,
@@ -146,7 +148,7 @@ def _make_selection(
         selection="consensus" if blend else "min",
         folds=5,
         candidates=candidates,
-        blend=Blended(np.array([2, 4, 0]), np.array([0.7, 0.25, 0.05])) if blend else None,
+        blend=blended if blend else None,
         chosen_words="The choice has the least estimated risk in the target.",
         risk=float(risks[0].value[chosen]),
         risk_low=float(risks[0].low[chosen]),

@@ -22,6 +22,12 @@ from counterpoise.search.fitting import fit_estimator, losses_of
 
 __all__ = ["TrueRisks", "blend_of", "candidates_of", "curve_of", "tabulate", "true_risks"]
 
+# What a blend of classifiers is, by what the loss judges.
+_COMBINED = {
+    "predict_proba": "a weighted mean of their probabilities",
+    "decision_function": "a weighted mean of their decision values",
+    "predict": "a weighted vote",
+}
 # Labelled target rows that the truth is taken from.
 _TRUTH_ROWS = 100_000
 
@@ -96,13 +102,16 @@ def _risks(label: str, risk: RiskEstimate, without: np.ndarray | None = None) ->
     return Risks(label, risk.method, value, low, high, error, int(np.nanargmin(value)))
 
 
-def blend_of(search: Any, /) -> Blended | None:
+def blend_of(search: Any, plan: Plan, /) -> Blended | None:
     """Return the members of the blend that a search delivers, largest weight first."""
     if not hasattr(search, "blend_"):
         return None
     weights = np.asarray(search.blend_.weights)
     order = np.argsort(-weights, kind="stable")
-    return Blended(np.asarray(member_places(search))[order], weights[order])
+    words = "a weighted mean of their predictions"
+    if plan.labels.task == "classification" and not plan.coded:
+        words = _COMBINED[plan.loss.response]
+    return Blended(np.asarray(member_places(search))[order], weights[order], words)
 
 
 def curve_of(candidates: Candidates, /) -> Curve | None:

@@ -155,7 +155,7 @@ def _common_loss(made: dict[str, Any], loss: str) -> str:
     silent = " and ".join(name for name, own in made.items() if not hasattr(own, "predict_proba"))
     return (
         f"The models ({names}) are compared by the share of wrong predictions, and blended by "
-        f"their votes, because {silent} gives no probabilities."
+        f"their votes, because there are no probabilities from {silent}."
     )
 
 

@@ -218,10 +218,12 @@ class Blended:
     """The delivered model where it is a weighted mean of candidates.
 
     `members` are places among the candidates, largest weight first, and `weights` have sum 1.
+    `words` say what is averaged: "a weighted mean of their predictions".
     """
 
     members: np.ndarray
     weights: np.ndarray
+    words: str
 
     @property
     def name(self) -> str:

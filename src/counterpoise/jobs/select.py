@@ -261,7 +261,7 @@ def _record(plan: Plan, search: Any, truth: TrueRisks | None, /, **given: Any) -
     best, corrected = search.best_risk_, search.corrected_risk_
     low, high = best.interval()
     corrected_low, corrected_high = corrected.interval()
-    candidates, blend = tabulate(search, plan, truth), blend_of(search)
+    candidates, blend = tabulate(search, plan, truth), blend_of(search, plan)
     return Selection(
         task=plan.labels.task,
         label_words=plan.labels.words,

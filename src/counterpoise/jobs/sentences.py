@@ -44,8 +44,8 @@ def chosen_words(
         words = f"{names[chosen]} is the only candidate. {alone}"
     elif blend is not None:
         words = (
-            f"The delivered model is a {blend.name}: a weighted mean of what they predict, with "
-            f"the weights that have the least loss on held-out source rows. {alone}"
+            f"The delivered model is a {blend.name}: {blend.words}, with the weights that have "
+            f"the least loss on held-out source rows. {alone}"
         )
     elif basis:
         words = f"{names[chosen]} is chosen. {alone}"
