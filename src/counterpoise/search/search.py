@@ -228,7 +228,7 @@ class _ShiftSearch(BaseSearchCV):
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
         for name in ("plausibility_", "expected_regret_", "blend_"):
-            vars(self).pop(name, None)  # of a former fit with other parameters
+            self.__dict__.pop(name, None)  # of a former fit with other parameters
         held_out, seed = found.held_out, check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
         prepared = prepare_rows(held_out, method)
