@@ -15,6 +15,7 @@ from typing import Any
 from counterpoise._format import (
     candidate_names,
     format_change,
+    format_count,
     format_error,
     format_interval,
     format_number,
@@ -25,6 +26,7 @@ from counterpoise._format import (
 )
 
 __all__ = [
+    "LEAST_REGRET",
     "SIGNIFICANCE",
     "VERDICTS",
     "Card",
@@ -32,12 +34,15 @@ __all__ = [
     "Fact",
     "Numeral",
     "Table",
+    "blend_name",
     "candidate_risks",
     "card_html",
     "card_text",
     "comparison_card",
     "diagnostics_card",
     "diagnostics_facts",
+    "member_places",
+    "members_table",
     "name_candidates",
     "risk_card",
     "search_card",
@@ -46,6 +51,11 @@ __all__ = [
 
 #: What is said of candidates whose risk may be that of the choice.
 SIGNIFICANCE = "not significantly different"
+#: Why a candidate was chosen by consensus.
+LEAST_REGRET = (
+    "The choice has the least expected regret: on average over the plausible candidates, it loses "
+    "least on the target rows if they are right."
+)
 #: Verdict to its sign and the colour class that goes with it.
 VERDICTS = {"trust": ("✓", "good"), "caution": ("!", "fair"), "do not trust": ("✗", "bad")}
 _COLORS = {"good": "#1c9c70", "fair": "#d08a1d", "bad": "#e0533d"}
@@ -168,9 +178,11 @@ def search_card(search: Any, /) -> Card | None:
     if risk is None or not hasattr(search, "best_index_"):
         return None
     best, names = int(search.best_index_), name_candidates(search)
-    chosen = risk[best]
-    facts = [
-        Fact("chosen", names[best]),
+    blend = getattr(search, "blend_", None)
+    chosen = risk[best] if blend is None else blend.risk
+    facts = [] if blend is None else [Fact("delivered", blend_name(len(blend.members)))]
+    facts += [
+        Fact("chosen" if blend is None else "best single candidate", names[best]),
         Fact("target risk", f"{_risk_words(chosen)} ({chosen.method})"),
     ]
     corrected = getattr(search, "corrected_risk_", None)
@@ -185,8 +197,38 @@ def search_card(search: Any, /) -> Card | None:
     rows = [
         [*_risk_cells(names[i], risk[i])[:4], _mark(i == best, i in same)] for i in order[:_MOST]
     ]
-    table = _risk_table("candidate", rows, len(names) - len(rows), mark=True)
-    return Card(f"{type(search).__name__}, {len(names)} candidates", facts=facts, tables=[table])
+    tables = [_risk_table("candidate", rows, len(names) - len(rows), mark=True)]
+    if blend is not None:
+        places = member_places(search)
+        tables.insert(0, members_table([names[i] for i in places], blend.weights))
+    words = [search.choice_words_, LEAST_REGRET] if hasattr(search, "plausibility_") else []
+    return Card(
+        f"{type(search).__name__}, {len(names)} candidates",
+        facts=facts,
+        lists=[("", words)] if words else (),
+        tables=tables,
+    )
+
+
+def member_places(search: Any, /) -> list[int]:
+    """Return the places of the blend's members among the candidates of a fitted search."""
+    results = search.cv_results_
+    models = results.get("model", [""] * len(results["params"]))
+    keys = list(zip(results["params"], models, results["fit_weighted"], strict=True))
+    return [keys.index((m.params, m.model, m.fit_weighted)) for m in search.blend_.members]
+
+
+def blend_name(count: int, /) -> str:
+    """Return what a blend is called: "blend of 5 models"."""
+    return f"blend of {format_count(count, 'model')}"
+
+
+def members_table(names: Sequence[str], weights: Any, /) -> Table:
+    """Return the members of a blend with their weights, largest first."""
+    order = sorted(range(len(names)), key=lambda i: -weights[i])
+    rows = [[names[i], Numeral(format_share(weights[i]), weights[i])] for i in order]
+    columns = [Column("member of the blend", "text"), Column("weight", sorted="descending")]
+    return Table("", columns, rows)
 
 
 def search_html(search: Any, /) -> str:
@@ -205,7 +247,10 @@ def name_candidates(search: Any, /) -> list[str]:
     """Name the candidates of a fitted search or ridge estimator."""
     if hasattr(search, "alphas_"):
         return candidate_names([{"alpha": float(alpha)} for alpha in search.alphas_])
-    return [shorten(name, 120) for name in candidate_names(search.cv_results_["params"])]
+    results = search.cv_results_
+    models, weighted = (results.get(key, ()) for key in ("model", "fit_weighted"))
+    names = candidate_names(results["params"], models=models, weighted=weighted)
+    return [shorten(name, 120) for name in names]
 
 
 _TAIL = "Above 0.7, a few rows dominate the estimate."

@@ -110,14 +110,37 @@ def format_parameter(value: Any, /, *, digits: int = 3) -> str:
     return f"{value:.0f}" if "e+" in text and abs(value) < 1e6 else text
 
 
-def candidate_names(parameters: Sequence[Mapping[str, Any]], /) -> list[str]:
-    """Name candidates by the parameters that differ between them, with distinct values.
+def candidate_names(
+    parameters: Sequence[Mapping[str, Any]],
+    /,
+    *,
+    models: Sequence[str] = (),
+    weighted: Sequence[bool] = (),
+) -> list[str]:
+    """Name candidates by what differs between them, with distinct values.
+
+    Their parameters; the model family, where there are several; "(weighted)" for those that are
+    trained with weights, where others are not.
 
     Examples
     --------
     >>> candidate_names([{"svc__C": 0.1, "tol": 1e-3}, {"svc__C": 10.0, "tol": 1e-3}])
     ['C=0.1', 'C=10']
+    >>> candidate_names([{"C": 1}, {"depth": 2}], models=["svm", "forest"], weighted=[False, True])
+    ['svm C=1', 'forest depth=2 (weighted)']
     """
+    families = list(models) or [""] * len(parameters)
+    several, ways = len(set(families)) > 1, len(set(weighted)) > 1
+    names = [""] * len(parameters)
+    for family in dict.fromkeys(families):
+        places = [i for i, own in enumerate(families) if own == family]
+        for i, name in zip(places, _parameter_names([parameters[i] for i in places]), strict=True):
+            lead = f"{family} " if several else ""
+            names[i] = f"{lead}{name}{' (weighted)' if ways and weighted[i] else ''}"
+    return names
+
+
+def _parameter_names(parameters: Sequence[Mapping[str, Any]]) -> list[str]:
     keys = list(dict.fromkeys(key for own in parameters for key in own))
     values = {key: [own.get(key, parameters) for own in parameters] for key in keys}
     texts = {key: _tell_apart(column) for key, column in values.items()}

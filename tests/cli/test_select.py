@@ -7,12 +7,16 @@ import signal
 import subprocess
 from functools import partial
 
+import numpy as np
 import pytest
 
 import counterpoise as cp
+from counterpoise._format import format_number
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
 pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
+skops_io = pytest.importorskip("skops.io", reason="the command line needs the cli extra")
 
 FILES = [
     "candidates.csv",
@@ -42,20 +46,63 @@ def test_the_installed_command_turns_two_files_into_a_directory(write, run, tmp_
 
 def test_the_example_shows_the_truth_beside_the_estimates(invoke, tmp_path):
     out = tmp_path / "out"
-    done = invoke("select", "--example", "gaussian-2d", "--n-source", 200, "--out", out)
+    options = ("--selection", "min", "--deliver", "one", "--fit-weighted", "both")
+    done = invoke("select", "--example", "gaussian-2d", "--n-source", 200, "--out", out, *options)
     assert done.exit_code == 0, done.output
     rows = {
         line.split()[0]: re.findall(r"-?\d+\.\d+", line)
         for line in done.stdout.splitlines()
-        if line.strip().startswith(("controlled", "weighted", "unweighted", "best"))
+        if line.startswith((" controlled", " weighted", " plain", " best possible"))
     }
-    assert list(rows) == ["controlled", "weighted", "unweighted", "best"]
+    assert list(rows) == ["controlled", "weighted", "plain", "best"]
     truths = {label: float(numbers[-1]) for label, numbers in rows.items()}
     assert truths["best"] <= min(truths.values())
     found = json.loads((out / "run.json").read_text())
     assert f"{found['truth']['value']:.3f}" == rows["controlled"][-1]
+    assert f"{found['plain_cross_validation']['truth']:.3f}" == rows["plain"][-1]
     page = (out / "report.html").read_text()
     assert "simulated, so the truth is known" in page
+
+
+def test_a_blend_of_all_models_is_printed_written_and_loads(write, run, tmp_path):
+    source, target = write("a.csv", 100), write("b.csv", 80, shift=1)
+    small = ["ridge.alpha=1,100", "forest.n_estimators=5", "boosting.max_iter=5", "svm.C=1"]
+    params = [part for value in small for part in ("--param", value)]
+    chosen = ("--model", "all", "--selection", "consensus", "--deliver", "blend")
+    out = tmp_path / "out"
+    done = run("select", source, target, "--label", "y", *chosen, *params, "--out", out)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((out / "run.json").read_text())
+    count = len(found["blend"])
+    assert found["models"] == ["ridge", "forest", "boosting", "svm"]
+    assert found["delivered"] == f"blend of {count} models"
+    assert sum(member["weight"] for member in found["blend"]) == pytest.approx(1)
+    text = " ".join(done.stdout.split())
+    assert f"The delivered model is a blend of {count} models" in text
+    assert f"{found['plausible']} of {found['candidates']} candidates" in text
+    risk = re.escape(format_number(found["risk"]["value"]))
+    assert re.search(rf"blend +blend of {count} models +{risk}", done.stdout)
+    assert "Members of the blend" in text
+    assert "counterpoise.search.blend.BlendRegressor" in found["trusted_types"]
+    page = (out / "report.html").read_text()
+    assert 'id="blend-table"' in page
+    model = skops_io.load(out / "model.skops", trusted=found["trusted_types"])
+    predicted = pd.read_csv(out / "predictions.csv")["prediction"]
+    np.testing.assert_allclose(model.predict(pd.read_csv(target)), predicted)
+
+
+def test_families_are_named_one_by_one(write, invoke):
+    source, target = write("a.csv", 100), write("b.csv", 80, label=False)
+    params = ("--param", "ridge.alpha=1", "--param", "svm.C=1,10")
+    done = invoke(
+        "select", source, target, "--label", "y", "--model", "ridge", "--model", "svm", *params,
+        "--fit-weighted", "no", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["models"] == ["ridge", "svm"]
+    assert found["candidates"] == 3
+    assert found["fit_weighted"] is False
 
 
 def test_labels_of_the_target_are_said_to_be_used_for_the_truth_only(write, invoke):
@@ -89,10 +136,14 @@ def changed(record, others):
     return {name for name in record if record[name] != others[name]} - same
 
 
+# One candidate is chosen by its risk and trained without weights, whatever the defaults are.
+PLAINLY = ("--selection", "min", "--deliver", "one", "--fit-weighted", "no")
 # Option -> values, what must change in run.json, and what it must then be.
 OPTIONS = {
     "model": (["forest", "--param", "n_estimators=3,5"], {"model": "forest"}),
     "param": (["alpha=7"], {"candidates": 1, "chosen": {"alpha": 7}}),
+    "deliver": (["blend"], {"delivered": "blend of 2 models"}),
+    "fit-weighted": (["yes"], {"fit_weighted": True, "plain_cross_validation": None}),
     "method": (["weighted"], {"method": "weighted"}),
     "loss": (["absolute"], {"loss": "absolute"}),
     "folds": (["3"], {"folds": 3}),
@@ -120,7 +171,8 @@ def record(write, invoke):
 def test_each_option_changes_the_result_and_the_record(record, option):
     values, expected = OPTIONS[option]
     few = () if option in ("model", "param") else FEW
-    default, found = record(*few), record(*few, f"--{option}", *values)
+    default = record(*few, *PLAINLY)
+    found = record(*few, *PLAINLY, f"--{option}", *values)
     assert {name: found[name] for name in expected} == expected
     assert set(expected) <= changed(default, found)
     # The option decides numbers, not only what the record says about them.
@@ -195,6 +247,10 @@ def broken(write, tmp_path, what):
         "weights": [*good, "--weights", "magic"],
         "method": [*good, "--method", "magic"],
         "loss": [*good, "--loss", "magic"],
+        "selection": [*good, "--selection", "magic"],
+        "deliver": [*good, "--deliver", "magic"],
+        "fit weighted": [*good, "--fit-weighted", "magic"],
+        "several models": [*good, "--model", "ridge", "--model", "svm", "--param", "alpha=1"],
         "param": [*good, "--param", "alpha=-1"],
         "folds": [*good, "--folds", "1"],
         "jobs": [*good, "--jobs", "0"],
@@ -226,6 +282,10 @@ MESSAGES = {
     "weights": "`--weights` must be one of",
     "method": "`--method` must be one of",
     "loss": "`loss` must be",
+    "selection": "`--selection` must be one of 'consensus', 'min'",
+    "deliver": "`--deliver` must be one of 'blend', 'one'",
+    "fit weighted": "`--fit-weighted` must be one of 'no', 'yes', 'both'",
+    "several models": "must name its model where several are searched",
     "param": "The 'alpha' parameter of Ridge must be",
     "folds": "`--folds` must be an integer at least 2",
     "jobs": "`--jobs` must be a positive number of processes, or -1 for one per core; got 0",

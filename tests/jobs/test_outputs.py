@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -93,10 +95,20 @@ def select(files, label, **options):
         ("cost", "boosting", ["max_iter=3,5"]),
         ("ill", "svm", ["C=1,10"]),
         ("cost", "svm", ["C=1,10"]),
+        ("ill", ["logistic", "forest"], ["logistic.C=0.1,1", "forest.n_estimators=3,5"]),
+        ("ill", ["ridge", "forest"], ["ridge.alpha=1,10", "forest.n_estimators=3,5"]),
+        (
+            "cost",
+            "all",
+            ["forest.n_estimators=3", "boosting.max_iter=3", "svm.C=1", "ridge.alpha=1"],
+        ),
     ],
 )
-def test_the_model_loads_with_trusted_types_only_and_predicts_the_same(files, label, model, params):
-    found = select(files, label, model=model, params=params)
+@pytest.mark.parametrize("deliver", ["one", "blend"])
+def test_the_model_loads_with_trusted_types_only_and_predicts_the_same(
+    files, label, model, params, deliver
+):
+    found = select(files, label, model=model, params=params, deliver=deliver)
     with jobs.output_directory(files / "out") as directory:
         jobs.write_selection(directory, found, "<p>page</p>")
     path = files / "out" / "model.skops"
@@ -110,6 +122,58 @@ def test_the_model_loads_with_trusted_types_only_and_predicts_the_same(files, la
         assert list(got) == list(want)
     else:
         np.testing.assert_allclose(got, want)
+
+
+def test_a_blend_loads_elsewhere_by_the_documented_recipe(files):
+    found = select(files, "ill", params=["alpha=1,100"], deliver="blend")
+    with jobs.output_directory(files / "out") as directory:
+        jobs.write_selection(directory, found, "page")
+    recipe = """
+import json
+import pandas as pd
+from skops.io import load
+
+trusted = json.load(open("out/run.json"))["trusted_types"]
+model = load("out/model.skops", trusted=trusted)
+print(*model.predict(pd.read_csv("target.csv")))
+"""
+    run = [sys.executable, "-c", recipe]
+    done = subprocess.run(run, cwd=files, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(found.predictions["prediction"])
+
+
+def test_the_files_hold_the_blend(files):
+    models = {"model": ["ridge", "forest"], "params": ["ridge.alpha=1,10", "forest.n_estimators=3"]}
+    options = {"selection": "consensus", "deliver": "blend", "fit_weighted": "both"}
+    found = select(files, "cost", **models, **options)
+    with jobs.output_directory(files / "out") as directory:
+        jobs.write_selection(directory, found, "page")
+    table = pd.read_csv(files / "out" / "candidates.csv")
+    candidates, blend = found.record.candidates, found.record.blend
+    assert list(table["model"]) == list(candidates.models)
+    assert list(table["trained with weights"]) == candidates.fit_weighted.tolist()
+    np.testing.assert_allclose(table["plausibility"], candidates.plausibility)
+    np.testing.assert_allclose(table["expected regret"], candidates.expected_regret)
+    np.testing.assert_allclose(table["weight in the blend"][blend.members], blend.weights)
+    assert table["weight in the blend"].sum() == pytest.approx(1)
+    plain = table["risk plain cross-validation"]
+    assert list(plain.isna()) == list(table["trained with weights"])
+    # A parameter that a family does not have is an empty cell, not a word.
+    assert table["alpha"].dtype.kind == "i" or table["alpha"].dtype.kind == "f"
+    assert list(table["alpha"].isna()) == [name != "ridge" for name in table["model"]]
+    assert "None" not in (files / "out" / "candidates.csv").read_text()
+    run = json.loads((files / "out" / "run.json").read_text())
+    assert run["delivered"] == blend.name
+    assert run["models"] == ["ridge", "forest"]
+    assert run["selection"] == "consensus"
+    assert run["plausible"] == np.count_nonzero(candidates.plausibility)
+    first = run["blend"][0]
+    assert first["weight"] == blend.weights[0]
+    assert first["parameters"] == candidates.parameters[blend.members[0]]
+    own = run["plain_cross_validation"]
+    assert own["fit_weighted"] is False
+    assert own["truth"] == candidates.truth[candidates.plain.best]
+    assert run["risk"]["low"] < run["risk"]["value"] < run["risk"]["high"]
 
 
 def test_the_tables_hold_what_the_record_holds(files):

@@ -9,7 +9,9 @@ import pytest
 
 import counterpoise as cp
 from counterpoise.jobs.records import (
+    PLAIN,
     Audit,
+    Blended,
     Candidates,
     ColumnBalance,
     Curve,
@@ -95,14 +97,23 @@ def _make_risks(label, method, value, spread) -> Risks:
     )
 
 
-def _make_selection(audit=None, *, count=5, truth=True, label="price", names=("C",)) -> Selection:
+def _make_selection(
+    audit=None,
+    *,
+    count=5,
+    truth=True,
+    label="price",
+    names=("C",),
+    blend=False,
+    families=("ridge",),
+) -> Selection:
     audit = _make_audit() if audit is None else audit
     values = np.logspace(-2, 2, count)
     shape = 0.1 * (np.log10(values) - 0.5) ** 2 if count > 1 else np.zeros(1)
     risks = [
         _make_risks("controlled", "controlled", 0.50 + shape, 0.03),
         _make_risks("weighted", "weighted", 0.47 + 1.2 * shape[::-1], 0.05),
-        _make_risks("unweighted", "source", 0.30 + 0.5 * shape[::-1], 0.02),
+        _make_risks(PLAIN, "source", 0.30 + 0.5 * shape[::-1], 0.02),
     ]
     chosen = risks[0].best
     parameters = [{name: float(value) for name in names} for value in values]
@@ -110,26 +121,34 @@ def _make_selection(audit=None, *, count=5, truth=True, label="price", names=("C
     candidates = Candidates(
         names=list(names),
         parameters=parameters,
+        models=[families[i % len(families)] for i in range(count)],
+        fit_weighted=np.arange(count) % 3 == 2 if blend else np.zeros(count, dtype=bool),
         risks=risks,
         chosen=chosen,
         indistinguishable=risks[0].value < risks[0].value[chosen] + 0.03,
         variance_reduction=np.linspace(0.6, -0.1, count),
+        plausibility=np.arange(count) / np.arange(count).sum() if blend else None,
+        expected_regret=np.linspace(0.2, 0.0, count) if blend else None,
         truth=known,
         truth_error=None if known is None else np.full(count, 0.01),
     )
+    words = "a weighted mean of their predictions"
+    blended = Blended(np.array([2, 4, 0]), np.array([0.7, 0.25, 0.05]), words)
     one = len(names) == 1 and count > 1
     return Selection(
         audit=audit,
         task="regression",
         label=label,
         label_words=f"{label} is a number: regression.",
-        model="ridge",
+        models=list(families),
         model_words="ridge regression",
         loss="squared",
         loss_words="mean squared error",
         method="controlled",
+        selection="consensus" if blend else "min",
         folds=5,
         candidates=candidates,
+        blend=blended if blend else None,
         chosen_words="The choice has the least estimated risk in the target.",
         risk=float(risks[0].value[chosen]),
         risk_low=float(risks[0].low[chosen]),
@@ -189,4 +208,5 @@ def pages():
         "hostile selection": selection_page(
             _make_selection(bad, label=_HOSTILE[1], names=names, count=40)
         ),
+        "blend": selection_page(_make_selection(blend=True, families=("ridge", "forest"))),
     }

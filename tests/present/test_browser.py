@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 HOSTILE = ["hostile audit", "hostile selection", "audit command", "select command"]
-NAMES = ["audit", "selection", "reproduction", *HOSTILE]
+NAMES = ["audit", "selection", "blend", "reproduction", *HOSTILE]
 
 
 @pytest.fixture(scope="module")

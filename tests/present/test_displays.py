@@ -13,6 +13,7 @@ import counterpoise as cp
 from counterpoise._format import candidate_names, shorten_names
 from counterpoise.present import (
     BalanceDisplay,
+    BlendDisplay,
     CandidatesDisplay,
     RiskCurveDisplay,
     ShiftMapDisplay,
@@ -108,9 +109,10 @@ def test_other_methods_of_a_ridge_are_those_of_a_ridge_with_that_method(data, ri
 def test_a_search_is_drawn_along_one_parameter_the_others_as_chosen(grid):
     params = grid.cv_results_["params"]
     display = RiskCurveDisplay.from_estimator(grid)
-    own = [
-        i for i, p in enumerate(params) if p["fit_intercept"] == grid.best_params_["fit_intercept"]
-    ]
+    # Trained with weights or without, as the choice is.
+    alike = grid.cv_results_["fit_weighted"] == grid.best_candidate_.fit_weighted
+    intercept = grid.best_params_["fit_intercept"]
+    own = [i for i, p in enumerate(params) if alike[i] and p["fit_intercept"] == intercept]
     assert display.values == [params[i]["C"] for i in own]
     np.testing.assert_array_equal(display.bands_["controlled"].value, grid.risk_.value[own])
     np.testing.assert_allclose(display.bands_["source"].value, grid.cv_results_["source_risk"][own])
@@ -406,3 +408,21 @@ def test_names_are_drawn_as_they_are(name):
 def test_bad_input_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_bars_of_a_blend_have_its_weights_largest_on_top(data):
+    search = cp.ShiftGridSearchCV(
+        LogisticRegression(), {"C": [0.001, 0.1, 10.0]}, refit="blend", n_bootstrap=0
+    ).fit(data.X_source, data.y_source, X_target=data.X_target)
+    display = BlendDisplay.from_estimator(search)
+    weights = np.sort(search.blend_.weights)[::-1]
+    np.testing.assert_allclose([bar.get_width() for bar in display.bars_], weights)
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert len(labels) == len(set(labels)) == len(weights)
+    assert {label.split()[0] for label in labels} <= {"C=0.001", "C=0.1", "C=10"}
+    few = BlendDisplay(["a", "b", "c"], [0.2, 0.5, 0.3], most=2).plot()
+    assert [text.get_text() for text in few.ax_.get_yticklabels()] == ["b", "c"]
+    with pytest.raises(ValueError, match="Pass refit='blend'"):
+        BlendDisplay.from_estimator(LogisticRegression())
+    with pytest.raises(ValueError, match="one weight per member"):
+        BlendDisplay(["a", "b"], [1.0])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 import counterpoise as cp
 from counterpoise._facts import (
@@ -13,6 +14,8 @@ from counterpoise._facts import (
     comparison_card,
     diagnostics_card,
     diagnostics_facts,
+    member_places,
+    name_candidates,
     risk_card,
     search_html,
 )
@@ -114,6 +117,31 @@ def test_searches_are_shown_after_fit_only(rng):
     shown = Text(search_html(ridge))
     assert f"alpha={ridge.alpha_:.3g}" in shown.text
     assert "and 190 more" in shown.text
+
+
+def test_a_search_that_blends_shows_members_and_what_the_choice_rests_on(rng):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    search = cp.ShiftGridSearchCV(
+        [
+            ("logistic", LogisticRegression(), {"C": [0.1, 1.0]}),
+            ("bayes", GaussianNB(), {"var_smoothing": [1e-9, 1.0]}),
+        ],
+        weights=np.exp(X[:, 0]),
+        selection="consensus",
+        refit="blend",
+        random_state=0,
+    ).fit(X, y, X_target=X + 0.5)
+    text = " ".join(Text(search_html(search)).text.split())
+    count = len(search.blend_.members)
+    assert f"delivered blend of {count} models" in text
+    assert f"best single candidate {name_candidates(search)[search.best_index_]}" in text
+    for place, weight in zip(member_places(search), search.blend_.weights, strict=True):
+        assert f"{name_candidates(search)[place]} {format_share(weight)}" in text
+    assert search.choice_words_ in text
+    assert f"{np.count_nonzero(search.plausibility_)} of 8 candidates" in text
+    assert format_number(search.blend_.risk.value) in text
+    assert len(set(name_candidates(search))) == 8
 
 
 def test_parameters_of_a_search_are_escaped(losses):

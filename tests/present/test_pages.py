@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from counterpoise._format import format_number
 from counterpoise.present import CandidatesDisplay, ShiftMapDisplay, audit_page, selection_page
 from counterpoise.present.palette import DARK, LIGHT, css_variables
 from counterpoise.present.svg import figure_svg, inline_svg
@@ -43,7 +44,10 @@ class Page(HTMLParser):
             self.text += data + " " * (self.open[-1:] in (["td"], ["th"]))
 
 
-@pytest.mark.parametrize("name", ["audit", "selection", "hostile audit", "hostile selection"])
+NAMES = ["audit", "selection", "hostile audit", "hostile selection", "blend"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_pages_are_whole_and_need_nothing_else(pages, name):
     page = Page(pages[name])
     assert page.open == []
@@ -160,6 +164,46 @@ def test_a_selection_of_one_candidate_or_with_failures(make_selection):
     record.candidates.risks[1].value[0] = np.nan
     page = Page(selection_page(record))
     assert "1 candidate," in page.text
+
+
+def test_a_blend_is_shown_with_its_members_and_weights(pages, make_selection):
+    record = make_selection(blend=True, families=("ridge", "forest"))
+    names, candidates = record.candidates.labels, record.candidates
+    assert names[2] == "ridge C=1 (weighted)"
+    assert names[3] == "forest C=10"
+    chosen = re.search(r'<tr class="chosen">.*?</tr>', pages["blend"], flags=re.S)[0]
+    assert " ".join(Page(chosen).text.split()) == (
+        "blend blend of 3 models 0.525 0.465 to 0.585 0.520 yes"
+    )
+    start = pages["blend"].index("<table", pages["blend"].index('id="blend-table"'))
+    table = pages["blend"][start : pages["blend"].index("</table>", start) + len("</table>")]
+    text = " ".join(Page(table).text.split())
+    for place, weight in zip(record.blend.members, ("70%", "25%", "5.0%"), strict=True):
+        risk = format_number(candidates.risks[0].value[place])
+        assert f"{names[place]} {weight} {risk}" in text
+    whole = " ".join(Page(pages["blend"]).text.split())
+    for words in (
+        "Members of the blend",
+        "weight in the blend",
+        "plausibility",
+        "expected regret",
+        "4 of 5",
+        f"consensus {names[candidates.chosen]}",
+        "best single",
+    ):
+        assert words in whole, words
+    assert 'aria-label="Members of the blend' in pages["blend"]
+
+
+def test_plain_cross_validation_is_shown_with_the_truth_of_what_it_delivers(pages, make_selection):
+    plain = make_selection().candidates.plain
+    truth = make_selection().candidates.truth[plain.best]
+    text = " ".join(Page(pages["selection"]).text.split())
+    assert f"plain cross-validation {make_selection().candidates.labels[plain.best]}" in text
+    assert f"{truth:.3f}true risk of what it would deliver" in text.lower()
+    unknown = " ".join(Page(selection_page(make_selection(truth=False))).text.split())
+    assert "risk that it estimates for its own choice" in unknown.lower()
+    assert "unweighted" not in text
 
 
 def test_a_selection_of_two_hundred_candidates(make_selection):

@@ -1,6 +1,7 @@
 """Terminal, page and notebook show the same facts, in the same digits."""
 
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -77,6 +78,21 @@ def test_terminal_and_page_say_the_same(make_selection):
     ):
         assert words in text
         assert words in page
+
+
+def test_a_blend_is_printed_with_its_members(make_selection):
+    record = make_selection(blend=True, families=("ridge", "forest"))
+    text = printed(selection_document(record), width=120)
+    assert re.search(r"blend +blend of 3 models +0.525", text)
+    assert re.search(r"ridge C=1 \(weighted\) +70%", text)
+    assert "Models: ridge regression; 5 candidates" in text
+    assert "chosen: blend of 3 models;" in printed(
+        selection_document(record), brief=True, width=200
+    )
+    # One family has columns of parameters instead of names, and says how each was trained.
+    one = printed(selection_document(make_selection(blend=True)), width=200)
+    assert re.search(r"status +C +training +controlled risk", one)
+    assert re.search(r"best single +1 +weighted", one)
 
 
 def test_printing_is_what_the_notebook_shows(rng):

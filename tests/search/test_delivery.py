@@ -106,7 +106,7 @@ def test_the_consensus_is_that_of_the_held_out_record(data):
     assert search.best_index_ == want.best == np.argmin(search.expected_regret_)
     np.testing.assert_array_equal(search.plausibility_, want.plausibility)
     np.testing.assert_array_equal(search.cv_results_["expected_regret"], want.expected_regret)
-    assert "candidates are plausible" in search.choice_reason_
+    assert "are plausible" in search.choice_words_
     # A candidate's prediction for target rows is the mean over its fold models.
     splits = resolve_splits(5, X, y, classifier=False)
     mean = np.mean([Ridge(alpha=0.1).fit(X[t], y[t]).predict(Z) for t, _ in splits], axis=0)

@@ -1,7 +1,8 @@
 """One function per display, on the problem of the paper; for the guide to pictures."""
 
 import numpy as np
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
 
 import counterpoise as cp
 from counterpoise import present
@@ -20,6 +21,15 @@ def curve():
 def candidates():
     few = cp.ShiftRidgeClassifierCV(alphas=[0.1, 1, 10, 100, 1000, 10000], weights=model.weights_)
     present.CandidatesDisplay.from_estimator(few.fit(X, y), X, y)
+
+
+def blend():
+    families = [
+        ("logistic", LogisticRegression(), {"C": [0.001, 0.1, 10.0]}),
+        ("neighbours", KNeighborsClassifier(), {"n_neighbors": [5, 20, 60]}),
+    ]
+    search = cp.ShiftGridSearchCV(families, weights=model.weights_, refit="blend")
+    present.BlendDisplay.from_estimator(search.fit(X, y, X_target=X_target))
 
 
 def variance():

@@ -14,6 +14,14 @@ from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
 from counterpoise.cli.terminal import guarded, stages
+from counterpoise.jobs.options import (
+    DEFAULT_DELIVERY,
+    DEFAULT_FIT_WEIGHTED,
+    DEFAULT_SELECTION,
+    DELIVERIES,
+    FIT_WEIGHTED,
+    SELECTIONS,
+)
 from counterpoise.losses import LOSSES
 from counterpoise.present.job_sections import audit_document, selection_document
 from counterpoise.present.page import render_page
@@ -41,7 +49,17 @@ Target = Annotated[Path | None, typer.Argument(help="Rows of the population that
 Drop = Annotated[list[str] | None, option("Column to leave out; repeat for several.")]
 Weights = Annotated[str | None, option("Weight estimator", choices=[*NAMES, "auto", "none"])]
 Example = Annotated[str | None, option("Problem with a known truth", choices=work.EXAMPLES)]
-Param = Annotated[list[str] | None, option("Values to search, NAME=V1,V2,...; repeatable.")]
+Model = Annotated[
+    list[str] | None,
+    option("Kind of model, repeat for several (default: ridge)", choices=[*work.MODELS, "all"]),
+]
+Param = Annotated[
+    list[str] | None,
+    option("Values to search, NAME=V1,V2,... or MODEL.NAME=V1,V2,...; repeatable."),
+]
+Selection = Annotated[str, option("How the best candidate is chosen", choices=SELECTIONS)]
+Deliver = Annotated[str, option("Blend of candidates or one model", choices=DELIVERIES)]
+FitWeighted = Annotated[str, option("Train models with the weights", choices=FIT_WEIGHTED)]
 Out = Annotated[Path | None, option("Directory for the report and the files.")]
 Force = Annotated[bool, option("Write into --out even if it is not empty.", "--force")]
 Strict = Annotated[bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")]
@@ -107,11 +125,14 @@ def select(
     target: Target = None,
     label: Annotated[str | None, option("Column of the source to predict.")] = None,
     drop: Drop = None,
-    model: Annotated[str, option("Kind of model", choices=work.MODELS)] = "ridge",
+    model: Model = None,
     param: Param = None,
     weights: Weights = None,
     method: Annotated[str, option("Risk estimator", choices=METHODS)] = "controlled",
     loss: Annotated[str, option("Loss per row", choices=["auto", *LOSSES])] = "auto",
+    selection: Selection = DEFAULT_SELECTION,
+    deliver: Deliver = DEFAULT_DELIVERY,
+    fit_weighted: FitWeighted = DEFAULT_FIT_WEIGHTED,
     folds: Annotated[int, option("Number of cross-validation folds.")] = 5,
     dask: Annotated[str | None, option('Fit on Dask: "local" or tcp://host:port.')] = None,
     example: Example = None,
@@ -126,12 +147,14 @@ def select(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Choose the model with the least risk in the target, and estimate that risk.
+    """Deliver a model for the target, and estimate its risk there.
 
     Examples: counterpoise select hospital.csv country.csv --label ill --model logistic --out result
 
     counterpoise select old.parquet new.parquet --label price --model forest
     --param min_samples_leaf=1,5,20 --jobs 2
+
+    counterpoise select old.parquet new.parquet --label price --model all --deliver blend
 
     counterpoise select --example gaussian-2d
     """
@@ -146,7 +169,8 @@ def select(
         read: Any = {"label": label, "drop": drop, "example": example, "labelled": True}
         data = work.load_data(source, target, made, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
-        found = work.select(data, made, model=model, params=param, dask=dask, **options)
+        options |= {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}
+        found = work.select(data, made, model=model or "ridge", params=param, dask=dask, **options)
         record = found.record
         if directory is not None:
             progress("writing", 0, 0)

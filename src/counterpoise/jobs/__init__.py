@@ -7,6 +7,7 @@ from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.outputs import output_directory, summary, write_audit, write_selection
 from counterpoise.jobs.records import (
     Audit,
+    Blended,
     Candidates,
     ColumnBalance,
     Curve,
@@ -25,6 +26,7 @@ __all__ = [
     "EXAMPLES",
     "MODELS",
     "Audit",
+    "Blended",
     "Candidates",
     "ColumnBalance",
     "Curve",

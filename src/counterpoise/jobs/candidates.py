@@ -2,89 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from counterpoise._facts import member_places
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Truth
 from counterpoise.jobs.plan import Plan
-from counterpoise.jobs.records import Candidates, Curve, Risks
+from counterpoise.jobs.records import PLAIN, Blended, Candidates, Curve, Risks
 from counterpoise.jobs.request import Request
 from counterpoise.losses import Loss
 from counterpoise.risk import RiskEstimate
+from counterpoise.search.evaluate import Candidate
 from counterpoise.search.fitting import fit_estimator, losses_of
 
-__all__ = ["TrueRisks", "curve_of", "tabulate", "true_risks"]
+__all__ = ["TrueRisks", "blend_of", "candidates_of", "curve_of", "tabulate", "true_risks"]
 
+# What a blend of classifiers is, by what the loss judges.
+_COMBINED = {
+    "predict_proba": "a weighted mean of their probabilities",
+    "decision_function": "a weighted mean of their decision values",
+    "predict": "a weighted vote",
+}
 # Labelled target rows that the truth is taken from.
 _TRUTH_ROWS = 100_000
-# Beside the method that chose: plain weighting, and ignoring the shift.
-_BESIDE = {"weighted": "weighted", "source": "unweighted"}
 
 
 @dataclass(frozen=True, eq=False)
 class TrueRisks:
-    """Mean loss of every candidate on labelled target rows, its standard error, and a note."""
+    """Mean loss of every candidate on labelled target rows, its standard error, and a note.
+
+    `delivered` is the same pair for the delivered model.
+    """
 
     value: np.ndarray
     error: np.ndarray
+    delivered: tuple[float, float]
     note: str
 
 
-def tabulate(search: Any, method: str, truth: TrueRisks | None, /) -> Candidates:
-    """Lay out a fitted search.
+def candidates_of(search: Any, plan: Plan, /) -> list[Candidate]:
+    """Return what a fitted search has compared."""
+    results = search.cv_results_
+    models = results.get("model", [""] * len(results["params"]))
+    ways = zip(models, results["params"], results["fit_weighted"], strict=True)
+    return [plan.candidate(model, params, bool(weighted)) for model, params, weighted in ways]
 
-    Parameters
-    ----------
-    search : ShiftGridSearchCV
-    method : str
-        That chose.
-    truth : TrueRisks or None
-    """
-    risks = [_risks(_BESIDE.get(method, method), method, search.risk_, search.best_index_)]
-    for other, label in _BESIDE.items():
-        if other != method:
-            risks.append(_risks(label, other, search.risk_by(other)))
-    parameters = [dict(p) for p in search.cv_results_["params"]]
-    alike = np.zeros(len(parameters), dtype=bool)
+
+def tabulate(search: Any, plan: Plan, truth: TrueRisks | None, /) -> Candidates:
+    """Lay out a fitted search."""
+    searched = candidates_of(search, plan)
+    weighted = np.asarray([own.fit_weighted for own in searched])
+    parameters = [dict(own.params) for own in searched]
+    alike = np.zeros(len(searched), dtype=bool)
     alike[search.indistinguishable_] = True
     return Candidates(
-        names=list(parameters[0]),
+        names=list(dict.fromkeys(name for own in parameters for name in own)),
         parameters=parameters,
-        risks=risks,
+        models=[own.model or plan.models[0] for own in searched],
+        fit_weighted=weighted,
+        risks=_all_risks(search, weighted),
         chosen=int(search.best_index_),
         indistinguishable=alike,
         variance_reduction=np.asarray(search.risk_.variance_reduction),
+        plausibility=getattr(search, "plausibility_", None),
+        expected_regret=getattr(search, "expected_regret_", None),
         truth=None if truth is None else truth.value,
         truth_error=None if truth is None else truth.error,
     )
 
 
-def _risks(label: str, method: str, risk: RiskEstimate, best: int | None = None) -> Risks:
-    low, high = risk.interval()
-    value = np.asarray(risk.value)
-    if best is None:
-        best = int(np.nanargmin(value))
-    return Risks(label, method, value, low, high, np.asarray(risk.standard_error), int(best))
+def _all_risks(search: Any, weighted: np.ndarray) -> list[Risks]:
+    """Risks by the method of the search, by plain weighting, and by plain cross-validation.
+
+    Plain cross-validation has no weights anywhere: it is left out if every candidate is trained
+    with weights.
+    """
+    own = search.risk_
+    alone = own.method == "source" and not weighted.any()
+    risks = [_risks(PLAIN if alone else own.method, own)]
+    if own.method != "weighted":
+        risks.append(_risks("weighted", search.risk_by("weighted")))
+    source = search.risk_by("source")
+    if not alone and np.any(np.isfinite(source.value) & ~weighted):
+        risks.append(_risks(PLAIN, source, without=weighted))
+    return risks
+
+
+def _risks(label: str, risk: RiskEstimate, without: np.ndarray | None = None) -> Risks:
+    parts = [np.array(part) for part in (risk.value, *risk.interval(), risk.standard_error)]
+    if without is not None:
+        for part in parts:
+            part[without] = np.nan
+    value, low, high, error = parts
+    return Risks(label, risk.method, value, low, high, error, int(np.nanargmin(value)))
+
+
+def blend_of(search: Any, plan: Plan, /) -> Blended | None:
+    """Return the members of the blend that a search delivers, largest weight first."""
+    if not hasattr(search, "blend_"):
+        return None
+    weights = np.asarray(search.blend_.weights)
+    order = np.argsort(-weights, kind="stable")
+    words = "a weighted mean of their predictions"
+    if plan.labels.task == "classification" and not plan.coded:
+        words = _COMBINED[plan.loss.response]
+    return Blended(np.asarray(member_places(search))[order], weights[order], words)
 
 
 def curve_of(candidates: Candidates, /) -> Curve | None:
-    """Find the numeric parameter with most values while the others stay as they were chosen."""
+    """Find the numeric parameter with most values while the others stay as they were chosen.
+
+    So do the model family and whether it is trained with weights.
+    """
     chosen = candidates.parameters[candidates.chosen]
+    models, weighted = candidates.models, candidates.fit_weighted
     best = None
-    for name in candidates.names:
+    for name in chosen:
         found = [
             (parameters[name], i)
             for i, parameters in enumerate(candidates.parameters)
-            if all(
-                parameters[other] == chosen[other] for other in candidates.names if other != name
-            )
+            if models[i] == models[candidates.chosen]
+            and weighted[i] == weighted[candidates.chosen]
+            and all(parameters[other] == chosen[other] for other in chosen if other != name)
         ]
         if any(isinstance(v, bool) or not isinstance(v, int | float) for v, _ in found):
             continue
@@ -109,8 +153,7 @@ def true_risks(
     truth: Truth | None,
     encoded: EncodedPair,
     plan: Plan,
-    parameters: Sequence[Mapping[str, Any]],
-    weights: np.ndarray | None,
+    search: Any,
     rng: np.random.Generator,
     request: Request,
     /,
@@ -128,11 +171,11 @@ def true_risks(
         return None
     rows = rows[some_rows(len(rows), _TRUTH_ROWS, rng)]
     Z, z = encoded.encoder.transform(truth.frame.iloc[rows]), plan.code(y[rows])
-    total, X, y_source = len(parameters), encoded.source, plan.code(plan.labels.y)
+    searched, X, y_source = candidates_of(search, plan), encoded.source, plan.code(plan.labels.y)
+    total = len(searched)
     request.progress("looking up the truth", 0, total)
     tasks = (
-        delayed(_truth_of)(plan.estimator, p, X, y_source, weights, Z, z, plan.loss)
-        for p in parameters
+        delayed(_truth_of)(own, X, y_source, search.weights_, Z, z, plan.loss) for own in searched
     )
     found = []
     # Not on a cluster: the labelled rows would travel with every candidate.
@@ -146,7 +189,8 @@ def true_risks(
         note += f" {left_out} rows without a label that can be compared were left out."
     if len(rows) < np.count_nonzero(usable):
         note += f" The truth is the mean over {len(rows)} of the rows, taken at random."
-    return TrueRisks(value, error, note)
+    delivered = _mean_and_error(losses_of(search.best_estimator_, Z, z, plan.loss))
+    return TrueRisks(value, error, delivered, note)
 
 
 def _comparable(values: np.ndarray, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -164,15 +208,18 @@ def _comparable(values: np.ndarray, plan: Plan) -> tuple[np.ndarray, np.ndarray]
 
 
 def _truth_of(
-    estimator: Any,
-    parameters: Mapping[str, Any],
+    candidate: Candidate,
     X: np.ndarray,
     y: np.ndarray,
-    weights: np.ndarray | None,
+    weights: np.ndarray,
     Z: np.ndarray,
     z: np.ndarray,
     loss: Loss,
 ) -> tuple[float, float]:
-    model = clone(estimator).set_params(**parameters)
-    losses = losses_of(fit_estimator(model, X, y, weights), Z, z, loss)
+    model = candidate.make()
+    fit_estimator(model, X, y, weights if candidate.fit_weighted else None)
+    return _mean_and_error(losses_of(model, Z, z, loss))
+
+
+def _mean_and_error(losses: np.ndarray) -> tuple[float, float]:
     return float(np.mean(losses)), float(np.std(losses) / np.sqrt(len(losses)))

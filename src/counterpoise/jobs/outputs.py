@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpoise._validation import InputError
 from counterpoise.jobs.loading import Data
-from counterpoise.jobs.records import Audit, Selection
+from counterpoise.jobs.records import Audit, Candidates, Selection
 from counterpoise.jobs.select import Selected
 
 __all__ = ["output_directory", "summary", "write_audit", "write_selection"]
@@ -134,17 +134,49 @@ def summary(record: Audit | Selection, /) -> dict[str, Any]:
 
 def _selection(record: Selection) -> dict[str, Any]:
     candidates = record.candidates
+    plausible = candidates.plausibility
     return {
-        **_some(record, "task", "label", "model", "loss", "method", "folds"),
-        **_some(record, "chosen_words", "variance_reduction", "truth_note"),
+        **_some(record, "task", "label", "models", "loss", "method", "selection", "folds"),
+        **_some(record, "delivered", "chosen_words", "variance_reduction", "truth_note"),
         "chosen": candidates.parameters[candidates.chosen],
+        "model": candidates.models[candidates.chosen],
+        "fit_weighted": candidates.fit_weighted[candidates.chosen],
         "risk": _risk(record.risk, record.risk_low, record.risk_high),
         "corrected_risk": _risk(record.corrected_risk, record.corrected_low, record.corrected_high),
         "truth": None
         if record.truth is None
         else {"value": record.truth, "standard_error": record.truth_error},
+        "blend": None
+        if record.blend is None
+        else [
+            {**_candidate(candidates, i), "weight": weight}
+            for i, weight in zip(record.blend.members, record.blend.weights, strict=True)
+        ],
+        "plain_cross_validation": _plain_choice(candidates),
         "candidates": len(candidates.parameters),
+        "plausible": None if plausible is None else int(np.count_nonzero(plausible)),
         "indistinguishable": int(candidates.indistinguishable.sum()),
+    }
+
+
+def _candidate(candidates: Candidates, place: int) -> dict[str, Any]:
+    return {
+        "model": candidates.models[place],
+        "parameters": candidates.parameters[place],
+        "fit_weighted": candidates.fit_weighted[place],
+    }
+
+
+def _plain_choice(candidates: Candidates) -> dict[str, Any] | None:
+    """Return what cross-validation without any weights chooses, its risk, and the truth of it."""
+    plain, truth = candidates.plain, candidates.truth
+    if plain is None:
+        return None
+    best = plain.best
+    return {
+        **_candidate(candidates, best),
+        "risk": _risk(plain.value[best], plain.low[best], plain.high[best]),
+        "truth": None if truth is None else truth[best],
     }
 
 
@@ -160,7 +192,9 @@ def _candidates(record: Selection) -> dict[str, Any]:
     """Return the columns of candidates.csv."""
     candidates = record.candidates
     columns: dict[str, Any] = {
-        name: [p.get(name) for p in candidates.parameters] for name in candidates.names
+        "model": list(candidates.models),
+        "trained with weights": candidates.fit_weighted,
+        **{name: _values(name, candidates.parameters) for name in candidates.names},
     }
     for risks in candidates.risks:
         columns[f"risk {risks.label}"] = risks.value
@@ -170,20 +204,34 @@ def _candidates(record: Selection) -> dict[str, Any]:
     columns["chosen"] = np.arange(len(candidates.parameters)) == candidates.chosen
     columns["indistinguishable"] = candidates.indistinguishable
     columns["variance reduction"] = candidates.variance_reduction
+    if candidates.plausibility is not None:
+        columns["plausibility"] = candidates.plausibility
+        columns["expected regret"] = candidates.expected_regret
+    if record.blend is not None:
+        columns["weight in the blend"] = np.zeros(len(candidates.parameters))
+        columns["weight in the blend"][record.blend.members] = record.blend.weights
     if candidates.truth is not None:
         columns["truth"] = candidates.truth
         columns["standard error of the truth"] = candidates.truth_error
     return columns
 
 
+def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return a parameter's values, as text if of several kinds; None for models without it."""
+    mixed = len({type(own[name]) for own in parameters if name in own}) > 1
+    found = [own.get(name) for own in parameters]
+    if not mixed:
+        return found
+    return [
+        str(value) if name in own else None for value, own in zip(found, parameters, strict=True)
+    ]
+
+
 def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
     import pyarrow as pa
     from pyarrow import csv
 
-    arrays = []
-    for values in columns.values():
-        mixed = isinstance(values, list) and len({type(value) for value in values}) > 1
-        arrays.append(pa.array([str(value) for value in values] if mixed else values))
+    arrays = [pa.array(values) for values in columns.values()]
     table = pa.Table.from_arrays(arrays, names=list(columns))
     csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
 

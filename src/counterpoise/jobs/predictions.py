@@ -1,4 +1,4 @@
-"""What the chosen model says about the target."""
+"""What the delivered model says about the target."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ def predict_target(model: Any, X: np.ndarray, /, *, progress: Progress) -> dict[
     """Predict every row: "prediction", and "probability of A" for every class where there are any.
 
     A classifier of two classes without probabilities has a "score" instead, positive for the
-    second class.
+    second class. A blend has what decides its prediction: probabilities, a score, or for votes
+    neither.
     """
-    probable = hasattr(model, "predict_proba")
-    scored = not probable and hasattr(model, "decision_function") and len(model.classes_) == 2
+    by = getattr(model, "combine", None)
+    probable = by in (None, "predict_proba") and hasattr(model, "predict_proba")
+    two = hasattr(model, "decision_function") and len(model.classes_) == 2
+    scored = two and not probable and by in (None, "decision_function")
     parts: dict[str, list[np.ndarray]] = {"prediction": []}
     for start in range(0, len(X), _CHUNK):
         progress("predicting the target", start, len(X))

@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._facts import blend_name
+from counterpoise._format import candidate_names
 from counterpoise.diagnostics import Diagnostics
 
 __all__ = [
+    "PLAIN",
     "Audit",
+    "Blended",
     "Candidates",
     "ColumnBalance",
     "Curve",
@@ -25,6 +29,9 @@ __all__ = [
     "ShiftMap",
     "TableShape",
 ]
+
+#: What cross-validation without any weights is called.
+PLAIN = "plain cross-validation"
 
 
 @dataclass(frozen=True)
@@ -137,8 +144,8 @@ class Audit:
 class Risks:
     """The risk of every candidate by one method, with 95 % intervals; NaN where one failed.
 
-    `label` is a heading ("unweighted" for the method "source"), and `best` the candidate that the
-    method would choose.
+    `label` is a heading, and `best` the candidate with the least value. Plain cross-validation is
+    the method "source" for candidates that are trained without weights, NaN for the others.
     """
 
     label: str
@@ -152,34 +159,76 @@ class Risks:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Every candidate, in the order in which the grid lists them.
+    """Every candidate, in the order in which they were searched.
 
     Attributes
     ----------
     names : list of str
-        Hyper-parameters that the grid sets.
+        Hyper-parameters that the grids set.
     parameters : list of dict
         Hyper-parameter to value, one dict per candidate.
+    models : list of str
+        Name of each candidate's model family.
+    fit_weighted : bool array of shape (n_candidates,)
+        Whether it is trained with the weights.
     risks : list of Risks
-        The method that chose first, then those it is compared with; no method twice. All are
+        The method of the search first, then those it is compared with; no method twice. All are
         estimates of the same quantity: the target risk of the candidate as it would be trained.
     chosen : int
+        The best single candidate.
     indistinguishable : bool array of shape (n_candidates,)
         Whether the candidate is not significantly different from the chosen one (paired, 95 %).
     variance_reduction : array of shape (n_candidates,)
         Of the first method against plain weighting.
+    plausibility, expected_regret : arrays of shape (n_candidates,), or None
+        What a choice by consensus rests on: how often a candidate has the least loss on resampled
+        source rows, and what it is expected to lose in the target against the plausible ones.
     truth, truth_error : arrays of shape (n_candidates,), or None
         The candidate's risk on labelled target rows and its standard error, where there are labels.
     """
 
     names: Sequence[str]
     parameters: Sequence[Mapping[str, Any]]
+    models: Sequence[str]
+    fit_weighted: np.ndarray
     risks: Sequence[Risks]
     chosen: int
     indistinguishable: np.ndarray
     variance_reduction: np.ndarray
+    plausibility: np.ndarray | None = None
+    expected_regret: np.ndarray | None = None
     truth: np.ndarray | None = None
     truth_error: np.ndarray | None = None
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the candidates, by what differs between them."""
+        return candidate_names(
+            self.parameters, models=self.models, weighted=self.fit_weighted.tolist()
+        )
+
+    @property
+    def plain(self) -> Risks | None:
+        """Plain cross-validation, where candidates were trained without weights."""
+        return next((risks for risks in self.risks if risks.label == PLAIN), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Blended:
+    """The delivered model where it is a weighted mean of candidates.
+
+    `members` are places among the candidates, largest weight first, and `weights` have sum 1.
+    `words` say what is averaged: "a weighted mean of their predictions".
+    """
+
+    members: np.ndarray
+    weights: np.ndarray
+    words: str
+
+    @property
+    def name(self) -> str:
+        """What it is called: "blend of 5 models"."""
+        return blend_name(len(self.members))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +247,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What the chosen model predicts for the target, beside the labels of the source.
+    """What the delivered model predicts for the target, beside the labels of the source.
 
     For `kind` "classes" the share of each class; for "numbers" the quantiles "minimum", "25%",
     "median", "75%", "maximum" and the "mean". The other two dicts are empty.
@@ -214,7 +263,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The model that is best in the target, its risk there, and whether to trust it.
+    """The model delivered for the target, its risk there, and whether to trust it.
 
     Attributes
     ----------
@@ -226,32 +275,36 @@ class Selection:
         Name of the label column.
     label_words : str
         How the task was decided, in a sentence.
-    model : str
-        Name of the model family: "ridge", "forest".
+    models : list of str
+        Names of the model families: "ridge", "forest".
     model_words : str
-        What it is: "ridge regression", "random forest of 200 trees".
+        What they are: "ridge regression", "random forest of 200 trees".
     loss : str
         Name of the loss.
     loss_words : str
         Its unit in words: "mean squared error", "share of wrong predictions".
     method : str
-        Name of the risk method that chose.
+        Name of the risk method.
+    selection : {"min", "consensus"}
+        How the best single candidate was chosen: least risk, or least expected regret.
     folds : int
     candidates : Candidates
+    blend : Blended or None
+        None where the chosen candidate is delivered.
     chosen_words : str
         What was chosen and why, in plain sentences.
     risk, risk_low, risk_high : float
-        Of the chosen candidate by the method that chose, with its 95 % interval.
+        Of what is delivered, by the method, with its 95 % interval.
     corrected_risk, corrected_low, corrected_high : float
-        The same corrected for having been chosen as the least of many.
+        The same corrected for having been chosen as the least of many. A blend needs no correction.
     variance_reduction : float
-        Share of the plain weighted estimate's variance that the method removed for the choice;
-        negative where it added some.
+        Share of the plain weighted estimate's variance that the method removed for what is
+        delivered; negative where it added some.
     curve : Curve or None
         None where no numeric hyper-parameter has two values.
     predictions : Predictions
     truth : float or None
-        The chosen model's risk on labelled target rows.
+        Risk of what is delivered on labelled target rows.
     truth_error : float or None
         Its standard error.
     truth_note : str
@@ -263,13 +316,15 @@ class Selection:
     task: str
     label: str
     label_words: str
-    model: str
+    models: Sequence[str]
     model_words: str
     loss: str
     loss_words: str
     method: str
+    selection: str
     folds: int
     candidates: Candidates
+    blend: Blended | None
     chosen_words: str
     risk: float
     risk_low: float
@@ -284,3 +339,10 @@ class Selection:
     truth_error: float | None
     truth_note: str
     provenance: Provenance
+
+    @property
+    def delivered(self) -> str:
+        """Name of the delivered model: of the chosen candidate or of the blend."""
+        if self.blend is not None:
+            return self.blend.name
+        return self.candidates.labels[self.candidates.chosen]

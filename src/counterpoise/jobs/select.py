@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from joblib import parallel_config
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
@@ -19,18 +18,19 @@ from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.diagnostics import diagnose_encoded
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
-from counterpoise.jobs.candidates import TrueRisks, curve_of, tabulate, true_risks
+from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.models import MODELS
+from counterpoise.jobs.options import Options
 from counterpoise.jobs.plan import Plan, make_plan
 from counterpoise.jobs.predictions import predict_target, summarise
-from counterpoise.jobs.records import Candidates, Selection
+from counterpoise.jobs.records import Selection
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.sentences import chosen_words
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
-from counterpoise.risk import METHODS
 from counterpoise.search import ShiftGridSearchCV
+from counterpoise.search.disagreement import choice_words
 from counterpoise.search.fitting import fit_estimator
 
 __all__ = ["Selected", "select"]
@@ -44,7 +44,7 @@ class Selected:
     ----------
     record : Selection
     model : Pipeline
-        The default pipeline and the chosen model, fitted: takes data frames like the files.
+        The default pipeline and the delivered model, fitted: takes data frames like the files.
     predictions : dict
         Column of `predictions.csv` to its values, one per target row.
     rows : int array of shape (n_source,)
@@ -62,11 +62,14 @@ def select(
     request: Request | None = None,
     /,
     *,
-    model: str = "ridge",
+    model: str | Sequence[str] = "ridge",
     params: Sequence[str] | None = None,
     weights: str | None = None,
     method: str = "controlled",
     loss: str = "auto",
+    selection: str | None = None,
+    deliver: str | None = None,
+    fit_weighted: str | None = None,
     folds: int = 5,
     dask: str | None = None,
 ) -> Selected:
@@ -78,10 +81,12 @@ def select(
         From :func:`counterpoise.jobs.load` or :func:`counterpoise.jobs.load_example`, with labels.
     request : Request, optional
         Seed, jobs, progress.
-    model : str, default="ridge"
-        "ridge", "logistic", "forest", "boosting" or "svm".
+    model : str or sequence of str, default="ridge"
+        "ridge", "logistic", "forest", "boosting", "svm", several of them, or "all": those that fit
+        the task and the loss. Several compete in one search.
     params : sequence of str, optional
-        Such as "alpha=0.1,1,10": together they replace the model's own grid.
+        Such as "alpha=0.1,1,10": together they replace the model's own grid. Where several models
+        are searched, with the name of the model: "forest.max_depth=3,5".
     weights : str, optional
         As in :func:`counterpoise.jobs.audit`.
     method : str, default="controlled"
@@ -89,6 +94,15 @@ def select(
     loss : str, default="auto"
         A name from :mod:`counterpoise.losses`. Also decides between classification and regression
         where the labels could be either.
+    selection : {"consensus", "min"}, optional
+        How the best single candidate is chosen: the least expected regret over plausible
+        candidates, or the least risk. Default: `jobs.options.DEFAULT_SELECTION`.
+    deliver : {"blend", "one"}, optional
+        A weighted mean of candidates, or the best single one. Default:
+        `jobs.options.DEFAULT_DELIVERY`.
+    fit_weighted : {"no", "yes", "both"}, optional
+        Whether candidates are trained with the weights; "both" searches both ways. Default:
+        `jobs.options.DEFAULT_FIT_WEIGHTED`.
     folds : int, default=5
         Of the cross-validation, shuffled, stratified for classes.
     dask : str, optional
@@ -101,42 +115,40 @@ def select(
     request = request or Request()
     check_weights_name(weights)
     assert data.pair.y is not None  # the files were read with their labels
-    check_choice(method, "--method", METHODS)
-    check_choice(model, "--model", MODELS)
+    models = [model] if isinstance(model, str) else list(model)
+    for name in models:
+        check_choice(name, "--model", [*MODELS, "all"])
+    how = Options.of(method, selection, deliver, fit_weighted)
     labels = read_labels(data.pair.y, data.label, loss)
     rng = np.random.default_rng(request.seed)
     notes = list(data.pair.notes)
     encoded = encode(data, request)
     width = encoded.source.shape[1]
     plan = make_plan(
-        labels, model, params=params or (), loss=loss, seed=request.seed, n_features=width
+        labels, models, params=params or (), loss=loss, seed=request.seed, n_features=width
     )
+    notes += plan.notes
     splits = _splits(plan, folds, request.seed, notes)
     request.progress("estimating the weights", 0, 0)
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     with _noted(notes, request.jobs):
-        search = _search(plan, encoded, splits, _usable(found, notes), method, dask, request)
-        trained = None if np.all(search.weights_ == 1) else search.weights_
-        truth = true_risks(
-            data.truth, encoded, plan, search.cv_results_["params"], trained, rng, request
-        )
-        final = clone(plan.final).set_params(**search.best_params_)
-        fit_estimator(final, encoded.source, labels.y, trained)
+        search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request)
+        truth = true_risks(data.truth, encoded, plan, search, rng, request)
+        final = _final(plan, search, encoded.source)
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
-    losses[held_out] = search.losses_[search.best_index_]
+    losses[held_out] = _held_out_losses(search)
     request.progress("diagnosing", 0, 0)
     diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
-    candidates = tabulate(search, method, truth)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(
         plan,
         search,
-        candidates,
         truth,
         audit=replace(audit, notes=notes),
         label=data.label,
+        selection=how.selection,
         folds=folds,
         predictions=summarise(predictions, labels),
     )
@@ -149,25 +161,45 @@ def _search(
     encoded: EncodedPair,
     splits: Any,
     weights: Any,
-    method: str,
+    how: Options,
     dask: str | None,
     request: Request,
 ) -> ShiftGridSearchCV:
     request.progress("searching", 0, 0)
+    # One family is searched as it is, so that ridge can be solved for all penalties at once.
+    one = len(plan.families) == 1
     search = ShiftGridSearchCV(
-        plan.estimator,
-        plan.grid,
+        plan.families[0][1] if one else plan.families,
+        plan.families[0][2] if one else None,
         weights=weights,
-        method=method,
+        method=how.method,
         loss=plan.loss,
         cv=splits,
-        refit=False,
+        fit_weighted=how.fit_weighted,
+        selection=how.selection,
+        refit="blend" if how.deliver == "blend" else True,
         random_state=request.seed,
         n_jobs=request.jobs,
         progress=lambda done, total: request.progress("searching", done, total),
     )
     with _cluster(dask):
         return search.fit(encoded.source, plan.code(plan.labels.y), X_target=encoded.target)
+
+
+def _final(plan: Plan, search: ShiftGridSearchCV, X: np.ndarray) -> Any:
+    """Return the delivered model, fitted to labels as they are in the file."""
+    if not plan.coded:
+        return search.best_estimator_
+    model = plan.classifier(search.best_estimator_)
+    weighted = hasattr(search, "blend_") or search.best_candidate_.fit_weighted
+    # A blend passes the weights on to the members that are trained with them.
+    return fit_estimator(model, X, plan.labels.y, search.weights_ if weighted else None)
+
+
+def _held_out_losses(search: ShiftGridSearchCV) -> np.ndarray:
+    if hasattr(search, "blend_"):
+        return search.blend_.losses
+    return search.losses_[search.best_index_]
 
 
 def _splits(
@@ -225,22 +257,24 @@ def _cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-def _record(
-    plan: Plan, search: Any, candidates: Candidates, truth: TrueRisks | None, /, **given: Any
-) -> Selection:
+def _record(plan: Plan, search: Any, truth: TrueRisks | None, /, **given: Any) -> Selection:
     best, corrected = search.best_risk_, search.corrected_risk_
     low, high = best.interval()
     corrected_low, corrected_high = corrected.interval()
+    candidates, blend = tabulate(search, plan, truth), blend_of(search, plan)
     return Selection(
         task=plan.labels.task,
         label_words=plan.labels.words,
-        model=plan.model,
+        models=plan.models,
         model_words=plan.words,
         loss=plan.loss.name,
         loss_words=plan.loss_words,
         method=candidates.risks[0].method,
         candidates=candidates,
-        chosen_words=chosen_words(candidates, corrected, plan.loss_words),
+        blend=blend,
+        chosen_words=chosen_words(
+            candidates, blend, best, corrected, plan.loss_words, _basis(plan, search)
+        ),
         risk=best.value,
         risk_low=low,
         risk_high=high,
@@ -249,9 +283,18 @@ def _record(
         corrected_high=corrected_high,
         variance_reduction=float(best.variance_reduction),
         curve=curve_of(candidates),
-        truth=None if truth is None else float(truth.value[candidates.chosen]),
-        truth_error=None if truth is None else float(truth.error[candidates.chosen]),
+        truth=None if truth is None else truth.delivered[0],
+        truth_error=None if truth is None else truth.delivered[1],
         truth_note="" if truth is None else truth.note,
         provenance=given["audit"].provenance,
         **given,
     )
+
+
+def _basis(plan: Plan, search: Any) -> str:
+    """Return what a choice by consensus rests on, in words."""
+    if not hasattr(search, "plausibility_"):
+        return ""
+    predictions = search.held_out_.target_predictions
+    classes = plan.labels.task == "classification"
+    return choice_words(predictions, search.plausibility_, classes=classes)

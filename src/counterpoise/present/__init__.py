@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from counterpoise.present.balance import BalanceDisplay
+    from counterpoise.present.blend import BlendDisplay
     from counterpoise.present.candidates import CandidatesDisplay
     from counterpoise.present.job_sections import audit_page, selection_page
     from counterpoise.present.risk_curve import RiskCurveDisplay
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BalanceDisplay",
+    "BlendDisplay",
     "CandidatesDisplay",
     "RiskCurveDisplay",
     "ShiftMapDisplay",

@@ -12,6 +12,7 @@ from counterpoise._facts import SIGNIFICANCE
 from counterpoise._format import candidate_names
 from counterpoise.present.axes import best_first
 from counterpoise.present.balance import BalanceDisplay
+from counterpoise.present.blend import BlendDisplay
 from counterpoise.present.candidates import CandidatesDisplay
 from counterpoise.present.fitted_risks import Band
 from counterpoise.present.palette import LIGHT, style
@@ -23,14 +24,14 @@ from counterpoise.present.variance_reduction import VarianceReductionDisplay
 from counterpoise.present.weights import WeightsDisplay
 
 if TYPE_CHECKING:
-    from counterpoise.jobs.records import Audit, Selection
+    from counterpoise.jobs.records import Audit, Candidates, Selection
 
 __all__ = ["audit_pictures", "selection_pictures"]
 
 # Inches: legible on a phone, and on half of a screen.
 _WIDTH, _HEIGHT = 4.5, 3.4
 # Characters of the names at the left of rows, and rows; the tables have all candidates.
-_NAME, _ROWS = 22, 12
+_NAME, _LONG_NAME, _ROWS = 22, 28, 12
 
 
 def audit_pictures(audit: Audit, /) -> list[Picture]:
@@ -42,6 +43,7 @@ def selection_pictures(selection: Selection, /) -> list[Picture]:
     """Return the pictures of a selection: risks first, then data and weights."""
     audit = selection.audit
     rows = [_candidates(selection), _variance(selection)]
+    rows = rows if selection.blend is None else [_blend(selection), *rows]
     data = [*_weights(audit), *_balance(audit)]
     # Pictures side by side have the same height.
     if selection.curve is None:
@@ -61,7 +63,7 @@ def _draw(plot: Callable[..., Any], height: float = _HEIGHT, **options: Any) -> 
 def _bands(selection: Selection) -> dict[str, Band]:
     # The method that chose is drawn last, on top of the others.
     return {
-        risks.method: Band(risks.value, risks.low, risks.high)
+        risks.label: Band(risks.value, risks.low, risks.high)
         for risks in reversed(selection.candidates.risks)
     }
 
@@ -82,10 +84,13 @@ def _curve(selection: Selection) -> Picture:
     others = dict(candidates.parameters[candidates.chosen])
     others.pop(curve.name, None)
     fixed = f", with {candidate_names([others])[0]}" if others else ""
+    if len(set(candidates.fit_weighted.tolist())) > 1:
+        own = "with" if candidates.fit_weighted[candidates.chosen] else "without"
+        fixed += f", trained {own} weights"
     caption = (
         f"Estimated {selection.loss_words} in the target for each value of {curve.name}{fixed}. "
         "Shaded: 95% intervals. A large marker is at the least risk of each method, the dotted "
-        "vertical line at the choice."
+        f"vertical line at the {_choice(selection)}."
     )
     draw = partial(_draw, display.plot)
     return Picture("risk-curve", f"Risk over {curve.name}", caption, draw)
@@ -94,32 +99,58 @@ def _curve(selection: Selection) -> Picture:
 def _candidates(selection: Selection) -> Picture:
     candidates = selection.candidates
     display = CandidatesDisplay(
-        candidate_names(candidates.parameters),
+        candidates.labels,
         _bands(selection),
         chosen=candidates.chosen,
         indistinguishable=np.flatnonzero(candidates.indistinguishable),
         truth=candidates.truth,
         risk_name=selection.loss_words,
-        width=_NAME,
+        width=_name_width(candidates),
         most=_ROWS,
     )
     caption = (
-        "Each line is a 95% interval for the risk in the target. The choice is in bold; shaded "
-        f"candidates are {SIGNIFICANCE} from it."
+        f"Each line is a 95% interval for the risk in the target. The {_choice(selection)} is in "
+        f"bold; shaded candidates are {SIGNIFICANCE} from it."
     )
     draw = partial(_draw, display.plot, display.size[1] + 0.25)
     return Picture("candidates-picture", "Candidates, best on top", caption, draw)
+
+
+def _choice(selection: Selection) -> str:
+    return "choice" if selection.blend is None else "best single candidate"
+
+
+def _name_width(candidates: Candidates) -> int:
+    """Return more room for names that hold a model family."""
+    return _NAME if len(set(candidates.models)) == 1 else _LONG_NAME
+
+
+def _blend(selection: Selection) -> Picture:
+    candidates, blend = selection.candidates, selection.blend
+    assert blend is not None
+    display = BlendDisplay(
+        [candidates.labels[i] for i in blend.members],
+        blend.weights,
+        width=_name_width(candidates),
+        most=_ROWS,
+    )
+    caption = (
+        "Each bar is the weight of one model in the mean that is delivered. The weights have the "
+        "least loss on held-out source rows."
+    )
+    draw = partial(_draw, display.plot, display.size[1])
+    return Picture("blend", "Members of the blend", caption, draw)
 
 
 def _variance(selection: Selection) -> Picture:
     candidates = selection.candidates
     own = candidates.risks[0]
     display = VarianceReductionDisplay(
-        candidate_names(candidates.parameters),
+        candidates.labels,
         {own.method: candidates.variance_reduction},
         chosen=candidates.chosen,
         order=best_first(own.value, candidates.chosen, most=_ROWS),
-        width=_NAME,
+        width=_name_width(candidates),
     )
     caption = (
         f"Share of the variance of plain weighting that {own.label!r} removes, for each candidate. "

@@ -9,7 +9,6 @@ import numpy as np
 
 from counterpoise._facts import SIGNIFICANCE, Column, Fact, Numeral, Table, diagnostics_facts
 from counterpoise._format import (
-    candidate_names,
     format_change,
     format_count,
     format_error,
@@ -23,10 +22,18 @@ from counterpoise.present.page import render_page
 from counterpoise.present.sections import Block, Document, Facts, Made, Pictures, Section, Verdict
 
 if TYPE_CHECKING:
-    from counterpoise.jobs.records import Audit, Predictions, Provenance, Risks, Selection
+    from counterpoise.jobs.records import (
+        Audit,
+        Blended,
+        Candidates,
+        Predictions,
+        Provenance,
+        Selection,
+    )
 
 __all__ = ["audit_document", "audit_page", "selection_document", "selection_page"]
 
+_PLAIN = "plain cross-validation"
 _SHIFT = {"none": "No shift found", "mild": "A mild shift", "strong": "A strong shift"}
 # A standardised difference below this counts as balanced (doi:10.1002/sim.3697).
 _BALANCED = 0.1
@@ -64,9 +71,9 @@ def audit_document(audit: Audit, /) -> Document:
 def selection_document(selection: Selection, /) -> Document:
     """Return what is shown of a selection."""
     audit, candidates = selection.audit, selection.candidates
-    chosen = candidate_names(candidates.parameters)[candidates.chosen]
     interval = format_interval(selection.risk_low, selection.risk_high)
     count = format_count(len(candidates.parameters), "candidate")
+    models = f"Model{'s' * (len(selection.models) > 1)}: {selection.model_words}"
     choice: list[Block] = [Facts(_selection_facts(selection)), selection.chosen_words]
     choice += [selection.truth_note] if selection.truth_note else []
     tables: list[Block] = [
@@ -75,16 +82,17 @@ def selection_document(selection: Selection, /) -> Document:
         _predictions_table(selection.predictions, selection.label),
         Facts(diagnostics_facts(audit.diagnostics), "Diagnostics"),
     ]
+    members = [] if selection.blend is None else [_members_table(selection, selection.blend)]
     data = [audit.shift_words, selection.label_words, audit.weights_words]
     return Document(
         kind="Model selection",
         title=f"Predicting {selection.label} in {audit.target.name}",
-        lead=f"{_samples(audit)} Model: {selection.model_words}, {count}, {selection.folds} folds.",
-        line=f"verdict: {audit.diagnostics.verdict}; chosen: {chosen}; "
+        lead=f"{_samples(audit)} {models}; {count}, {selection.folds} folds.",
+        line=f"verdict: {audit.diagnostics.verdict}; chosen: {selection.delivered}; "
         f"risk: {format_number(selection.risk)} ({interval})",
         sections=[
             _verdict(audit, "Are the numbers on this page reliable?"),
-            Section("choice", "The choice", [*choice, _methods_table(selection)]),
+            Section("choice", "The choice", [*choice, _methods_table(selection), *members]),
             Section("pictures", "Pictures", [Pictures(selection_pictures(selection))]),
             Section("tables", "Tables", tables),
             Section("data", "The data", data),
@@ -149,11 +157,12 @@ def _audit_facts(audit: Audit) -> list[Fact]:
 def _selection_facts(selection: Selection) -> list[Fact]:
     candidates, loss = selection.candidates, selection.loss_words
     low, high = selection.corrected_low, selection.corrected_high
-    names = candidate_names(candidates.parameters)
     risk = format_number(selection.corrected_risk)
-    more = f"95% interval {format_interval(low, high)}, in the target, corrected for the choice"
+    more = f"95% interval {format_interval(low, high)}, in the target"
+    more += ", corrected for the choice" if selection.blend is None else ""
+    what = "delivered" if selection.blend else "chosen"
     facts = [
-        Fact("chosen", names[candidates.chosen], f"{selection.model_words}, judged by {loss}"),
+        Fact(what, selection.delivered, f"{selection.model_words}, judged by {loss}"),
         Fact(f"expected {loss}", risk, more),
     ]
     if selection.truth is not None:
@@ -161,56 +170,115 @@ def _selection_facts(selection: Selection) -> list[Fact]:
         error = f" ± {format_error(selection.truth_error)}" if selection.truth_error else ""
         value = f"{format_number(selection.truth)}{error}"
         facts.append(Fact("truth", value, f"{inside} the interval; not used to choose"))
-    for risks in candidates.risks:
-        if risks.method == "source":
-            value = format_number(risks.value[candidates.chosen])
-            more = "risk of the same model by unweighted cross-validation"
-            facts.append(Fact("without weights", value, more))
+    facts += _plain_facts(selection)
     facts += _some_facts(selection.audit, "effective sample size")
-    if len(names) > 1:
+    count = format_count(len(candidates.parameters), "candidate").split()[0]
+    if candidates.plausibility is not None:
+        plausible = int(np.count_nonzero(candidates.plausibility))
+        more = "candidates that may be the best, by their loss on the source rows"
+        facts.append(Fact("plausible candidates", f"{plausible} of {count}", more))
+    elif len(candidates.parameters) > 1:
         alike = int(np.count_nonzero(candidates.indistinguishable))
-        more = f"candidates {SIGNIFICANCE} from the choice, itself included"
-        facts.append(Fact("similar candidates", f"{alike} of {len(names)}", more))
+        more = f"candidates {SIGNIFICANCE} from the best single one, itself included"
+        facts.append(Fact("similar candidates", f"{alike} of {count}", more))
     return facts
+
+
+def _plain_facts(selection: Selection) -> list[Fact]:
+    """Return what cross-validation without weights estimates or, by the truth, delivers."""
+    candidates = selection.candidates
+    plain, truth = candidates.plain, candidates.truth
+    if plain is None or plain is candidates.risks[0]:
+        return []
+    best = plain.best
+    if truth is None or selection.truth is None:
+        more = f"risk that it estimates for its own choice, {candidates.labels[best]}"
+        return [Fact(_PLAIN, format_number(plain.value[best]), more)]
+    more = f"true risk of what it would deliver; it estimates {format_number(plain.value[best])}"
+    return [Fact(_PLAIN, format_number(truth[best]), more)]
 
 
 def _methods_table(selection: Selection) -> Table:
     """Return what each method would choose and at what risk, with the truth where it is known."""
     candidates, truth = selection.candidates, selection.candidates.truth
-    names = candidate_names(candidates.parameters)
+    names, own, chosen = candidates.labels, candidates.risks[0], candidates.chosen
     columns = [
         Column("chosen by", "word"),
         Column("candidate", "text"),
         Column("estimate"),
         Column("95% interval"),
     ]
-    rows = [_method_row(risks, names, truth) for risks in candidates.risks]
+    rows = []
+    if selection.blend is not None:
+        ends = selection.risk_low, selection.risk_high
+        rows.append(
+            _method_row("blend", selection.delivered, selection.risk, ends, selection.truth)
+        )
+    picks = [(risks.label, risks, risks.best) for risks in candidates.risks]
+    if selection.selection == "consensus":
+        picks.insert(0, ("consensus", own, chosen))
+    for label, risks, i in picks:
+        ends, known = (risks.low[i], risks.high[i]), None if truth is None else truth[i]
+        rows.append(_method_row(label, names[i], risks.value[i], ends, known))
     if truth is not None:
         columns += [Column("true risk", optional=1), Column("covered", optional=2)]
         best = int(np.nanargmin(truth))
-        rows.append(["best possible", names[best], "", "", _number(truth[best]), ""])
+        row = ["best possible", names[best], "", "", _number(truth[best]), ""]
+        rows.append(row)
+    of_single = selection.blend is not None and truth is not None
+    caption = "Best possible: the best single candidate." if of_single else ""
     title = "Which candidate does each method choose, and at what risk?"
-    return Table(title, columns, rows, looks=["chosen", *[""] * (len(rows) - 1)])
+    looks = ["chosen", *[""] * (len(rows) - 1)]
+    return Table(title, columns, rows, caption=caption, looks=looks)
 
 
-def _method_row(risks: Risks, names: Sequence[str], truth: np.ndarray | None) -> list[str]:
-    best = int(risks.best)
-    low, high = risks.low[best], risks.high[best]
-    row = [risks.label, names[best], _number(risks.value[best]), _ends(low, high)]
+def _method_row(
+    label: str, name: str, value: float, ends: tuple[float, float], truth: float | None
+) -> list[str]:
+    row = [label, name, _number(value), _ends(*ends)]
     if truth is not None:
-        covered = "" if np.isnan(truth[best]) else "yes" if low <= truth[best] <= high else "no"
-        row += [_number(truth[best]), covered]
+        covered = "" if np.isnan(truth) else "yes" if ends[0] <= truth <= ends[1] else "no"
+        row += [_number(truth), covered]
     return row
+
+
+def _members_table(selection: Selection, blend: Blended) -> Table:
+    """Return the members of the blend with their weights and what each would cost alone."""
+    candidates = selection.candidates
+    columns = [
+        Column("member", "text"),
+        Column("weight", sorted="descending"),
+        Column("risk of it alone"),
+        Column("95% interval", optional=1),
+    ]
+    own, rows = candidates.risks[0], []
+    for i, weight in zip(blend.members, blend.weights, strict=True):
+        alone = [_number(own.value[i]), _ends(own.low[i], own.high[i])]
+        rows.append([candidates.labels[i], Numeral(format_share(weight), weight), *alone])
+    if candidates.truth is not None:
+        columns.append(Column("true risk of it alone", optional=2))
+        for row, i in zip(rows, blend.members, strict=True):
+            row.append(_number(candidates.truth[i]))
+    return Table(
+        "Members of the blend",
+        columns,
+        rows,
+        caption="Candidates with negligible weight were left out.",
+        name="blend-table",
+        sortable=True,
+    )
 
 
 def _candidates_table(selection: Selection) -> Table:
     candidates = selection.candidates
-    columns, rows = _parameter_columns(candidates.names, candidates.parameters)
+    columns, rows = _kind_columns(candidates)
     columns.insert(0, Column("status", "word"))
     value = candidates.risks[0].value
+    best = "chosen" if selection.blend is None else "best single"
+    against = "choice" if selection.blend is None else "best single one"
     for i, row in enumerate(rows):
         alike = "similar" if candidates.indistinguishable[i] else ""
-        status = "chosen" if i == candidates.chosen else alike
+        status = best if i == candidates.chosen else alike
         row.insert(0, "failed" if np.isnan(value[i]) else status)
     for place, risks in enumerate(candidates.risks):
         order = "" if place else "ascending"
@@ -228,6 +296,7 @@ def _candidates_table(selection: Selection) -> Table:
     for i, row in enumerate(rows):
         reduction = candidates.variance_reduction[i]
         row.append(Numeral(format_share(reduction), reduction))
+    _add_plausibility(selection, columns, rows)
     looks = np.where(candidates.indistinguishable, "alike", "").astype(object)
     looks[candidates.chosen] = "alike chosen"
     order = np.argsort(value, kind="stable").tolist()
@@ -236,11 +305,39 @@ def _candidates_table(selection: Selection) -> Table:
         columns,
         [rows[i] for i in order],
         caption=f"{format_count(len(rows), 'candidate')}; {selection.loss_words} in the target. "
-        f"Similar: {SIGNIFICANCE} from the choice (paired, 95%).",
+        f"Similar: {SIGNIFICANCE} from the {against} (paired, 95%).",
         name="candidates-table",
         looks=[str(looks[i]) for i in order],
         sortable=True,
     )
+
+
+def _kind_columns(candidates: Candidates) -> tuple[list[Column], list[list[str]]]:
+    """Return parameters and training of the candidates; their names where families differ."""
+    if len(set(candidates.models)) > 1:
+        return [Column("candidate", "text")], [[name] for name in candidates.labels]
+    columns, rows = _parameter_columns(candidates.names, candidates.parameters)
+    weighted = candidates.fit_weighted.tolist()
+    if len(set(weighted)) > 1:
+        columns.append(Column("training", "word"))
+        for row, own in zip(rows, weighted, strict=True):
+            row.append("weighted" if own else "plain")
+    return columns, rows
+
+
+def _add_plausibility(selection: Selection, columns: list[Column], rows: list[list[str]]) -> None:
+    candidates = selection.candidates
+    if candidates.plausibility is not None and candidates.expected_regret is not None:
+        columns += [Column("plausibility", optional=4), Column("expected regret", optional=4)]
+        pairs = zip(candidates.plausibility, candidates.expected_regret, strict=True)
+        for row, (plausible, regret) in zip(rows, pairs, strict=True):
+            row += [Numeral(format_share(plausible), plausible), _number(regret)]
+    if selection.blend is not None:
+        weights = np.zeros(len(rows))
+        weights[selection.blend.members] = selection.blend.weights
+        columns.append(Column("weight in the blend", optional=5))
+        for row, weight in zip(rows, weights, strict=True):
+            row.append(Numeral(format_share(weight) if weight else "", weight))
 
 
 def _parameter_columns(

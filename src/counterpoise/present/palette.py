@@ -99,6 +99,7 @@ REPRODUCTION = {
 # Colour, line style and marker of each method; other methods share three more looks.
 _METHODS = {
     "source": ("unweighted", "--", "s"),
+    "plain cross-validation": ("unweighted", "--", "s"),
     "weighted": ("weighted", "-.", "^"),
     "controlled": ("controlled", "-", "o"),
 }

@@ -111,8 +111,8 @@ class RiskCurveDisplay(Display):
             The rows that it was fitted on. A ridge estimator keeps no losses and needs them for the
             curves of other methods than its own.
         param : str, optional
-            For searches: the parameter. Default: the number with most values. The other parameters
-            are those of the choice.
+            For searches: the parameter. Default: the number with most values. The model family, the
+            other parameters and whether weights are used in training are those of the choice.
         methods : sequence of str, optional
             Default: "source", "weighted" and "controlled", as far as they are known.
         truth : array of shape (n_candidates,), optional
@@ -125,7 +125,11 @@ class RiskCurveDisplay(Display):
         params = (
             [{"alpha": a} for a in estimator.alphas_] if ridge else estimator.cv_results_["params"]
         )
-        name, index = _one_parameter(params, best, param)
+        alike = np.ones(len(params), dtype=bool)
+        for key in () if ridge else ("model", "fit_weighted"):
+            if key in estimator.cv_results_:
+                alike &= estimator.cv_results_[key] == estimator.cv_results_[key][best]
+        name, index = _one_parameter(params, best, param, alike)
         fixed = {key: value for key, value in params[best].items() if key != name}
         display = cls(
             [params[i][name] for i in index],
@@ -216,9 +220,12 @@ def _as_numbers(values: Sequence[Any]) -> np.ndarray | None:
 
 
 def _one_parameter(
-    params: Sequence[Mapping[str, Any]], best: int, name: str | None
+    params: Sequence[Mapping[str, Any]], best: int, name: str | None, alike: np.ndarray
 ) -> tuple[str, np.ndarray]:
-    """Return the parameter to draw, and the candidates that differ from the choice only in it."""
+    """Return the parameter to draw, and the candidates that differ from the choice only in it.
+
+    `alike` marks those of the same model family that are trained with weights if it is.
+    """
     names = list(params[best])
     if not names:
         raise ValueError(
@@ -240,7 +247,7 @@ def _one_parameter(
         )
 
     found = {
-        key: np.array([i for i, own in enumerate(params) if like_best(own, key)])
+        key: np.array([i for i, own in enumerate(params) if alike[i] and like_best(own, key)])
         for key in (names if name is None else [name])
     }
 

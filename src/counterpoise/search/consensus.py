@@ -20,8 +20,6 @@ __all__ = ["Consensus", "consensus", "expected_regret", "plausibility"]
 
 # Resamples whose counts are held at a time.
 _RESAMPLES = 50
-# From this share of resamples on, a candidate is called plausible.
-_PLAUSIBLE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,32 +34,11 @@ class Consensus:
     expected_regret : array of shape (n_candidates,)
         Mean over plausible candidates, by their plausibility, of what a candidate would lose more
         on the target rows if they were right. Infinite for candidates that failed.
-    disagreement : float
-        Of plausible candidates on the target rows: the share of rows for which they predict
-        different classes, or the root mean square spread of their predictions over the standard
-        deviation of the choice's predictions.
-    classes : bool
-        Which of the two.
     """
 
     best: int
     plausibility: np.ndarray
     expected_regret: np.ndarray
-    disagreement: float
-    classes: bool
-
-    @property
-    def reason(self) -> str:
-        """What the choice rests on, in words."""
-        count = int(np.sum(self.plausibility >= _PLAUSIBLE))
-        words = f"{count} of {len(self.plausibility)} candidates are plausible."
-        if count < 2:
-            return words + " It is the choice."
-        how = f"disagree on {self.disagreement:.0%} of the target rows"
-        if not self.classes:
-            how = f"differ on the target rows by {self.disagreement:.0%} of a standard deviation"
-        regret = f"the least expected regret, {self.expected_regret[self.best]:.3g}"
-        return f"{words} They {how}. The choice has {regret}."
 
 
 def plausibility(
@@ -147,21 +124,4 @@ def consensus(
     regret[np.isnan(losses).any(axis=1)] = np.inf
     # Among equals, the least source loss.
     order = np.lexsort((np.nan_to_num(losses.mean(axis=1), nan=np.inf), regret))
-    best = int(order[0])
-    spread = _disagreement(target_predictions, plausible, best, responses)
-    return Consensus(best, plausible, regret, spread, responses.classes is not None)
-
-
-def _disagreement(
-    predictions: np.ndarray, plausible: np.ndarray, best: int, responses: Responses
-) -> float:
-    judges = np.flatnonzero(plausible >= _PLAUSIBLE)
-    if responses.classes is not None:
-        labels = [np.argmax(responses.label_shares(predictions[k]), axis=-1) for k in judges]
-        return float(np.mean(np.ptp(labels, axis=0) > 0)) if len(labels) else 0.0
-    own = predictions[judges].astype(np.float64)
-    share = plausible[judges] / plausible[judges].sum()
-    centre = share @ own
-    spread = np.sqrt(np.mean(share @ (own - centre) ** 2))
-    scale = float(np.std(predictions[best]))
-    return float(spread / scale) if scale > 0 else 0.0
+    return Consensus(int(order[0]), plausible, regret)

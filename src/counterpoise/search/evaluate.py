@@ -131,7 +131,10 @@ def evaluate(
     responses = Responses.of_task(how.loss, y, classifier=classifier)
     shape = len(candidates), len(splits)
     if not fit_params and _is_ridge_path(candidates, X, y, weights, how):
-        losses = _ridge_path_losses(candidates, X, y, splits, weights)
+        losses = np.empty_like(held_out.losses)
+        for weighted in {candidate.fit_weighted for candidate in candidates}:
+            own = [i for i, one in enumerate(candidates) if one.fit_weighted == weighted]
+            losses[own] = _ridge_path_losses([candidates[i] for i in own], X, y, splits, weights)
         if how.progress is not None:
             how.progress(shape[0] * shape[1], shape[0] * shape[1])
         zero = np.zeros(shape)
@@ -259,10 +262,9 @@ def _is_ridge_path(
         and not how.return_train_score
         and not how.keep_predictions
         and not how.predict_target
-        and (weights.shared or not first.fit_weighted)
+        and (weights.shared or not any(c.fit_weighted for c in candidates))
         and not first.estimator.positive
         and all(c.estimator is first.estimator for c in candidates)
-        and all(c.fit_weighted == first.fit_weighted for c in candidates)
         and all(set(c.params) == {"alpha"} for c in candidates)
         and all(np.ndim(c.params["alpha"]) == 0 and c.params["alpha"] > 0 for c in candidates)
         and _is_plain(X, ndim=2)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +26,7 @@ from counterpoise.risk.methods import check_features
 from counterpoise.search.blend import Blend
 from counterpoise.search.consensus import consensus
 from counterpoise.search.cross_val import check_families, check_labelled, require_weights
+from counterpoise.search.disagreement import choice_words
 from counterpoise.search.evaluate import (
     Candidate,
     CrossValidation,
@@ -137,6 +138,18 @@ class _ShiftSearch(BaseSearchCV):
             self._diagnostics = diagnose(X, X_target, weights=self.weights_, losses=losses)
         return self._diagnostics
 
+    @property
+    def choice_words_(self) -> str:
+        """What a choice by consensus rests on: plausible candidates, and how much they disagree."""
+        check_is_fitted(self, "held_out_")
+        if not hasattr(self, "plausibility_"):
+            raise AttributeError("`choice_words_` needs selection='consensus'.")
+        return choice_words(
+            self.held_out_.target_predictions,
+            self.plausibility_,
+            classes=is_classifier(self._prototype),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
         state = super().__getstate__().items()
@@ -214,6 +227,8 @@ class _ShiftSearch(BaseSearchCV):
 
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
+        for name in ("plausibility_", "expected_regret_", "blend_"):
+            self.__dict__.pop(name, None)  # of a former fit with other parameters
         held_out, seed = found.held_out, check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
         prepared = prepare_rows(held_out, method)
@@ -232,7 +247,6 @@ class _ShiftSearch(BaseSearchCV):
             )
             best = choice.best
             self.plausibility_, self.expected_regret_ = choice.plausibility, choice.expected_regret
-            self.choice_reason_ = choice.reason
         comparison = compare_with(best, prepared, held_out)
         judged = Judged(found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
@@ -364,7 +378,7 @@ class ShiftGridSearchCV(_ShiftSearch):
     plausibility_, expected_regret_ : arrays of shape (n_candidates,)
         With selection="consensus": how often a candidate has the least loss in resamples of the
         source, and what it would lose in the target if the plausible candidates were right.
-    choice_reason_ : str
+    choice_words_ : str
         With selection="consensus": what the choice rests on, in words.
     blend_ : Blend
         With refit="blend": members, weights, risk and held-out losses.

@@ -25,6 +25,10 @@ __all__ = ["blend_losses", "minimize_on_simplex", "stacking_weights"]
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
 _ITERATIONS = 200
+# Weights stay above this, because 0 has no logarithm.
+_LEAST = 1e-200
+# Most that the logarithm of a weight changes in a step.
+_REACH = 10.0
 
 # Value, gradient (L,) and Hessian (L, L) of a convex function of the weights.
 Convex = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]
@@ -100,8 +104,8 @@ def minimize_on_simplex(
 ) -> np.ndarray:
     """Minimise function(q) + strength KL(q || uniform) over the simplex, by Newton's method.
 
-    The penalty keeps q positive. A step goes at most 99 % of the way to the boundary and is halved
-    until the objective falls. Ends when the predicted decrease is below `tolerance`.
+    A step multiplies the weights, so that they stay positive, and is halved until the objective
+    falls. Ends when the predicted decrease is below `tolerance`.
     """
     q = np.full(size, 1 / size)
     value, gradient, hessian = function(q)
@@ -121,10 +125,11 @@ def minimize_on_simplex(
         decrease = -float(full @ step)
         if not decrease > tolerance * max(abs(current), strength):
             break
-        inward = step < 0
-        length = min(1.0, 0.99 * float(np.min(-q[inward] / step[inward]))) if inward.any() else 1.0
+        ratio, length = step / q, 1.0
         while length > 1e-12:
-            trial = q + length * step
+            # To first order q + length * step; it stays positive, and a weight may fall at once.
+            trial = np.maximum(q * np.exp(np.clip(length * ratio, -_REACH, _REACH)), _LEAST)
+            trial /= trial.sum()
             new = function(trial)
             if new[0] + penalty(trial) <= current - 1e-4 * length * decrease:
                 break
