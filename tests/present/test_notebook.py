@@ -128,6 +128,7 @@ def test_a_search_that_blends_shows_members_and_what_the_choice_rests_on(rng):
             ("bayes", GaussianNB(), {"var_smoothing": [1e-9, 1.0]}),
         ],
         weights=np.exp(X[:, 0]),
+        fit_weighted="both",
         selection="consensus",
         refit="blend",
         random_state=0,

@@ -40,7 +40,8 @@ def test_a_search_says_what_its_choice_rests_on(rng, task):
     model, grid = Ridge(), {"alpha": [1.0, 30.0, 300.0]}
     if task == "classes":
         model, y, grid = LogisticRegression(), y > 0, {"C": [0.001, 0.1, 1.0]}
-    search = cp.ShiftGridSearchCV(model, grid, selection="consensus", random_state=0)
+    options = {"selection": "consensus", "fit_weighted": "both", "random_state": 0}
+    search = cp.ShiftGridSearchCV(model, grid, **options)
     search.fit(X, y, X_target=X + 0.5)
     count = np.count_nonzero(search.plausibility_)
     assert search.choice_words_.startswith(f"{count} of 6 candidates ")
