@@ -26,6 +26,7 @@ from counterpoise._arrays import (
     device,
     free_memory,
     is_numpy_array,
+    is_torch_namespace,
     on_cpu,
 )
 
@@ -148,11 +149,19 @@ def _many_forms(xp: Namespace, forms: Array, vectors: Array, shrunk: Array) -> A
     start = 0
     for k in range(d):
         stop = start + d - k
-        products[:, start:stop, :] = theta[:, k : k + 1, :] * theta[:, k:, :]
+        _multiply_into(xp, products[:, start:stop, :], theta[:, k : k + 1, :], theta[:, k:, :])
         products[:, stop, :] = -theta[:, k, :]
         start = stop + 1
     products[:, start, :] = 1.0
     return coefficients @ xp.reshape(products, (R, P * K, L))
+
+
+def _multiply_into(xp: Namespace, out: Array, a: Array, b: Array) -> None:
+    """Write a product into an array, without a temporary where the library can."""
+    if is_numpy_array(out) or is_torch_namespace(xp):
+        xp.multiply(a, b, out=out)
+    else:
+        out[...] = a * b
 
 
 def _slices(length: int, step: int) -> list[slice]:
