@@ -82,4 +82,4 @@ ax.legend()
 # %%
 # The least of 20 estimates is optimistic. A study keeps no losses, so its price is not known here;
 # :class:`counterpoise.ShiftRandomizedSearchCV` reports it as ``corrected_risk_``, and says which
-# candidates cannot be told from the best.
+# candidates are not significantly different from the best.

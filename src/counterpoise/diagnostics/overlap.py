@@ -1,4 +1,4 @@
-"""Can the domains be told apart, and does the target stay where the source has rows."""
+"""How well a classifier separates two samples, and the share of the target beyond the source."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ weights_estimator_, n_features_in_, feature_names_in_
         if len(classes) < 2:
             raise ValueError(
                 f"`y` must hold at least two classes; got 1 class, {classes[0]!r}. "
-                "Pass labels of every class to be told apart."
+                "Pass labels of at least two classes."
             )
         self._search(X, y, one_against_rest(index, len(classes)), X_target)
         self.classes_ = classes

@@ -254,7 +254,7 @@ class Classes:
         if len(labels) < 2:
             raise ValueError(
                 f"`y` must hold at least two classes; got 1 class, {labels[0]!r}. "
-                "Pass labels of every class to be told apart."
+                "Pass labels of at least two classes."
             )
         ranks = np.argsort(np.argsort(first))
         sums = np.bincount(ranks[inverse], weights=np.concatenate([t.counts for t in seen]))

@@ -135,7 +135,7 @@ def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np
 
 
 def _check_groups(groups: Any) -> np.ndarray:
-    """Return one label per row, of any kind that can be told apart."""
+    """Return one label per row; labels of any kind that can be compared."""
     labels = np.asarray(groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

@@ -111,7 +111,7 @@ class ShiftGridSearchCV(ShiftSearch):
     risk_ : RiskEstimate
         Of all candidates.
     indistinguishable_ : int array
-        Candidates whose risk cannot be told from that of the choice (paired, 95%).
+        Candidates whose risk is not significantly different from that of the choice (paired, 95%).
     cv_results_ : dict of arrays
         scikit-learn's keys, with score = -risk, and per candidate `risk`, `standard_error`,
         `interval`, `beta`, `n_effective`, `source_risk`, `risk_difference`,

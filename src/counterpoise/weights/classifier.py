@@ -195,7 +195,7 @@ class ClassifierRatio(DensityRatio):
         return list(folds.split(is_target, is_target))
 
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
-        """Warn where rows that were held out could be told apart."""
+        """Warn if the classifier separates the held-out rows of the two samples."""
         smaller = min(X_source.shape[0], X_target.shape[0])
         if self.cv is not None and smaller > 1 and self.separation_ > _NO_OVERLAP:
             warn_no_overlap(
