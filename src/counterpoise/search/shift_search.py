@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -136,18 +136,6 @@ class ShiftSearch(BaseSearchCV):
             self._diagnostics = diagnose(X, X_target, weights=self.weights_, losses=losses)
         return self._diagnostics
 
-    @property
-    def choice_words_(self) -> str:
-        """What a choice by consensus rests on: plausible candidates, and how much they disagree."""
-        check_is_fitted(self, "held_out_")
-        if not hasattr(self, "plausibility_"):
-            raise AttributeError("`choice_words_` needs selection='consensus'.")
-        return choice_words(
-            self.held_out_.target_predictions,
-            self.plausibility_,
-            classes=is_classifier(self._prototype),
-        )
-
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
         state = super().__getstate__().items()
@@ -225,7 +213,7 @@ class ShiftSearch(BaseSearchCV):
 
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
-        for name in ("plausibility_", "expected_regret_", "blend_"):
+        for name in ("plausibility_", "expected_regret_", "choice_words_", "blend_"):
             self.__dict__.pop(name, None)  # of a former fit with other parameters
         held_out, seed = found.held_out, check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
@@ -245,6 +233,10 @@ class ShiftSearch(BaseSearchCV):
             )
             best = choice.best
             self.plausibility_, self.expected_regret_ = choice.plausibility, choice.expected_regret
+            classes = found.responses.classes is not None
+            self.choice_words_ = choice_words(
+                held_out.target_predictions, choice.plausibility, classes=classes
+            )
         comparison = compare_with(best, prepared, held_out)
         judged = Judged(found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
