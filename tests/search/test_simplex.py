@@ -7,6 +7,8 @@ from scipy.optimize import minimize
 from counterpoise.search.stacking import minimize_on_simplex
 
 
+# Older versions of SciPy warn of steps outside the bounds of the reference method.
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")
 @pytest.mark.parametrize("n", [100, 20_000])
 def test_many_candidates_and_rows_need_few_steps_and_no_logarithm_of_zero(rng, n):
     size = 60
