@@ -40,7 +40,7 @@ def stacking_weights(
     """Return the weights (L,) for stored predictions (L, n, ...) of rows with labels `y` (n,).
 
     The smallest weights, together at most `negligible`, are set to 0 and the others scaled up. That
-    moves the mean prediction by at most `negligible` times the range of the candidates' predictions.
+    moves the mean prediction by at most `negligible` times the range of all candidates' ones.
     """
     q = _fit(predictions, y, responses)
     order = np.argsort(q)
