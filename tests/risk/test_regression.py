@@ -7,7 +7,12 @@ from sklearn.linear_model import Ridge
 
 from counterpoise._arrays import to_numpy
 from counterpoise._folds import Folds
-from counterpoise.risk.regression import PENALTIES, cross_fit_folds, fit_coefficients
+from counterpoise.risk.regression import (
+    PENALTIES,
+    cross_fit_folds,
+    fit_coefficients,
+    has_spread,
+)
 
 every_penalty = pytest.mark.parametrize("penalty", [0.05, None])
 
@@ -200,3 +205,10 @@ def test_other_folds_are_replaced_by_five_random_parts(folds):
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(30))
     for one, other in zip(parts, cross_fit_folds(Folds(folds)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_error_is_no_spread(dtype):
+    eps = np.finfo(dtype).eps
+    columns = np.array([[7.0, 7.0, 0.0], [7.0 * (1 + 8 * eps), 7.0 * (1 + 1000 * eps), 0.0]], dtype)
+    assert has_spread(np_xp, columns).tolist() == [False, True, False]

@@ -82,6 +82,16 @@ def test_both_ways_of_training_are_candidates(data):
     np.testing.assert_allclose(both.losses_[5:], weighted.losses_)
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_choice_is_trained_as_it_was_judged(data, weighted):
+    X, y, Z = data
+    search = fitted(data, Ridge(), {"alpha": [0.1, 10.0]}, fit_weighted=weighted)
+    assert search.best_candidate_.fit_weighted == weighted
+    options = {"sample_weight": search.weights_} if weighted else {}
+    want = Ridge(**search.best_params_).fit(X, y, **options).predict(Z)
+    np.testing.assert_allclose(search.predict(Z), want)
+
+
 def test_weights_of_one_leave_one_way_of_training(data):
     X, y, Z = data
     search = cp.ShiftGridSearchCV(FAMILIES, weights=np.ones(len(X)), fit_weighted="both")
