@@ -44,4 +44,3 @@ ax.minorticks_off()
 ax.legend(title="menu", loc="lower right", frameon=False)
 for side in ("top", "right"):
     ax.spines[side].set_visible(False)
-fig.tight_layout()
