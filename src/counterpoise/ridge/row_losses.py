@@ -1,17 +1,93 @@
-"""Held-out squared losses of every row under every penalty, and the model trained on all rows."""
+"""Held-out losses and predictions under every penalty, and the model trained on all rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
 from counterpoise._folds import Folds, Splits, is_partition
 from counterpoise.ridge.path import Frame, dual_path, primal_path, scales_differ
 
-__all__ = ["losses_of_rows", "ridge_losses", "ridge_refit", "second_moments"]
+__all__ = [
+    "RidgeHeldOut",
+    "losses_of_rows",
+    "ridge_held_out",
+    "ridge_losses",
+    "ridge_refit",
+    "second_moments",
+]
 
 # With more features than this, and fewer rows, columns of different scales take the dual too.
 _MOST_SCALED = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeHeldOut:
+    """What the models of all folds and penalties say of the rows that they were not trained on.
+
+    The N held-out rows are those of the splits, one after the other.
+
+    Attributes
+    ----------
+    losses : array of shape (..., L, N)
+        Squared, mean over outputs.
+    predictions : array of shape (..., L, T, N) or None
+        In single precision.
+    target_predictions : array of shape (..., L, T, m) or None
+        Mean over the fold models.
+    """
+
+    losses: Array
+    predictions: Array | None = None
+    target_predictions: Array | None = None
+
+
+def ridge_held_out(
+    X: Array,
+    Y: Array,
+    weights: Array,
+    splits: Splits,
+    alphas: Array,
+    /,
+    *,
+    intercept: str,
+    keep_predictions: bool = False,
+    X_target: Array | None = None,
+) -> RidgeHeldOut:
+    """Cross-validate every penalty, row by row.
+
+    Takes leading axes: X (..., n, D), Y (..., n, T), weights (..., n), with the same splits for
+    every data set.
+
+    Parameters
+    ----------
+    keep_predictions : bool, default=False
+        Also return the held-out predictions.
+    X_target : array of shape (..., m, D), optional
+        Rows that the fold models predict. Models are linear, so that the mean of their predictions
+        is that of their mean: O(L T D m), whatever the number of folds.
+    """
+    xp = array_namespace(X, Y, weights, alphas)
+    where = [tuple(xp.asarray(i, device=device(X)) for i in split) for split in splits]
+    if _takes_dual(xp, X, alphas):
+        by_fold, mean_model = _dual_residuals(xp, X, Y, weights, where, alphas, intercept)
+    else:
+        by_fold, mean_model = _primal_residuals(
+            xp, X, Y, weights, where, alphas, intercept, is_partition(splits)
+        )
+    losses, predictions, for_target = [], [], None
+    for (_, test), residuals in zip(where, by_fold, strict=True):
+        if keep_predictions:
+            actual = _outputs_first(xp, xp.take(Y, test, axis=-2))
+            predictions.append(xp.astype(residuals + actual, xp.float32))
+        losses.append(_mean_square(xp, residuals))
+    if X_target is not None:
+        coef, constant = mean_model()
+        for_target = coef @ _outputs_first(xp, X_target) + constant[..., None]
+    kept = xp.concat(predictions, axis=-1) if keep_predictions else None
+    predictions.clear()  # they are as large as what was made of them
+    return RidgeHeldOut(xp.concat(losses, axis=-1), kept, for_target)
 
 
 def ridge_losses(
@@ -19,29 +95,22 @@ def ridge_losses(
 ) -> tuple[Array, Array, Folds]:
     """Return out-of-fold squared losses of every penalty, row by row.
 
-    Takes leading axes: X (..., n, D), Y (..., n, T), weights (..., n), with the same splits for
-    every data set.
-
     Returns
     -------
     losses : array of shape (..., L, N)
-        Mean over outputs; the N held-out rows are those of the splits, one after the other.
+        As in :class:`RidgeHeldOut`.
     held_out : array of shape (..., 1, N) or (N,)
         The rows' weights.
     folds : Folds
         Where each split's rows are among the N.
     """
     xp = array_namespace(X, Y, weights, alphas)
-    where = [tuple(xp.asarray(i, device=device(X)) for i in split) for split in splits]
-    if _takes_dual(xp, X, alphas):
-        by_fold = _dual_losses(xp, X, Y, weights, where, alphas, intercept)
-    else:
-        partition = is_partition(splits)
-        by_fold = _primal_losses(xp, X, Y, weights, where, alphas, intercept, partition)
-    held_out = xp.concat([xp.take(weights, test, axis=-1) for _, test in where], axis=-1)
+    rows = [xp.asarray(test, device=device(X)) for _, test in splits]
+    held_out = xp.concat([xp.take(weights, test, axis=-1) for test in rows], axis=-1)
     if held_out.ndim > 1:
         held_out = held_out[..., None, :]
-    return xp.concat(by_fold, axis=-1), held_out, Folds.of_splits(splits)
+    found = ridge_held_out(X, Y, weights, splits, alphas, intercept=intercept)
+    return found.losses, held_out, Folds.of_splits(splits)
 
 
 def ridge_refit(
@@ -69,16 +138,31 @@ def second_moments(xp: Namespace, rows: Array, weights: Array, /) -> Array:
 
 def losses_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array, /) -> Array:
     """Return the losses (..., L, n) of shifted rows (..., n, q) under every penalty's model."""
+    return _mean_square(xp, _residuals_of_rows(xp, rows, coef, level))
+
+
+def _residuals_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array) -> Array:
+    """Fitted less actual outputs (..., L, T, n) of shifted rows (..., n, q)."""
     D = coef.shape[-1]
-    columns = xp.linalg.matrix_transpose(rows)[..., None, :, :]
+    columns = _outputs_first(xp, rows)
     # One product for all penalties and outputs.
     flat = xp.reshape(coef, (*coef.shape[:-3], -1, D)) @ columns[..., 0, :D, :]
     residuals = xp.reshape(flat, (*coef.shape[:-1], rows.shape[-2]))
     # In place: these are the largest arrays of all.
     residuals += level[..., None]
     residuals -= columns[..., D + 1 :, :]
+    return residuals
+
+
+def _mean_square(xp: Namespace, residuals: Array) -> Array:
+    """Losses (..., L, n), from residuals that are overwritten."""
     residuals *= residuals
     return xp.mean(residuals, axis=-2)
+
+
+def _outputs_first(xp: Namespace, rows: Array) -> Array:
+    """Rows (..., n, T) as (..., 1, T, n), with an axis for the penalties."""
+    return xp.linalg.matrix_transpose(rows)[..., None, :, :]
 
 
 def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
@@ -89,7 +173,12 @@ def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
     return not scales_differ(xp, n * xp.var(X, axis=-2), alphas)
 
 
-def _primal_losses(
+# Residuals (..., L, T, n_k) of each split's held-out rows, and a function that returns the mean of
+# the splits' models: coef (..., L, T, D) and intercept (..., L, T).
+_Residuals = tuple[Iterator[Array], Callable[[], tuple[Array, Array]]]
+
+
+def _primal_residuals(
     xp: Namespace,
     X: Array,
     Y: Array,
@@ -98,8 +187,7 @@ def _primal_losses(
     alphas: Array,
     intercept: str,
     partition: bool,
-) -> list[Array]:
-    """Losses (..., L, n_k) of each split's held-out rows."""
+) -> _Residuals:
     frame = Frame.of_rows(xp, X, Y)
     rows = frame.rows(xp, X, Y)
 
@@ -111,13 +199,19 @@ def _primal_losses(
     else:
         training = xp.stack([moments(train) for train, _ in splits])
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-    return [
-        losses_of_rows(xp, xp.take(rows, test, axis=-2), coef[k, ...], level[k, ...])
+
+    def mean_model() -> tuple[Array, Array]:
+        mean = xp.mean(coef, axis=0)
+        return mean, frame.unshift(mean, xp.mean(level, axis=0))
+
+    by_fold = (
+        _residuals_of_rows(xp, xp.take(rows, test, axis=-2), coef[k, ...], level[k, ...])
         for k, (_, test) in enumerate(splits)
-    ]
+    )
+    return by_fold, mean_model
 
 
-def _dual_losses(
+def _dual_residuals(
     xp: Namespace,
     X: Array,
     Y: Array,
@@ -125,23 +219,36 @@ def _dual_losses(
     splits: Sequence[tuple[Array, Array]],
     alphas: Array,
     intercept: str,
-) -> list[Array]:
-    """Losses (..., L, n_k) of each split's held-out rows, for fewer rows than features."""
+) -> _Residuals:
+    """For fewer rows than features."""
     frame = Frame.of_rows(xp, X, Y, centred=intercept == "free")
     X, Y = X - frame.x[..., None, :], Y - frame.y[..., None, :]
     kernel = X @ xp.linalg.matrix_transpose(X)
-    by_fold = []
-    for train, test in splits:
-        to_train = xp.take(kernel, train, axis=-2)
-        dual, level = dual_path(
+    models = [
+        dual_path(
             xp,
-            xp.take(to_train, train, axis=-1),
+            xp.take(xp.take(kernel, train, axis=-2), train, axis=-1),
             xp.take(Y, train, axis=-2),
             xp.take(weights, train, axis=-1),
             alphas,
             intercept=intercept,
         )
-        fitted = dual @ xp.take(to_train, test, axis=-1)[..., None, :, :] + level[..., None]
-        actual = xp.linalg.matrix_transpose(xp.take(Y, test, axis=-2))[..., None, :, :]
-        by_fold.append(xp.mean((actual - fitted) ** 2, axis=-2))
-    return by_fold
+        for train, _ in splits
+    ]
+
+    def residuals() -> Iterator[Array]:
+        for (train, test), (dual, level) in zip(splits, models, strict=True):
+            to_train = xp.take(xp.take(kernel, train, axis=-2), test, axis=-1)
+            fitted = dual @ to_train[..., None, :, :] + level[..., None]
+            yield fitted - _outputs_first(xp, xp.take(Y, test, axis=-2))
+
+    def mean_model() -> tuple[Array, Array]:
+        coef = sum(
+            dual @ xp.take(X, train, axis=-2)[..., None, :, :]
+            for (train, _), (dual, _) in zip(splits, models, strict=True)
+        )
+        level = sum(own for _, own in models)
+        mean = coef / len(splits)
+        return mean, frame.unshift(mean, level / len(splits))
+
+    return residuals(), mean_model

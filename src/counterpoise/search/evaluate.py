@@ -19,7 +19,7 @@ from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import check_choice
 from counterpoise.losses import Loss
-from counterpoise.ridge.row_losses import ridge_losses
+from counterpoise.ridge.row_losses import ridge_held_out
 from counterpoise.risk import HeldOut
 from counterpoise.search.fitting import FoldResult, fit_fold
 from counterpoise.search.responses import Responses
@@ -130,20 +130,15 @@ def evaluate(
     )
     responses = Responses.of_task(how.loss, y, classifier=classifier)
     shape = len(candidates), len(splits)
-    if not fit_params and _is_ridge_path(candidates, X, y, weights, how):
-        losses = np.empty_like(held_out.losses)
-        for weighted in {candidate.fit_weighted for candidate in candidates}:
-            own = [i for i, one in enumerate(candidates) if one.fit_weighted == weighted]
-            losses[own] = _ridge_path_losses([candidates[i] for i in own], X, y, splits, weights)
-        if how.progress is not None:
-            how.progress(shape[0] * shape[1], shape[0] * shape[1])
-        zero = np.zeros(shape)
-        found = replace(held_out, losses=losses)
-        nothing = np.full(shape, np.nan)
-        return Evaluation(candidates, found, responses, splits, weights.full, zero, zero, nothing)
     if how.keep_predictions:
         _check_room(len(candidates), folds.n_losses, responses)
     rows = _target_rows(X_target) if how.predict_target and X_target is not None else None
+    if not fit_params and _is_ridge_path(candidates, X, y, rows, weights, how):
+        found = _ridge_path(candidates, X, y, rows, splits, weights, how, held_out)
+        if how.progress is not None:
+            how.progress(shape[0] * shape[1], shape[0] * shape[1])
+        zero, nothing = np.zeros(shape), np.full(shape, np.nan)
+        return Evaluation(candidates, found, responses, splits, weights.full, zero, zero, nothing)
     results = _run(
         (
             delayed(fit_fold)(
@@ -252,7 +247,12 @@ def _report_failures(errors: Sequence[str], fits: int) -> None:
 
 
 def _is_ridge_path(
-    candidates: Sequence[Candidate], X: Any, y: Any, weights: FoldWeights, how: CrossValidation
+    candidates: Sequence[Candidate],
+    X: Any,
+    y: Any,
+    X_target: Any,
+    weights: FoldWeights,
+    how: CrossValidation,
 ) -> bool:
     """Plain ridge regression on a plain matrix, searched over positive penalties alone."""
     first = candidates[0]
@@ -260,8 +260,6 @@ def _is_ridge_path(
         type(first.estimator) is Ridge
         and how.loss.name == "squared"
         and not how.return_train_score
-        and not how.keep_predictions
-        and not how.predict_target
         and (weights.shared or not any(c.fit_weighted for c in candidates))
         and not first.estimator.positive
         and all(c.estimator is first.estimator for c in candidates)
@@ -269,6 +267,7 @@ def _is_ridge_path(
         and all(np.ndim(c.params["alpha"]) == 0 and c.params["alpha"] > 0 for c in candidates)
         and _is_plain(X, ndim=2)
         and _is_plain(y, ndim=1)
+        and (X_target is None or _is_plain(X_target, ndim=2))
     )
 
 
@@ -283,16 +282,36 @@ def _is_plain(values: Any, *, ndim: int) -> bool:
     )
 
 
-def _ridge_path_losses(
+def _ridge_path(
     candidates: Sequence[Candidate],
     X: np.ndarray,
     y: np.ndarray,
+    X_target: np.ndarray | None,
     splits: Splits,
     weights: FoldWeights,
-) -> np.ndarray:
-    first = candidates[0]
-    alphas = np.asarray([float(candidate.params["alpha"]) for candidate in candidates])
-    training = weights.full if first.fit_weighted else np.ones(len(X))
-    intercept = "free" if first.estimator.fit_intercept else "none"
-    losses, _, _ = ridge_losses(X, y[:, None], training, splits, alphas, intercept=intercept)
-    return losses
+    how: CrossValidation,
+    held_out: HeldOut,
+) -> HeldOut:
+    """Fill in what the models of all penalties lose and predict."""
+    first = candidates[0].estimator
+    kept: dict[str, np.ndarray] = {}
+    for weighted in {candidate.fit_weighted for candidate in candidates}:
+        own = [i for i, one in enumerate(candidates) if one.fit_weighted == weighted]
+        found = ridge_held_out(
+            X,
+            y[:, None],
+            weights.full if weighted else np.ones(len(X)),
+            splits,
+            np.asarray([float(candidates[i].params["alpha"]) for i in own]),
+            intercept="free" if first.fit_intercept else "none",
+            keep_predictions=how.keep_predictions,
+            X_target=X_target,
+        )
+        held_out.losses[own] = found.losses
+        for name in ("predictions", "target_predictions"):
+            values = getattr(found, name)
+            if values is not None:
+                if name not in kept:
+                    kept[name] = _empty(len(candidates), values.shape[-1], values[0, 0, :])
+                kept[name][own] = values[:, 0, :]
+    return replace(held_out, **kept)
