@@ -7,19 +7,21 @@ others that are as good on the source is a risk that no loss on source rows can 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat import numpy as xp
 
 from counterpoise._folds import Folds
-from counterpoise.risk.sums import sum_by_label
+from counterpoise.search.resampling import draw_counts, resampled_means
 from counterpoise.search.responses import Responses
 
-__all__ = ["Consensus", "consensus", "expected_regret", "plausibility"]
+__all__ = ["Consensus", "consensus", "expected_regret", "plausibility", "regret_matrix"]
 
-# Resamples whose counts are held at a time.
-_RESAMPLES = 50
+# Resamples that say how the least loss scatters when the choice is repeated in a resample.
+_INNER = 50
+# Numbers held at a time.
+_LARGE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +36,17 @@ class Consensus:
     expected_regret : array of shape (n_candidates,)
         Mean over plausible candidates, by their plausibility, of what a candidate would lose more
         on the target rows if they were right. Infinite for candidates that failed.
+    counts : array of shape (N, n_bootstrap)
+        How often each row was drawn in each resample.
+    again : int array of shape (n_bootstrap,)
+        The choice made again from the rows of each resample.
     """
 
     best: int
     plausibility: np.ndarray
     expected_regret: np.ndarray
+    counts: np.ndarray
+    again: np.ndarray
 
 
 def plausibility(
@@ -49,49 +57,85 @@ def plausibility(
     Rows are drawn with replacement, whole groups if there are groups. A row held out several
     times is one row. Ties are shared. Candidates with a NaN loss get 0.
     """
-    usable = np.flatnonzero(~np.isnan(losses).any(axis=1))
-    share = np.zeros(len(losses))
-    losses = losses[usable]
-    labels = folds.clusters
-    sizes = np.ones(losses.shape[-1])
-    if labels is not None:
-        losses, sizes = (sum_by_label(xp, values, labels) for values in (losses, sizes))
-    units = losses.shape[-1]
-    even = np.full(units, 1 / units)
-    for start in range(0, n_bootstrap, _RESAMPLES):
-        count = min(_RESAMPLES, n_bootstrap - start)
-        drawn = rng.multinomial(units, even, size=count).T.astype(float)
-        means = (losses @ drawn) / (sizes @ drawn)
-        best = means.min(axis=0)
-        least = means - best <= 1e-12 * np.abs(best)
-        share[usable] += (least / least.sum(axis=0)).sum(axis=1)
-    return share / n_bootstrap
+    counts = draw_counts(folds, n_bootstrap, rng)
+    return _share_of_least(_known(resampled_means(losses, counts, folds)))
+
+
+def _known(means: np.ndarray) -> np.ndarray:
+    """Means (L, B) with infinity in place of NaN."""
+    return np.where(np.isnan(means), np.inf, means)
+
+
+def _share_of_least(means: np.ndarray) -> np.ndarray:
+    """How often each candidate has the least of the means (L, B); ties are shared."""
+    best = means.min(axis=0)
+    least = means <= best + 1e-12 * np.abs(best)
+    return (least / least.sum(axis=0)).mean(axis=1)
+
+
+def regret_matrix(
+    predictions: np.ndarray, judges: np.ndarray, responses: Responses, /
+) -> np.ndarray:
+    """Return what candidate j loses more than k on target rows if k is right, (L, K).
+
+    mean_z [loss(f_j(z); label f_k(z)) - loss(f_k(z); label f_k(z))] for stored predictions
+    (L, m, ...) and the K candidates in `judges`. The label by candidate k is its prediction; for
+    classes, it has the distribution of its probabilities or votes. O(L K m C).
+    """
+    m = predictions.shape[1]
+    cost = np.zeros((len(predictions), len(judges)))
+    with np.errstate(all="ignore"):
+        for rows in _row_chunks(predictions, responses):
+            part = np.asarray(predictions[:, rows], dtype=np.float64)
+            if responses.classes is not None:
+                cost += _label_costs(part, judges, responses)
+            elif responses.loss.name == "squared":
+                cost += _squared_costs(part, judges)
+            else:
+                cost += _value_costs(part, judges, responses)
+        return (cost - cost[judges, np.arange(len(judges))]) / m
+
+
+def _row_chunks(predictions: np.ndarray, responses: Responses) -> Iterator[slice]:
+    L, m = predictions.shape[:2]
+    width = L * (1 if responses.classes is None else len(responses.classes))
+    step = max(1, _LARGE // width)
+    return (slice(start, start + step) for start in range(0, m, step))
+
+
+def _squared_costs(part: np.ndarray, judges: np.ndarray) -> np.ndarray:
+    """Return sums of squared differences (L, K), from inner products."""
+    part = part - part[judges[0]]  # differences do not feel a common level; rounding does
+    square = np.sum(part**2, axis=1)
+    return np.maximum(square[:, None] + square[judges] - 2 * part @ part[judges].T, 0)
+
+
+def _value_costs(part: np.ndarray, judges: np.ndarray, responses: Responses) -> np.ndarray:
+    """Return sums of losses (L, K) of values, by those that the judges predict."""
+    L, values = len(part), part.ravel()
+    labels = (np.tile(part[k], L) for k in judges)
+    costs = [responses.losses(own, values).reshape(L, -1).sum(axis=1) for own in labels]
+    return np.stack(costs, axis=1)
+
+
+def _label_costs(part: np.ndarray, judges: np.ndarray, responses: Responses) -> np.ndarray:
+    """Return sums of losses (L, K) over classes, by how probable the judges make them."""
+    L, rows = part.shape[:2]
+    table = responses.losses_by_label(part.reshape(L * rows, *part.shape[2:]))
+    shares = np.stack([responses.label_shares(part[k]).ravel() for k in judges])
+    return table.reshape(L, -1) @ shares.T
 
 
 def expected_regret(
     predictions: np.ndarray, plausible: np.ndarray, responses: Responses, /
 ) -> np.ndarray:
-    """Return the expected regret (L,) on target rows, for stored predictions (L, m, ...).
+    """Return the expected regret (L,) on target rows: the mean regret by plausibility (L,).
 
-    sum_k p_k mean_z [loss(f_j(z); label f_k(z)) - loss(f_k(z); label f_k(z))]. The label by
-    candidate k is its prediction; for classes, it has the distribution of its probabilities or
-    votes. O(L K m C) for K plausible candidates.
+    Infinite where it is not defined.
     """
     judges = np.flatnonzero(plausible > 0)
-    regret = np.zeros(len(predictions))
     with np.errstate(all="ignore"):
-        if responses.classes is None:
-            for k in judges:
-                label = np.asarray(predictions[k], dtype=np.float64)
-                cost = np.array([responses.losses(label, own).mean() for own in predictions])
-                regret += plausible[k] * (cost - cost[k])
-        else:
-            tables = np.stack([responses.losses_by_label(own) for own in predictions])
-            flat = tables.reshape(len(tables), -1)
-            for k in judges:
-                shares = responses.label_shares(predictions[k]).ravel()
-                cost = flat @ shares / predictions.shape[1]
-                regret += plausible[k] * (cost - cost[k])
+        regret = regret_matrix(predictions, judges, responses) @ plausible[judges]
     return np.where(np.isnan(regret), np.inf, regret)
 
 
@@ -119,9 +163,35 @@ def consensus(
         Resamples for the plausibility.
     rng : Generator
     """
-    plausible = plausibility(losses, folds, n_bootstrap=n_bootstrap, rng=rng)
-    regret = expected_regret(target_predictions, plausible, responses)
-    regret[np.isnan(losses).any(axis=1)] = np.inf
+    counts = draw_counts(folds, n_bootstrap, rng)
+    means = _known(resampled_means(losses, counts, folds))
+    source = _known(losses.mean(axis=1))
+    # One column for the sample, one for each resample.
+    plausible = np.stack([_share_of_least(means), *_plausible_again(means, source)], axis=1)
+    judges = np.flatnonzero(plausible.any(axis=1))
+    with np.errstate(all="ignore"):
+        regret = regret_matrix(target_predictions, judges, responses) @ plausible[judges]
+    regret[np.isnan(regret) | np.isinf(source)[:, None]] = np.inf
     # Among equals, the least source loss.
-    order = np.lexsort((np.nan_to_num(losses.mean(axis=1), nan=np.inf), regret))
-    return Consensus(int(order[0]), plausible, regret)
+    best = int(np.lexsort((source, regret[:, 0]))[0])
+    again = np.argmin(regret[:, 1:], axis=0)
+    return Consensus(best, plausible[:, 0], regret[:, 0], counts, again)
+
+
+def _plausible_again(means: np.ndarray, source: np.ndarray) -> Iterator[np.ndarray]:
+    """Plausibility (L,) by the rows of each resample, from the resamples' means (L, B).
+
+    A resample of a resample scatters about it as the resample does about the sample, to first
+    order. So its means are those of the resample plus the deviation of another one.
+    """
+    usable = np.flatnonzero(np.isfinite(source))
+    own = np.ascontiguousarray(means[usable].T)  # (B, L)
+    count = min(_INNER, len(own))
+    deviations = own - source[usable]
+    for b in range(len(own)):
+        # Those that follow it: each resample meets others than itself.
+        others = np.arange(b + 1, b + 1 + count) % len(own)
+        winners = np.argmin(own[b] + deviations[others], axis=1)
+        share = np.zeros(len(means))
+        share[usable] = np.bincount(winners, minlength=len(usable)) / count
+        yield share

@@ -12,13 +12,13 @@ from array_api_compat import numpy as xp
 from scipy.special import stdtrit
 
 from counterpoise._folds import Folds
-from counterpoise.risk import Average, HeldOut, RiskEstimate
+from counterpoise.risk import HeldOut, RiskEstimate
 from counterpoise.risk.estimation import average_prepared
 from counterpoise.risk.method import Prepared
 from counterpoise.risk.strata import used_weights
 from counterpoise.risk.sums import sums_from_losses
 
-__all__ = ["Comparison", "choose", "compare_with", "corrected_risk"]
+__all__ = ["Comparison", "choose", "choose_again", "compare_with", "corrected_risk"]
 
 
 def choose(
@@ -89,71 +89,95 @@ def compare_with(reference: int, prepared: Prepared, held_out: HeldOut, /) -> Co
     return Comparison(difference, risk.standard_error, np.flatnonzero(same))
 
 
+def choose_again(
+    prepared: Prepared,
+    folds: Folds,
+    counts: np.ndarray,
+    /,
+    *,
+    selection: str,
+    places: np.ndarray,
+    standard_error: np.ndarray,
+) -> np.ndarray:
+    """Return the candidate (n_bootstrap,) that `choose` takes from the rows of each resample.
+
+    `counts` (N, n_bootstrap) says how often each row was drawn, `places` (L,) where `order` puts
+    each candidate. The standard errors are those of the sample.
+    """
+    risk = _resampled_risk(prepared, folds, lambda fold: counts[fold].astype(float))
+    risk = np.where(np.isnan(risk), np.inf, risk)
+    best = np.argmin(risk, axis=0)
+    if selection != "one_se":
+        return best
+    limit = risk[best, np.arange(len(best))] + np.nan_to_num(standard_error[best])
+    return np.argmin(np.where(risk <= limit, places[:, None], np.inf), axis=0)
+
+
 def corrected_risk(
-    chosen: RiskEstimate,
+    risk: RiskEstimate,
+    best: int,
     prepared: Prepared,
     folds: Folds,
     /,
     *,
-    n_bootstrap: int,
-    random_state: np.random.Generator,
+    counts: np.ndarray,
+    again: np.ndarray,
 ) -> RiskEstimate:
     """Return the chosen candidate's risk, corrected for having been chosen.
 
-    The least of many noisy risks is too low. Bootstrap the held-out rows, choose the least risk
-    among the rows drawn, and read that candidate's risk off the rows that were not: the mean over
-    resamples is free of the choice's optimism (Tsamardinos, Greasidou, Borboudakis 2018,
-    doi:10.1007/s10994-018-5714-4). Never below the raw risk. Nothing is fitted again: all
-    resamples are two matrix products per fold, O(candidates x rows x n_bootstrap).
+    The risk of a candidate that the same rows chose is too low. Bootstrap the held-out rows, make
+    the choice again from the rows drawn, and read that candidate's risk off the rows that were not
+    drawn: the mean over resamples is free of the choice's optimism (Tsamardinos, Greasidou,
+    Borboudakis 2018, doi:10.1007/s10994-018-5714-4). What is added to the raw risk is the mean
+    difference between that and the risk of the sample's choice on the same rows, so that a choice
+    that never changes is not corrected. Never below the raw risk. Nothing is fitted again:
+    O(candidates x rows x n_bootstrap).
+
+    Parameters
+    ----------
+    risk : RiskEstimate
+        Of all candidates.
+    best : int
+        The chosen one.
+    prepared : Prepared
+    folds : Folds
+    counts : array of shape (N, n_bootstrap)
+        How often each row was drawn in each resample.
+    again : int array of shape (n_bootstrap,)
+        The candidate that the same choice takes from the rows of each resample.
     """
-    average, losses, direct = prepared.average, prepared.losses, prepared.direct
-    usable = np.flatnonzero(~np.isnan(losses).any(axis=1))
-    used = used_weights(xp, average, prepared.weights, folds)
-    drawn = _drawn(folds, n_bootstrap, random_state)
-    left = [(count == 0).astype(float) for count in drawn]
-    losses = losses[usable]
-    if not isinstance(direct, float):
-        direct = direct[usable, None]
-    inside = _resampled_risk(losses, used, folds, average, drawn) + direct
-    outside = _resampled_risk(losses, used, folds, average, left) + direct
-    best = np.argmin(inside, axis=0)
+    chosen = risk[best]
     # Where there are few groups, a resample may have drawn them all.
-    some = np.flatnonzero(sum(count.sum(axis=0) for count in left))
-    corrected = chosen.value
-    if len(some):
-        corrected = max(corrected, float(np.mean(outside[best[some], some])))
-    return replace(chosen, value=corrected, resample=None)
-
-
-def _drawn(folds: Folds, n_bootstrap: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """How often each loss of each fold is drawn: within folds, or by whole rows and groups."""
-    clusters = folds.clusters
-    if clusters is not None:
-        counts = _counts(int(np.max(clusters)) + 1, n_bootstrap, rng)
-        return [counts[clusters[fold]] for fold in folds]
-    return [_counts(len(fold), n_bootstrap, rng) for fold in folds]
-
-
-def _counts(n: int, n_bootstrap: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of n rows is drawn, (n, n_bootstrap)."""
-    return rng.multinomial(n, np.full(n, 1 / n), size=n_bootstrap).T.astype(float)
+    left = (counts == 0).any(axis=0)
+    some = np.flatnonzero(left & (again != best))
+    if not len(some):
+        return replace(chosen, resample=None)
+    outside = _resampled_risk(
+        prepared, folds, lambda fold: (counts[np.ix_(fold, some)] == 0).astype(float)
+    )
+    gaps = outside[again[some], np.arange(len(some))] - outside[best]
+    optimism = max(0.0, float(gaps.sum()) / np.count_nonzero(left))
+    return replace(chosen, value=chosen.value + optimism, resample=None)
 
 
 def _resampled_risk(
-    losses: np.ndarray,
-    weights: np.ndarray,
-    folds: Folds,
-    average: Average,
-    counts: Sequence[np.ndarray],
+    prepared: Prepared, folds: Folds, counts: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Risk (n_candidates, n_bootstrap) when each row counts as often as it was drawn."""
+    """Risk (n_candidates, n_bootstrap) when each row counts as often as it was drawn.
+
+    `counts` returns those of a fold's rows, (n_fold, n_bootstrap).
+    """
+    average, direct = prepared.average, prepared.direct
+    weights = used_weights(xp, average, prepared.weights, folds)
     value: Any = 0.0
-    total = np.maximum(sum(count.sum(axis=0) for count in counts), 1)
-    for fold, count in zip(folds, counts, strict=True):
-        rows = sums_from_losses(xp, losses[:, fold], weights[fold])
-        drawn = rows.apply(partial(np.dot, b=count))
+    total: Any = 0.0
+    for fold in folds:
+        rows = sums_from_losses(xp, prepared.losses[:, fold], weights[fold])
+        drawn = rows.apply(partial(np.dot, b=counts(fold)))
         size = drawn.count
         # A fold of which nothing was drawn has size 0 and adds nothing.
         drawn = replace(drawn, count=np.maximum(size, 1))
-        value = value + size / total * average.estimate(xp, drawn)[0]
-    return value
+        value = value + size * average.estimate(xp, drawn)[0]
+        total = total + size
+    value = value / np.maximum(total, 1)
+    return value + (direct if isinstance(direct, float) else direct[:, None])

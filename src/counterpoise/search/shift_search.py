@@ -34,9 +34,10 @@ from counterpoise.search.evaluate import (
 )
 from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
 from counterpoise.search.progress import text_progress
+from counterpoise.search.resampling import draw_counts
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
-from counterpoise.search.selection import choose, compare_with, corrected_risk
+from counterpoise.search.selection import choose, choose_again, compare_with, corrected_risk
 from counterpoise.search.stacking import blend_losses, stacking_weights
 
 __all__ = ["ShiftSearch"]
@@ -201,15 +202,17 @@ class ShiftSearch(BaseSearchCV):
         wanted = self.fit_weighted
         if isinstance(wanted, str):
             check_choice(wanted, "fit_weighted", ("auto", "both"))
-        takes = [weight_parameter(candidate.estimator) is not None for candidate in candidates]
+        prototypes = {id(candidate.estimator): candidate.estimator for candidate in candidates}
+        able = {key: weight_parameter(own) is not None for key, own in prototypes.items()}
+        takes = [able[id(candidate.estimator)] for candidate in candidates]
         if wanted is True:
             for candidate in candidates:
                 require_weights(candidate.estimator)
         if not wanted or self.weights is None:
             return list(candidates)
         pairs = list(zip(candidates, takes, strict=True))
-        plain = [own for own, able in pairs if wanted == "both" or not able]
-        return plain + [replace(own, fit_weighted=True) for own, able in pairs if able]
+        plain = [own for own, taken in pairs if wanted == "both" or not taken]
+        return plain + [replace(own, fit_weighted=True) for own, taken in pairs if taken]
 
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
@@ -222,6 +225,7 @@ class ShiftSearch(BaseSearchCV):
         source, _ = estimate_risk(held_out, Source())
         params = [candidate.params for candidate in found.candidates]
         best = choose(risk, params, selection=self.selection, order=self.order)
+        correct = self.n_bootstrap > 0 and len(params) > 1 and self.refit != "blend"
         if self.selection == "consensus":
             choice = consensus(
                 held_out.losses,
@@ -237,6 +241,17 @@ class ShiftSearch(BaseSearchCV):
             self.choice_words_ = choice_words(
                 held_out.target_predictions, choice.plausibility, classes=classes
             )
+            counts, again = choice.counts, choice.again
+        elif correct:
+            counts = draw_counts(held_out.folds, self.n_bootstrap, rng)
+            again = choose_again(
+                prepared,
+                held_out.folds,
+                counts,
+                selection=self.selection,
+                places=self._places(params),
+                standard_error=risk.standard_error,
+            )
         comparison = compare_with(best, prepared, held_out)
         judged = Judged(found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
@@ -251,15 +266,19 @@ class ShiftSearch(BaseSearchCV):
         self.corrected_risk_ = self.best_risk_
         if self.refit == "blend":
             self._blend(method, found, y)
-        elif self.n_bootstrap and len(params) > 1:
+        elif correct:
             self.corrected_risk_ = corrected_risk(
-                self.best_risk_,
-                prepared,
-                held_out.folds,
-                n_bootstrap=self.n_bootstrap,
-                random_state=rng,
+                risk, best, prepared, held_out.folds, counts=counts, again=again
             )
         self.best_score_ = -self.best_risk_.value
+
+    def _places(self, params: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Where `order` puts each candidate, for "one_se"."""
+        places = np.zeros(len(params))
+        if self.selection == "one_se":
+            keys = [self.order(own) for own in params]
+            places[sorted(range(len(params)), key=keys.__getitem__)] = np.arange(len(params))
+        return places
 
     def _blend(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Find the members of the blend and its risk, from cross-fitted stacking weights."""

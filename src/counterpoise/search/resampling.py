@@ -1,0 +1,43 @@
+"""Bootstrap resamples of held-out rows: how often each is drawn. Nothing is fitted again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterpoise._folds import Folds
+
+__all__ = ["draw_counts", "resampled_means"]
+
+
+def draw_counts(folds: Folds, n_bootstrap: int, rng: np.random.Generator, /) -> np.ndarray:
+    """Return how often each of N losses is drawn in each resample, (N, n_bootstrap).
+
+    Rows are drawn with replacement within their fold, or whole rows and groups if some losses
+    belong together. Counts are 16-bit integers: resamples of 100 000 rows take 0.2 MB each.
+    """
+    clusters = folds.clusters
+    if clusters is not None:
+        return _counts(int(np.max(clusters)) + 1, n_bootstrap, rng)[clusters]
+    counts = np.empty((folds.n_losses, n_bootstrap), dtype=np.uint16)
+    for fold in folds:
+        counts[fold] = _counts(len(fold), n_bootstrap, rng)
+    return counts
+
+
+def _counts(n: int, n_bootstrap: int, rng: np.random.Generator) -> np.ndarray:
+    """How often each of n rows is drawn, (n, n_bootstrap)."""
+    counts = np.empty((n, n_bootstrap), dtype=np.uint16)
+    for b in range(n_bootstrap):
+        counts[:, b] = np.bincount(rng.integers(n, size=n), minlength=n)
+    return counts
+
+
+def resampled_means(losses: np.ndarray, counts: np.ndarray, folds: Folds, /) -> np.ndarray:
+    """Return the mean losses (L, n_bootstrap) over the rows drawn. NaN losses stay NaN."""
+    total = np.zeros((len(losses), counts.shape[1]))
+    size = np.zeros(counts.shape[1])
+    for fold in folds:
+        drawn = counts[fold].astype(float)
+        total += losses[:, fold] @ drawn
+        size += drawn.sum(axis=0)
+    return total / size
