@@ -42,8 +42,8 @@ from counterpoise.search.stacking import blend_losses, stacking_weights
 
 __all__ = ["ShiftSearch"]
 
-# Members of a blend with the smallest weights, together at most this much, are dropped.
-_NEGLIGIBLE = 0.02
+# How few members a blend has: see `stacking_weights`.
+_FEW_MEMBERS = {"negligible": 0.02, "change": 0.1}
 
 
 class ShiftSearch(BaseSearchCV):
@@ -285,11 +285,10 @@ class ShiftSearch(BaseSearchCV):
         held_out = found.held_out
         usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
         predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
-        options = {"negligible": _NEGLIGIBLE}
-        shares = stacking_weights(predictions, labels, found.responses, **options)
+        shares = stacking_weights(predictions, labels, found.responses, **_FEW_MEMBERS)
         own = Folds.of_splits(found.splits)
         folds = replace(held_out.folds, places=own.places)
-        losses = blend_losses(predictions, labels, folds, found.responses, **options)
+        losses = blend_losses(predictions, labels, folds, found.responses, **_FEW_MEMBERS)
         risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
         self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)

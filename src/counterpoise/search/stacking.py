@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import nnls
 
 from counterpoise._folds import Folds
 from counterpoise.search.responses import Responses
 
-__all__ = ["blend_losses", "minimize_on_simplex", "stacking_weights"]
+__all__ = ["blend_losses", "fewer_members", "minimize_on_simplex", "stacking_weights"]
 
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
@@ -35,23 +36,71 @@ Convex = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
 
 def stacking_weights(
-    predictions: np.ndarray, y: np.ndarray, responses: Responses, /, *, negligible: float = 0.0
+    predictions: np.ndarray,
+    y: np.ndarray,
+    responses: Responses,
+    /,
+    *,
+    negligible: float = 0.0,
+    change: float = 0.0,
 ) -> np.ndarray:
     """Return the weights (L,) for stored predictions (L, n, ...) of rows with labels `y` (n,).
 
     The smallest weights, together at most `negligible`, are set to 0 and the others scaled up. That
     moves the mean prediction by at most `negligible` times the range of all candidates' ones.
+
+    With a positive `change`, the mean prediction is then made of as few members as
+    :func:`fewer_members` finds. For squared error it moves by a root mean square of at most
+    `change` / sqrt(n) times the best candidate's error on these rows: `change` times the error that
+    estimating one coefficient from n rows makes.
     """
-    q = _fit(predictions, y, responses)
-    order = np.argsort(q)
-    q[order[np.cumsum(q[order]) <= negligible]] = 0.0
-    return q / q.sum()
-
-
-def _fit(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.ndarray:
     L, n = predictions.shape[:2]
     if L == 1:
         return np.ones(1)
+    function = _objective(predictions, y, responses)
+    q = minimize_on_simplex(function, L, 1 / n)
+    order = np.argsort(q)
+    q[order[np.cumsum(q[order]) <= negligible]] = 0.0
+    q /= q.sum()
+    return fewer_members(q, function(q)[2], change**2 / n) if change else q
+
+
+def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.ndarray:
+    """Return weights (L,) on few of the members of q, with nearly the same mean prediction.
+
+    (r - q)' hessian (r - q) is at most `limit`: with the Hessian of the loss, twice what the loss
+    changes to second order. A mean of points in d dimensions is one of at most d + 1 of them
+    (Caratheodory). So predictions are reduced to d principal components, non-negative least squares
+    finds the weights of at most d + 1 members, and d grows until the limit is kept.
+    """
+    # The heaviest first: of equal members, the first is kept.
+    used = np.argsort(-q, kind="stable")[: np.count_nonzero(q)]
+    own, inner = q[used], hessian[np.ix_(used, used)]
+    # Inner products of the members' predictions less the mean prediction.
+    cross = inner @ own
+    products = inner - cross[:, None] - cross + own @ cross
+    root = np.sqrt(own)
+    values, vectors = np.linalg.eigh(root[:, None] * products * root)
+    points = (vectors * np.sqrt(np.clip(values, 0, None)) / root[:, None]).T[::-1]
+    # An equation that outweighs the others: the sum is 1.
+    heavy = 1e3 * max(float(np.max(np.abs(points))), np.finfo(float).tiny)
+    for d in range(len(used) - 1):
+        equations = np.concatenate([points[:d], np.full((1, len(used)), heavy)])
+        try:
+            found, _ = nnls(equations, np.append(np.zeros(d), heavy))
+        except RuntimeError:  # rounding kept it from ending
+            continue
+        found /= found.sum()
+        if (found - own) @ inner @ (found - own) <= limit:
+            r = np.zeros_like(q)
+            r[used] = found
+            return r
+    return q
+
+
+def _objective(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> Convex:
+    """Return the loss of the mean prediction, in units of a log-likelihood per row."""
+    n = predictions.shape[1]
     rows = np.arange(n)
     if n > _ROWS:
         rows = np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
@@ -60,11 +109,11 @@ def _fit(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.nda
         assert responses.classes is not None
         place = np.searchsorted(responses.classes, y[rows])
         true = np.take_along_axis(own, place[None, :, None], axis=2)[..., 0]
-        return minimize_on_simplex(_log_loss(np.clip(true, 1e-12, None)), L, 1 / n)
+        return _log_loss(np.clip(true, 1e-12, None))
     error = _residuals(own, y[rows], responses)
     products = error @ error.T / own.shape[1]
     scale = 2 * max(float(np.min(np.diag(products))), np.finfo(float).tiny)
-    return minimize_on_simplex(_quadratic(products / scale), L, 1 / n)
+    return _quadratic(products / scale)
 
 
 def _residuals(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.ndarray:
@@ -149,6 +198,7 @@ def blend_losses(
     /,
     *,
     negligible: float = 0.0,
+    change: float = 0.0,
 ) -> np.ndarray:
     """Return the blend's held-out losses (N,), with the stacking weights cross-fitted.
 
@@ -164,7 +214,9 @@ def blend_losses(
             others &= ~np.isin(clusters, clusters[fold])
         if not others.any():
             others[:] = True
-        q = stacking_weights(predictions[:, others], y[others], responses, negligible=negligible)
+        q = stacking_weights(
+            predictions[:, others], y[others], responses, negligible=negligible, change=change
+        )
         mixed = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
         losses[fold] = responses.losses(y[fold], mixed)
     return losses
