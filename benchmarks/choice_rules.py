@@ -48,9 +48,6 @@ class Arrays:
     fold : int array of shape (n,)
     trained : int array of shape (L,)
         0: without weights. 1: with weights. 2: the estimator takes none.
-    auto : array of shape (L,)
-        The risk by method "auto", which needs the features; NaN for `trained` = 0, and for all
-        without `--auto`.
     imputer_held_out, imputer_target : arrays of shape (n, ...) and (m, ...)
         Predictions of a flexible learner outside the menu.
     loss : str
@@ -65,7 +62,6 @@ class Arrays:
     true_weights: np.ndarray
     fold: np.ndarray
     trained: np.ndarray
-    auto: np.ndarray
     imputer_held_out: np.ndarray
     imputer_target: np.ndarray
     loss: str
@@ -82,7 +78,7 @@ class Arrays:
 
     def only(self, which: np.ndarray) -> Arrays:
         """Return the same draw with some of the candidates."""
-        names = ("held_out", "target", "refit", "trained", "auto")
+        names = ("held_out", "target", "refit", "trained")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
     @property
@@ -137,12 +133,6 @@ def controlled(a: Arrays) -> np.ndarray:
     own = a.weighted
     held_out = HeldOut(own.losses, own.weights, own.folds)
     return own.refit[np.argmin(estimate_risk(held_out, METHODS["controlled"])[0].value)]
-
-
-@rule("auto")
-def auto(a: Arrays) -> np.ndarray:
-    own = a.weighted
-    return own.refit[np.argmin(own.auto)]
 
 
 @rule("source, both trainings")

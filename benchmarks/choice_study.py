@@ -35,7 +35,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,6 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from counterpoise import losses as loss_functions
-from counterpoise.risk import METHODS, estimate_risk
 from counterpoise.search.evaluate import Candidate, CrossValidation, evaluate
 
 MENUS = ("penalty", "pair", "families")
@@ -149,7 +148,7 @@ def takes_weights(estimator: Any) -> bool:
 # --- One draw -------------------------------------------------------------------------------------
 
 
-def draw(cell: Cell, seed: int, weights: str, data: str | None, with_auto: bool = False) -> Arrays:
+def draw(cell: Cell, seed: int, weights: str, data: str | None) -> Arrays:
     """Fit all candidates on one draw of a cell."""
     problem = real_data.load(cell.problem, seed, cell.n, target_rows=TARGET_ROWS, data=data)
     X, Z = real_data.encoded(problem)
@@ -178,10 +177,6 @@ def draw(cell: Cell, seed: int, weights: str, data: str | None, with_auto: bool 
     trained = np.array(
         [int(c.fit_weighted) if takes_weights(c.estimator) else 2 for c in candidates]
     )
-    auto = np.full(len(candidates), np.nan)
-    if with_auto:
-        own = replace(found.held_out, losses=found.held_out.losses[trained != 0])
-        auto[trained != 0] = estimate_risk(own, METHODS["auto"])[0].value
     flexible = [
         flexible_predictions(X[train], y[train], problem.n_classes, [X[test], Z], seed)
         for train, test in splits
@@ -196,7 +191,6 @@ def draw(cell: Cell, seed: int, weights: str, data: str | None, with_auto: bool 
         true_weights=true[rows],
         fold=np.repeat(np.arange(FOLDS), [len(test) for _, test in splits]),
         trained=trained,
-        auto=auto,
         imputer_held_out=np.concatenate([own for own, _ in flexible]),
         imputer_target=np.mean([own for _, own in flexible], axis=0),
         loss=cell.loss,
@@ -274,7 +268,6 @@ def run_cell(cell: Cell, options: argparse.Namespace) -> str:
     """Judge every rule on every draw of a cell and write its file."""
     path = options.out / f"{cell.name}.npz"
     repetitions = repetitions_of(cell, options.repetitions)
-    rules = {name: own for name, own in RULES.items() if name != "auto" or options.auto}
     settings = f"weights {options.weights}, seed {options.seed}"
     if path.exists():
         with np.load(path) as file:
@@ -283,17 +276,17 @@ def run_cell(cell: Cell, options: argparse.Namespace) -> str:
                     f"{path} has results with {file['settings']}, not {settings}. "
                     "Pass another folder as --out."
                 )
-            if file["risks"].shape[1] >= repetitions and file["rules"].tolist() == list(rules):
+            if file["risks"].shape[1] >= repetitions and file["rules"].tolist() == list(RULES):
                 return f"{cell.name}: there already"
     start = time.perf_counter()
-    risks = np.empty((len(rules), repetitions))
+    risks = np.empty((len(RULES), repetitions))
     effective = np.empty(repetitions)
     for r in range(repetitions):
         # One thread per process: there is one process per core.
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             arrays = _kept_draw(cell, options.seed * 100_000 + r, options)
-            for i, function in enumerate(rules.values()):
+            for i, function in enumerate(RULES.values()):
                 delivered = function(arrays)
                 risks[i, r] = losses_of(arrays.loss, arrays.y_target, delivered).mean()
         w = arrays.weights
@@ -301,7 +294,7 @@ def run_cell(cell: Cell, options: argparse.Namespace) -> str:
     seconds = time.perf_counter() - start
     np.savez_compressed(
         path,
-        rules=list(rules),
+        rules=list(RULES),
         risks=risks,
         effective=effective,
         seconds=seconds,
@@ -313,14 +306,15 @@ def run_cell(cell: Cell, options: argparse.Namespace) -> str:
 def _kept_draw(cell: Cell, seed: int, options: argparse.Namespace) -> Arrays:
     """Return a draw from the folder of kept arrays, or fit it and keep it there."""
     if options.keep is None:
-        return draw(cell, seed, options.weights, options.data, options.auto)
-    path = options.keep / f"{cell.name}-{options.weights}-{seed}{'-auto' * options.auto}.npz"
+        return draw(cell, seed, options.weights, options.data)
+    path = options.keep / f"{cell.name}-{options.weights}-{seed}.npz"
     if not path.exists():
-        found = draw(cell, seed, options.weights, options.data, options.auto)
+        found = draw(cell, seed, options.weights, options.data)
         np.savez_compressed(path, **{f.name: getattr(found, f.name) for f in fields(found)})
         return found
     with np.load(path) as file:
-        return Arrays(**{key: file[key] for key in file.files if key != "loss"}, loss=cell.loss)
+        kept = {f.name: file[f.name] for f in fields(Arrays) if f.name != "loss"}
+        return Arrays(**kept, loss=cell.loss)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -449,7 +443,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--weights", default="classifier", help="a name, or 'true'")
-    parser.add_argument("--auto", action="store_true", help="also judge method 'auto': slow")
     parser.add_argument("--data", help="folder of prepared tables")
     parser.add_argument("--keep", type=Path, help="folder for the arrays of each draw")
     parser.add_argument("--csv", type=Path, help="also write the ratios of all cells")

@@ -26,7 +26,7 @@ CELLS = [REGRESSION, CLASSES, choice_study.Cell("british_vote", 50, "pair")]
 
 @pytest.fixture(scope="module")
 def arrays():
-    return {cell: choice_study.draw(cell, 0, "classifier", None, with_auto=True) for cell in CELLS}
+    return {cell: choice_study.draw(cell, 0, "classifier", None) for cell in CELLS}
 
 
 def fitted_parts(cell):

@@ -54,21 +54,19 @@ def test_the_ridge_path_gives_the_risk_of_a_search(data, method):
     np.testing.assert_allclose(model.risk_curve_.value, risk, rtol=1e-8)
 
 
-@pytest.mark.parametrize("method", ["auto", "shrunk", "pareto_smoothed"])
+@pytest.mark.parametrize("method", ["shrunk", "pareto_smoothed"])
 def test_every_method_serves_the_ridge_path(data, method):
     model = fit(data, method)
     assert model.risk_curve_.method == method
     assert np.all(np.isfinite(model.risk_curve_.value))
     assert np.all(model.risk_curve_.tail_error >= 0)
-    if method == "auto":
-        assert model.best_risk_.choice.difference is not None
 
 
 def test_too_many_losses_are_refused_before_they_are_made(data, monkeypatch):
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     monkeypatch.setattr(cross_validation, "_MOST_ROW_LOSSES", 1000)
-    with pytest.raises(ValueError, match=r"`method` 'auto' needs the loss of every row"):
-        fit(data, "auto")
+    with pytest.raises(ValueError, match=r"`method` 'shrunk' needs the loss of every row"):
+        fit(data, "shrunk")
 
 
 def test_controls_without_a_target_are_refused(data):

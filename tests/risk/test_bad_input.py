@@ -40,7 +40,7 @@ def test_large_finite_values_are_not_taken_for_infinite():
         check_finite(xp, np.asarray([1e308, np.inf, 1e308]), "losses", "")
 
 
-@pytest.mark.parametrize("method", ["magic", None, Controlled, 3])
+@pytest.mark.parametrize("method", ["magic", "auto", None, Controlled, 3])
 def test_an_unknown_method_lists_the_known_ones(method):
     with pytest.raises(ValueError, match=r"`method` must be one of 'source', 'weighted'.*got"):
         get_method(method)

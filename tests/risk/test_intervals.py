@@ -165,6 +165,14 @@ def constant_errors(rng, scale, folds):
     return abs(risk.constant_error), abs(risk.value - 3.0)
 
 
+def test_a_huge_weight_lets_part_of_a_constant_through(rng):
+    # With b rows and one weight M in a fold, the estimate makes about 1 + M / b^2 of a loss of 1.
+    weights = rng.uniform(0.5, 1.5, size=10)
+    weights[0] = 400.0
+    risk = cp.target_risk(np.ones(10), weights, method="controlled")
+    assert risk.value == pytest.approx(1 + 400 / 10**2, rel=0.15)
+
+
 @pytest.mark.parametrize("folds", [1, 4])
 @pytest.mark.parametrize("scale", [0.4, 1.0, 2.5])
 def test_the_constant_error_is_what_a_constant_loss_gets_wrong(rng, folds, scale):

@@ -92,18 +92,6 @@ def test_rows_and_not_losses_are_counted_for_caps_and_controls(method):
     assert thrice.standard_error == pytest.approx(once.standard_error, rel=1e-9)
 
 
-def test_without_features_auto_judges_rows_too(data):
-    X, y, _ = data
-    weights = np.random.default_rng(0).exponential(size=len(X))
-    errors = [
-        cp.cross_val_risk(
-            Ridge(), X, y, cv=splits_of(X, 5, times), weights=weights, method="auto"
-        ).choice.errors
-        for times in (1, 3)
-    ]
-    assert errors[1] == pytest.approx(errors[0], rel=1e-9)
-
-
 def test_leave_one_out_twice(data):
     X, y, _ = data
     once, twice = (
@@ -137,17 +125,6 @@ def test_a_search_over_the_same_splits_three_times(data):
     assert high - low == pytest.approx(float(wanted[0]), rel=0.1)
     other = thrice.risk_by("doubly_robust")
     np.testing.assert_allclose(other.value, once.risk_by("doubly_robust").value, rtol=0.1)
-
-
-def test_auto_rehearses_as_many_rows_as_there_are(data):
-    X, y, Z = data
-    errors = [
-        cp.cross_val_risk(
-            Ridge(), X, y, X_target=Z, cv=splits_of(X, 5, times), weights="gaussian", method="auto"
-        ).choice.errors["weighted"]
-        for times in (1, 3)
-    ]
-    assert errors[1] == pytest.approx(errors[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -550,7 +527,7 @@ def test_a_search_knows_of_groups(data):
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("method", ["controlled", "shrunk", "doubly_robust", "auto"])
+@pytest.mark.parametrize("method", ["controlled", "shrunk", "doubly_robust"])
 def test_torch_agrees(data, grouped, method, rng):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     X, _, Z = data

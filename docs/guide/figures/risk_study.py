@@ -9,7 +9,6 @@ import numpy as np
 CELL = ("problem", "shift", "rows", "loss", "weights")
 SINGLE = ("weighted", "normalized", "controlled", "moment_controlled", "doubly_robust")
 ORDER = (
-    "auto",
     "controlled",
     "normalized",
     "pareto_smoothed",

@@ -86,8 +86,8 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
     below about a million, over some 100 random blocks of rows beyond. Tail errors and bootstrap
     then come from a random sample of 1000 to 10 000 rows.
 
-    Methods that look at rows ("moment_controlled", "doubly_robust", "shrunk", "auto") need the loss
-    of every row under every penalty, at most 1.3e8 of them.
+    Methods that look at rows ("moment_controlled", "doubly_robust", "shrunk") need the loss of
+    every row under every penalty, at most 1.3e8 of them.
 
     Rows that do not fit into memory: :meth:`fit_chunks`, or `fit` with Dask collections.
 

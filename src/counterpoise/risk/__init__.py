@@ -1,7 +1,6 @@
 """What will it cost in the target: risk methods, control variates and intervals."""
 
 from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
-from counterpoise.risk.auto import Auto
 from counterpoise.risk.averages import (
     Controlled,
     Normalized,
@@ -14,16 +13,14 @@ from counterpoise.risk.controls import Constant, Control, Function, Moments
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
-from counterpoise.risk.method import Adjustment, Average, Choice, Method
+from counterpoise.risk.method import Adjustment, Average, Method
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
 
 __all__ = [
     "METHODS",
     "Adjustment",
-    "Auto",
     "Average",
-    "Choice",
     "Constant",
     "Control",
     "Controlled",

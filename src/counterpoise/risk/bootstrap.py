@@ -29,7 +29,7 @@ class Resampler:
     """
 
     held_out: HeldOut  # with weights of shape (N,)
-    method: Method  # the one chosen, if it was "auto"
+    method: Method
     direct_variance: Any = 0.0  # (...): of what comes from the target rows alone
     inflation: Any = 1.0  # (...): how many times larger errors are because rows are in groups
     key: tuple[Any, ...] = ()  # which of the leading entries are wanted

@@ -12,7 +12,6 @@ from counterpoise._arrays import Array, array_namespace, device, to_numpy
 from counterpoise._facts import card_html, risk_card
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_choice, check_number
-from counterpoise.risk.method import Choice
 
 __all__ = ["FoldRisks", "RiskEstimate", "as_scalar"]
 
@@ -50,8 +49,6 @@ class RiskEstimate:
     constant_error : float or array
         How far the method would be off if the loss were constant. It is known from the weights
         alone, and 0 for most methods.
-    choice : Choice or None
-        What "auto" took, and why.
     """
 
     value: Any
@@ -63,7 +60,6 @@ class RiskEstimate:
     method: str
     tail_error: Any = 0.0
     constant_error: Any = 0.0
-    choice: Choice | None = None
     resample: Any = field(default=None, repr=False, compare=False)
 
     def interval(

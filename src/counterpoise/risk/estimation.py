@@ -100,9 +100,8 @@ def estimate_prepared(
         estimate = replace(estimate, tail_error=as_scalar(estimate.tail_error * inflation))
     resample = None
     if held_out.weights.ndim == 1:
-        chosen = method if prepared.method is None else prepared.method
-        resample = Resampler(held_out, chosen, prepared.direct_variance, inflation)
-    return replace(estimate, method=method.name, choice=prepared.choice, resample=resample), by_fold
+        resample = Resampler(held_out, method, prepared.direct_variance, inflation)
+    return replace(estimate, method=method.name, resample=resample), by_fold
 
 
 def _inflation(grouped: Any, alone: Any) -> Any:

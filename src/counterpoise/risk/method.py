@@ -5,40 +5,15 @@ HeldOut -> method.prepare -> Prepared -> Sums -> average.estimate -> RiskEstimat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from counterpoise._arrays import Array, Namespace
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.sums import Sums
 
-__all__ = ["Adjustment", "Average", "Choice", "Method", "Prepared", "name_methods"]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which method `method="auto"` took, and why.
-
-    Attributes
-    ----------
-    name : str
-        The method chosen for the level of the risks.
-    reason : str
-        In plain words.
-    errors : mapping of str to float
-        Estimated root mean squared error of the level by each method, relative to the level.
-    difference : str or None
-        The method chosen for the differences between candidates.
-    difference_errors : mapping of str to float
-        The same for the differences.
-    """
-
-    name: str
-    reason: str
-    errors: Mapping[str, float] = field(default_factory=dict)
-    difference: str | None = None
-    difference_errors: Mapping[str, float] = field(default_factory=dict)
+__all__ = ["Adjustment", "Average", "Method", "Prepared", "name_methods"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +28,6 @@ class Prepared:
     # (m,), if the tail error must not use `Domains.target_weights`: the mean of these over the
     # target is the mean square of `weights` over the source.
     target_weights: Array | None = None
-    choice: Choice | None = None  # of `Auto`
-    method: Method | None = None  # that `Auto` chose
 
 
 @runtime_checkable

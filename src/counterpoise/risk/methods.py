@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
-from counterpoise.risk.auto import Auto
 from counterpoise.risk.averages import (
     Controlled,
     Normalized,
@@ -30,7 +29,6 @@ METHODS: dict[str, Method] = {
         Controlled(),
         MomentControlled(),
         DoublyRobust(),
-        Auto(),
     )
 }
 
