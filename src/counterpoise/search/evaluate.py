@@ -30,7 +30,7 @@ __all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate"]
 # Called with (fits done, fits in all).
 Progress = Callable[[int, int], None]
 # Target rows that fold models predict, where predictions are kept.
-_TARGET_ROWS = 2000
+_TARGET_ROWS = 1000
 # Bytes of held-out predictions that are kept, as float32.
 _MOST_BYTES = 2**30
 
@@ -63,7 +63,7 @@ class CrossValidation:
     aggregate: str = "fold"
     error_score: Any = "raise"
     return_train_score: bool = False
-    predict_target: bool = False  # keep predictions for at most 2000 target rows
+    predict_target: bool = False  # keep predictions for at most 1000 target rows
     keep_predictions: bool = False  # keep held-out predictions
     n_jobs: int | None = None
     pre_dispatch: Any = "2*n_jobs"
@@ -213,7 +213,7 @@ def _check_room(candidates: int, rows: int, responses: Responses) -> None:
 
 
 def _target_rows(X_target: Any) -> Any:
-    """Return at most 2000 random rows."""
+    """Return at most 1000 random rows."""
     m = num_samples(X_target)
     if m <= _TARGET_ROWS:
         return X_target

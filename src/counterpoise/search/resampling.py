@@ -8,6 +8,9 @@ from counterpoise._folds import Folds
 
 __all__ = ["draw_counts", "resampled_means"]
 
+# Numbers held at a time.
+_LARGE = 2**18
+
 
 def draw_counts(folds: Folds, n_bootstrap: int, rng: np.random.Generator, /) -> np.ndarray:
     """Return how often each of N losses is drawn in each resample, (N, n_bootstrap).
@@ -27,8 +30,12 @@ def draw_counts(folds: Folds, n_bootstrap: int, rng: np.random.Generator, /) -> 
 def _counts(n: int, n_bootstrap: int, rng: np.random.Generator) -> np.ndarray:
     """How often each of n rows is drawn, (n, n_bootstrap)."""
     counts = np.empty((n, n_bootstrap), dtype=np.uint16)
-    for b in range(n_bootstrap):
-        counts[:, b] = np.bincount(rng.integers(n, size=n), minlength=n)
+    step = max(1, _LARGE // n)
+    for start in range(0, n_bootstrap, step):
+        own = counts[:, start : start + step]
+        rows = rng.integers(n, size=own.shape[::-1])
+        rows += n * np.arange(len(rows))[:, None]
+        own[:] = np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape).T
     return counts
 
 
