@@ -22,8 +22,8 @@ SELECTIONS = ("consensus", "min")
 DELIVERIES = ("blend", "one")
 FIT_WEIGHTED: dict[str, bool | str] = {"no": False, "yes": True, "both": "both"}
 #: What they are unless something else is asked for.
-DEFAULT_SELECTION = "min"
-DEFAULT_DELIVERY = "one"
+DEFAULT_SELECTION = "consensus"
+DEFAULT_DELIVERY = "blend"
 DEFAULT_FIT_WEIGHTED = "both"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
@@ -31,6 +31,7 @@ from counterpoise.jobs.sentences import chosen_words
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.disagreement import choice_words
+from counterpoise.search.evaluate import has_room
 from counterpoise.search.fitting import fit_estimator
 
 __all__ = ["Selected", "select"]
@@ -129,6 +130,12 @@ def select(
     )
     notes += plan.notes
     splits = _splits(plan, folds, request.seed, notes)
+    if deliver is None and not _room_for_blend(plan, how):
+        how = replace(how, deliver="one")
+        notes.append(
+            "One model is delivered: a blend would keep more than 1 GiB of predictions. Search "
+            "fewer candidates for a blend."
+        )
     request.progress("estimating the weights", 0, 0)
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     with _noted(notes, request.jobs):
@@ -154,6 +161,13 @@ def select(
     )
     pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)
+
+
+def _room_for_blend(plan: Plan, how: Options) -> bool:
+    ways = 2 if how.fit_weighted == "both" else 1
+    candidates = ways * sum(len(ParameterGrid(grid)) for _, _, grid in plan.families)
+    columns = 1 if plan.coded else max(1, len(plan.classes))
+    return has_room(candidates, len(plan.labels.y), columns)
 
 
 def _search(

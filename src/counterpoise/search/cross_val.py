@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
-from counterpoise._validation import check_choice
+from counterpoise._validation import InputError
 from counterpoise.risk import Method, RiskComparison, RiskEstimate, estimate_risk, get_method
 from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
@@ -22,7 +22,6 @@ __all__ = [
     "check_labelled",
     "cross_val_risk",
     "require_weights",
-    "resolve_fit_weighted",
 ]
 
 
@@ -37,7 +36,7 @@ def cross_val_risk(
     loss: Any = "auto",
     cv: Any = 5,
     groups: Any = None,
-    fit_weighted: bool | str = "auto",
+    fit_weighted: bool = False,
     weights_fit: str = "once",
     aggregate: str = "fold",
     n_jobs: int | None = None,
@@ -65,8 +64,8 @@ def cross_val_risk(
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional
         For the splitter, and for the errors: rows of a group are left out together.
-    fit_weighted : bool or "auto", default="auto"
-        Whether the estimator is trained with the weights ("auto": where it takes them).
+    fit_weighted : bool, default=False
+        Whether the estimator is trained with the weights. They are used in validation in any case.
     weights_fit : {"once", "fold"}, default="once"
         Fit the weights on all source rows, or on the training part of each fold.
     aggregate : {"fold", "pooled"}, default="fold"
@@ -100,7 +99,10 @@ def cross_val_risk(
     methods = [get_method(one) for one in asked]
     for one in methods:
         check_features(one, X_target)
-    weighted = resolve_fit_weighted(fit_weighted, estimator)
+    if not isinstance(fit_weighted, bool):
+        raise InputError(f"`fit_weighted` must be False or True; got {fit_weighted!r}.")
+    if fit_weighted:
+        require_weights(estimator)
     how = CrossValidation(
         resolve_loss(loss, estimator),
         weights=weights,
@@ -110,7 +112,7 @@ def cross_val_risk(
         n_jobs=n_jobs,
         progress=progress,
     )
-    candidate = Candidate(estimator, fit_weighted=weighted)
+    candidate = Candidate(estimator, fit_weighted=fit_weighted)
     held_out = evaluate([candidate], X, y, X_target, how, groups=groups).held_out
     estimates = [estimate_risk(held_out, one)[0][0] for one in methods]
     if not several:
@@ -157,16 +159,6 @@ def _is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except TypeError:  # pandas' NA cannot be compared
         return True
-
-
-def resolve_fit_weighted(fit_weighted: bool | str, estimator: Any, /) -> bool:
-    """Tell whether to train with weights; refuse if that was asked for and cannot be."""
-    if isinstance(fit_weighted, str):
-        check_choice(fit_weighted, "fit_weighted", ("auto",))
-        return weight_parameter(estimator) is not None
-    if fit_weighted:
-        require_weights(estimator)
-    return bool(fit_weighted)
 
 
 def require_weights(estimator: Any, /) -> None:

@@ -25,7 +25,7 @@ from counterpoise.search.fitting import FoldResult, fit_fold
 from counterpoise.search.responses import Responses
 from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
 
-__all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate"]
+__all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate", "has_room"]
 
 # Called with (fits done, fits in all).
 Progress = Callable[[int, int], None]
@@ -201,10 +201,16 @@ def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -
     return np.full((candidates, rows, *like.shape[1:]), fill, dtype=np.float32)
 
 
+def has_room(candidates: int, rows: int, columns: int, /) -> bool:
+    """Whether the held-out predictions of a blend can be kept: at most 1 GiB."""
+    return 4 * candidates * rows * columns <= _MOST_BYTES
+
+
 def _check_room(candidates: int, rows: int, responses: Responses) -> None:
     """Refuse to keep more predictions than fit, before any work."""
-    size = 4 * candidates * rows * math.prod(responses.shape)
-    if size > _MOST_BYTES:
+    columns = math.prod(responses.shape)
+    if not has_room(candidates, rows, columns):
+        size = 4 * candidates * rows * columns
         raise ValueError(
             f"`refit` is 'blend', and the held-out predictions of {candidates} candidates for "
             f"{rows} rows would take {size / 2**30:.1f} GiB (at most {_MOST_BYTES / 2**30:g} are "

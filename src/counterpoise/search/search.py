@@ -46,21 +46,23 @@ class ShiftGridSearchCV(ShiftSearch):
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn.
-    fit_weighted : bool, "auto" or "both", default="auto"
-        Whether candidates are *trained* with the weights ("auto": where the estimator takes
-        them). Separate from weighting the validation losses, which is always done. Weights help
-        models that are too simple to be right everywhere, and hurt flexible ones. With "both",
-        every candidate is trained with and without, at twice the cost, and the choice decides.
+    fit_weighted : bool or "both", default="both"
+        Whether candidates are *trained* with the weights. Separate from weighting the validation
+        losses, which is always done. Weights help models that are too simple to be right
+        everywhere, and hurt flexible ones. With "both", every candidate whose estimator takes
+        weights is trained with and without, at twice the cost, and the choice decides.
     weights_fit : {"once", "fold"}, default="once"
         Fit the weights on all source rows before the folds (the paper), or on the training part
         of each fold, predicting those of held-out rows.
     aggregate : {"fold", "pooled"}, default="fold"
         Apply `method` within each fold and average by fold size (the paper), or once to all
         held-out losses together.
-    selection : {"min", "one_se", "consensus"}, default="min"
-        The least risk; the simplest candidate within one standard error of it; or the candidate
-        with the least expected regret in the target, judged by the predictions of all plausible
-        candidates for at most 2000 target rows, see :doc:`/guide/choice`.
+    selection : {"consensus", "min", "one_se"}, default="consensus"
+        The candidate with the least expected regret in the target, judged by the predictions of
+        all plausible candidates for at most 1000 target rows (without `X_target`: the least
+        unweighted loss); the least estimated risk in the target; or the simplest candidate within
+        one standard error of it. On real tables the least estimated risk delivered worse models
+        than no weights at all, see :doc:`/guide/choice`.
     order : callable, optional
         For "one_se": a key on candidates' parameters, least for the simplest.
     refit : bool or "blend", default=True
@@ -155,10 +157,10 @@ class ShiftGridSearchCV(ShiftSearch):
         method: str | Method = "controlled",
         loss: Any = "auto",
         cv: Any = 5,
-        fit_weighted: bool | str = "auto",
+        fit_weighted: bool | str = "both",
         weights_fit: str = "once",
         aggregate: str = "fold",
-        selection: str = "min",
+        selection: str = "consensus",
         order: Callable[[Mapping[str, Any]], Any] | None = None,
         refit: bool | str = True,
         error_score: Any = np.nan,
@@ -246,10 +248,10 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         method: str | Method = "controlled",
         loss: Any = "auto",
         cv: Any = 5,
-        fit_weighted: bool | str = "auto",
+        fit_weighted: bool | str = "both",
         weights_fit: str = "once",
         aggregate: str = "fold",
-        selection: str = "min",
+        selection: str = "consensus",
         order: Callable[[Mapping[str, Any]], Any] | None = None,
         refit: bool | str = True,
         error_score: Any = np.nan,

@@ -38,7 +38,7 @@ from counterpoise.search.resampling import draw_counts
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, choose_again, compare_with, corrected_risk
-from counterpoise.search.stacking import blend_losses, stacking_weights
+from counterpoise.search.stacking import blend_losses, row_shares, stacking_weights
 
 __all__ = ["ShiftSearch"]
 
@@ -88,11 +88,6 @@ class ShiftSearch(BaseSearchCV):
         method, how = self._check_parameters()
         check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
-        if how.predict_target and X_target is None:
-            raise ValueError(
-                "`X_target` is missing: selection='consensus' compares what candidates predict for "
-                "target rows. Pass X_target, or selection='min'."
-            )
         fit_params = check_method_params(X, params=fit_params)
         candidates = self._trained_ways(self._candidates())
         weighted = any(candidate.fit_weighted for candidate in candidates)
@@ -201,7 +196,7 @@ class ShiftSearch(BaseSearchCV):
         """Return every candidate as `fit_weighted` asks: without weights, with weights, or both."""
         wanted = self.fit_weighted
         if isinstance(wanted, str):
-            check_choice(wanted, "fit_weighted", ("auto", "both"))
+            check_choice(wanted, "fit_weighted", ("both",))
         prototypes = {id(candidate.estimator): candidate.estimator for candidate in candidates}
         able = {key: weight_parameter(own) is not None for key, own in prototypes.items()}
         takes = [able[id(candidate.estimator)] for candidate in candidates]
@@ -224,9 +219,14 @@ class ShiftSearch(BaseSearchCV):
         risk, by_fold = estimate_prepared(held_out, method, prepared)
         source, _ = estimate_risk(held_out, Source())
         params = [candidate.params for candidate in found.candidates]
-        best = choose(risk, params, selection=self.selection, order=self.order)
+        # Without target rows, consensus has only the evidence of the source rows.
+        by_source = self.selection == "consensus"
+        evidence = prepare_rows(held_out, Source()) if by_source else prepared
+        judged_by = source if by_source else risk
+        best = choose(judged_by, params, selection=self.selection, order=self.order)
         correct = self.n_bootstrap > 0 and len(params) > 1 and self.refit != "blend"
-        if self.selection == "consensus":
+        agreed = by_source and held_out.target_predictions is not None
+        if agreed:
             choice = consensus(
                 held_out.losses,
                 held_out.folds,
@@ -245,17 +245,17 @@ class ShiftSearch(BaseSearchCV):
         elif correct:
             counts = draw_counts(held_out.folds, self.n_bootstrap, rng)
             again = choose_again(
-                prepared,
+                evidence,
                 held_out.folds,
                 counts,
                 selection=self.selection,
                 places=self._places(params),
-                standard_error=risk.standard_error,
+                standard_error=judged_by.standard_error,
             )
         comparison = compare_with(best, prepared, held_out)
         judged = Judged(found, risk, by_fold, source, comparison)
         self.cv_results_ = results_table(judged, error_score=self.error_score)
-        if self.selection == "consensus":
+        if agreed:
             self.cv_results_["plausibility"] = self.plausibility_
             self.cv_results_["expected_regret"] = self.expected_regret_
         self.held_out_, self.losses_, self.risk_ = held_out, held_out.losses, risk
@@ -285,10 +285,11 @@ class ShiftSearch(BaseSearchCV):
         held_out = found.held_out
         usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
         predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
-        shares = stacking_weights(predictions, labels, found.responses, **_FEW_MEMBERS)
+        options = {**_FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
+        shares = stacking_weights(predictions, labels, found.responses, **options)
         own = Folds.of_splits(found.splits)
         folds = replace(held_out.folds, places=own.places)
-        losses = blend_losses(predictions, labels, folds, found.responses, **_FEW_MEMBERS)
+        losses = blend_losses(predictions, labels, folds, found.responses, **options)
         risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
         self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
