@@ -28,6 +28,8 @@ _ROWS = 20_000
 _ITERATIONS = 200
 # Weights stay above this, because 0 has no logarithm.
 _LEAST = 1e-200
+# Weights to start from stay above this, so that each of them can grow in a few steps.
+_LEAST_START = 1e-6
 # Most that the logarithm of a weight changes in a step.
 _REACH = 10.0
 
@@ -55,14 +57,26 @@ def stacking_weights(
     estimating one coefficient from n rows makes.
     """
     L, n = predictions.shape[:2]
+    function = _objective(predictions, y, responses)
+    return _simplified(_minimum(function, L, n), function, n, negligible, change)
+
+
+def _minimum(function: Convex, L: int, n: int, start: np.ndarray | None = None) -> np.ndarray:
     if L == 1:
         return np.ones(1)
-    function = _objective(predictions, y, responses)
-    q = minimize_on_simplex(function, L, 1 / n)
+    return minimize_on_simplex(function, L, 1 / n, start=start)
+
+
+def _simplified(
+    q: np.ndarray, function: Convex, n: int, negligible: float, change: float
+) -> np.ndarray:
+    """Set the weights of members that are not needed to 0."""
     order = np.argsort(q)
-    q[order[np.cumsum(q[order]) <= negligible]] = 0.0
-    q /= q.sum()
-    return fewer_members(q, function(q)[2], change**2 / n) if change else q
+    dropped = order[np.cumsum(q[order]) <= negligible]
+    r = q.copy()
+    r[dropped] = 0.0
+    r /= r.sum()
+    return fewer_members(r, function(r)[2], change**2 / n) if change else r
 
 
 def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.ndarray:
@@ -82,8 +96,8 @@ def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.nda
     root = np.sqrt(own)
     values, vectors = np.linalg.eigh(root[:, None] * products * root)
     points = (vectors * np.sqrt(np.clip(values, 0, None)) / root[:, None]).T[::-1]
-    # An equation that outweighs the others: the sum is 1.
-    heavy = 1e3 * max(float(np.max(np.abs(points))), np.finfo(float).tiny)
+    points /= np.max(np.abs(points)) or 1.0
+    heavy = 1e3  # the equation that the sum is 1 outweighs the others
     for d in range(len(used) - 1):
         equations = np.concatenate([points[:d], np.full((1, len(used)), heavy)])
         try:
@@ -149,14 +163,22 @@ def _log_loss(true: np.ndarray) -> Convex:
 
 
 def minimize_on_simplex(
-    function: Convex, size: int, strength: float, /, *, tolerance: float = 1e-9
+    function: Convex,
+    size: int,
+    strength: float,
+    /,
+    *,
+    tolerance: float = 1e-9,
+    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Minimise function(q) + strength KL(q || uniform) over the simplex, by Newton's method.
 
     A step multiplies the weights, so that they stay positive, and is halved until the objective
-    falls. Ends when the predicted decrease is below `tolerance`.
+    falls. Ends when the predicted decrease is below `tolerance`. It starts from uniform weights, or
+    from `start` (weights of a similar problem).
     """
-    q = np.full(size, 1 / size)
+    q = np.full(size, 1 / size) if start is None else np.maximum(start, _LEAST_START)
+    q /= q.sum()
     value, gradient, hessian = function(q)
 
     def penalty(q: np.ndarray) -> float:
@@ -207,6 +229,7 @@ def blend_losses(
     """
     losses = np.empty(len(y))
     clusters = folds.clusters
+    q = None
     for fold in folds:
         others = np.ones(len(y), dtype=bool)
         others[fold] = False
@@ -214,9 +237,11 @@ def blend_losses(
             others &= ~np.isin(clusters, clusters[fold])
         if not others.any():
             others[:] = True
-        q = stacking_weights(
-            predictions[:, others], y[others], responses, negligible=negligible, change=change
-        )
-        mixed = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
+        function = _objective(predictions[:, others], y[others], responses)
+        n = np.count_nonzero(others)
+        # The other folds' weights are a good start.
+        q = _minimum(function, len(predictions), n, q)
+        own = _simplified(q, function, n, negligible, change)
+        mixed = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
         losses[fold] = responses.losses(y[fold], mixed)
     return losses
