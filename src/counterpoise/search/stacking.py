@@ -21,8 +21,16 @@ from scipy.optimize import nnls
 from counterpoise._folds import Folds
 from counterpoise.search.responses import Responses
 
-__all__ = ["blend_losses", "fewer_members", "minimize_on_simplex", "stacking_weights"]
+__all__ = [
+    "FEW_MEMBERS",
+    "blend_losses",
+    "fewer_members",
+    "minimize_on_simplex",
+    "stacking_weights",
+]
 
+# How few members the blend of a search has: see `stacking_weights`.
+FEW_MEMBERS = {"negligible": 0.02, "change": 0.1}
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
 _ITERATIONS = 200
