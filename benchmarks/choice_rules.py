@@ -20,7 +20,7 @@ from counterpoise.losses import get_loss
 from counterpoise.risk import METHODS, HeldOut, estimate_risk
 from counterpoise.search import consensus as library
 from counterpoise.search.responses import Responses
-from counterpoise.search.stacking import minimize_on_simplex
+from counterpoise.search.stacking import FEW_MEMBERS, minimize_on_simplex
 from counterpoise.search.stacking import stacking_weights as library_stacking
 
 FOLDS = 5
@@ -324,10 +324,18 @@ def blend_everything(a: Arrays) -> np.ndarray:
 
 @rule("blend, members of 2 % dropped")
 def blend_dropped(a: Arrays) -> np.ndarray:
+    return np.tensordot(library_stacking(*_stacked(a), negligible=0.02), a.refit, axes=1)
+
+
+@rule("blend, few members")
+def blend_few(a: Arrays) -> np.ndarray:
+    """Return the blend that a search delivers."""
+    return np.tensordot(library_stacking(*_stacked(a), **FEW_MEMBERS), a.refit, axes=1)
+
+
+def _stacked(a: Arrays) -> tuple[np.ndarray, np.ndarray, Responses]:
     classes = None if a.loss == "squared" else np.arange(a.held_out.shape[-1])
-    responses = Responses(get_loss(a.loss), classes)
-    q = library_stacking(a.held_out, a.y, responses, negligible=0.02)
-    return np.tensordot(q, a.refit, axes=1)
+    return a.held_out, a.y, Responses(get_loss(a.loss), classes)
 
 
 @rule("blend and plain, half each")

@@ -63,7 +63,7 @@ from counterpoise.search.evaluate import Candidate, CrossValidation, evaluate
 MENUS = ("penalty", "pair", "families")
 # Source rows; 5000 only with `--n 5000`.
 SIZES = (50, 100, 200, 500, 2000)
-# Target rows of a draw, at most the 2000 that `evaluate` lets the fold models predict.
+# Target rows of a draw, at most the 1000 that `evaluate` lets the fold models predict.
 TARGET_ROWS = 1000
 # Rows that the flexible imputer is fitted to.
 IMPUTER_ROWS = 600

@@ -146,6 +146,34 @@ def test_the_ridge_path_gives_the_numbers_of_the_loop(options, fit_weighted, dat
     np.testing.assert_allclose(fast.best_estimator_.coef_, slow.best_estimator_.coef_)
 
 
+@pytest.mark.parametrize("fit_weighted", [False, "both"])
+def test_the_ridge_path_keeps_the_predictions_of_the_loop(fit_weighted, data):
+    X, y, X_target, _ = data
+
+    class Slow(Ridge):  # a subclass is not taken for plain ridge
+        pass
+
+    fast, slow = (
+        cp.ShiftGridSearchCV(
+            kind(),
+            {"alpha": np.logspace(-2, 3, 12)},
+            fit_weighted=fit_weighted,
+            selection="consensus",
+            refit="blend",
+            random_state=0,
+        ).fit(X, y, X_target=X_target)
+        for kind in (Ridge, Slow)
+    )
+    assert np.all(fast.cv_results_["mean_fit_time"] == 0)
+    for name in ("predictions", "target_predictions"):
+        got, want = getattr(fast.held_out_, name), getattr(slow.held_out_, name)
+        assert got.dtype == want.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    assert fast.best_params_ == slow.best_params_
+    np.testing.assert_allclose(fast.expected_regret_, slow.expected_regret_, rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(fast.predict(X_target), slow.predict(X_target), rtol=0.01, atol=0.01)
+
+
 def test_ridge_takes_the_loop_where_the_path_is_not_exact(data):
     X, y, X_target, _ = data
     cases = [
@@ -153,11 +181,13 @@ def test_ridge_takes_the_loop_where_the_path_is_not_exact(data):
         ({"loss": "absolute"}, {}),
         ({"weights_fit": "fold"}, {}),
         ({"return_train_score": True}, {}),
+        ({"selection": "consensus"}, {"X_target": X_target.astype(np.float32)}),
         ({"param_grid": {"alpha": [1.0], "solver": ["svd"]}}, {}),
     ]
-    for options, _ in cases:
+    for options, rows in cases:
         options = {"estimator": Ridge(), "param_grid": {"alpha": [1.0]}, **options}
-        search = cp.ShiftGridSearchCV(**options, cv=3).fit(X, y, X_target=X_target)
+        rows = {"X_target": X_target, **rows}
+        search = cp.ShiftGridSearchCV(**options, cv=3).fit(X, y, **rows)
         assert np.all(search.cv_results_["mean_fit_time"] > 0)
 
 

@@ -9,12 +9,32 @@ import counterpoise as cp
 from counterpoise._folds import Folds
 from counterpoise.risk import Controlled, HeldOut, Weighted
 from counterpoise.risk.method import Prepared
-from counterpoise.search.selection import compare_with, corrected_risk
+from counterpoise.search.consensus import consensus
+from counterpoise.search.resampling import draw_counts
+from counterpoise.search.responses import Responses
+from counterpoise.search.selection import choose_again, compare_with, corrected_risk
 
 
 @pytest.fixture
 def data():
     return cp.datasets.gaussian_2d(gamma=0.8).sample(150, 500, random_state=1)
+
+
+def corrected_least(prepared, folds, rng):
+    """Return the raw and the corrected estimate of the candidate with the least risk."""
+    held_out = HeldOut(prepared.losses, prepared.weights, folds)
+    risk, _ = cp.risk.estimate_risk(held_out, prepared.average)
+    counts = draw_counts(folds, 100, rng)
+    again = choose_again(
+        prepared,
+        folds,
+        counts,
+        selection="min",
+        places=np.zeros(len(prepared.losses)),
+        standard_error=risk.standard_error,
+    )
+    best = int(np.argmin(risk.value))
+    return risk[best], corrected_risk(risk, best, prepared, folds, counts=counts, again=again)
 
 
 def search(data, **options):
@@ -81,16 +101,8 @@ def test_the_correction_undoes_the_optimism_of_pure_noise():
     for _ in range(100):
         losses, weights = rng.exponential(size=(50, 60)), rng.gamma(4, 1 / 4, size=60)
         folds = Folds(np.array_split(np.arange(60), 5))
-        values = [cp.target_risk(row, weights).value for row in losses]
-        best = cp.target_risk(losses[np.argmin(values)], weights)
+        best, again = corrected_least(Prepared(losses, weights, Controlled()), folds, rng)
         raw.append(best.value)
-        again = corrected_risk(
-            best,
-            Prepared(losses, weights, Controlled()),
-            folds,
-            n_bootstrap=100,
-            random_state=rng,
-        )
         corrected.append(again.value)
         assert again.standard_error == best.standard_error
     assert np.mean(raw) < 0.8
@@ -107,11 +119,10 @@ def test_the_correction_draws_groups(n_groups):
     for _ in range(100):
         losses = rng.exponential(size=(50, n_groups))[:, groups]
         prepared = Prepared(losses, np.ones(len(groups)), Weighted())
-        best = cp.target_risk(losses[np.argmin(losses.mean(axis=1))], np.ones(len(groups)))
-        found["raw"].append(best.value)
         for name, folds in (("groups", Folds(places, None, groups)), ("rows", Folds(places))):
-            again = corrected_risk(best, prepared, folds, n_bootstrap=100, random_state=rng)
+            best, again = corrected_least(prepared, folds, rng)
             found[name].append(again.value)
+        found["raw"].append(best.value)
     raw, by_group, by_row = (np.mean(values) for values in found.values())
     assert raw < 0.5
     assert by_group == pytest.approx(1.0, abs=0.1)
@@ -127,3 +138,64 @@ def test_without_a_choice_there_is_nothing_to_correct(data):
     on = search(data)
     assert on.corrected_risk_.value >= on.best_risk_.value
     assert search(data).corrected_risk_.value == on.corrected_risk_.value  # same seed
+
+
+def test_each_selection_is_made_again(rng):
+    losses = rng.exponential(size=(4, 40)) * np.array([[1.0], [1.05], [1.1], [4.0]])
+    losses[2, 3] = np.nan
+    weights, folds = rng.gamma(4, 1 / 4, size=40), Folds(np.array_split(np.arange(40), 4))
+    prepared, counts = Prepared(losses, weights, Controlled()), draw_counts(folds, 30, rng)
+    errors, places = np.full(4, 0.3), np.array([3, 0, 1, 2])
+    for selection in ("min", "one_se"):
+        got = choose_again(
+            prepared, folds, counts, selection=selection, places=places, standard_error=errors
+        )
+        for b in range(30):
+            rows = [np.repeat(fold, counts[fold, b]) for fold in folds]
+            risk = np.full(4, np.inf)  # the third candidate failed
+            for i in (0, 1, 3):
+                parts = [cp.target_risk(losses[i, own], weights[own]).value for own in rows]
+                risk[i] = np.mean(parts)
+            close = np.flatnonzero(risk <= np.min(risk) + 0.3 * (selection == "one_se"))
+            assert got[b] == close[np.argmin(places[close])]
+
+
+def test_a_choice_that_never_changes_is_not_corrected(rng):
+    losses = rng.exponential(size=(2, 50)) + np.array([[0.0], [9.0]])
+    best, again = corrected_least(Prepared(losses, np.ones(50), Weighted()), Folds.whole(50), rng)
+    assert again.value == best.value
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0])
+def test_the_consensus_is_corrected_by_its_own_choice(rng, spread):
+    # Equally bad candidates. Far apart on the target, the middle one is chosen whatever the rows
+    # say: no optimism. In two distant clusters, the rows decide between them.
+    squared = Responses(cp.losses.get_loss("squared"))
+    target = np.repeat([[0.0], [1.0]], 10, axis=0) * spread + 0.01 * rng.normal(size=(20, 1))
+    raw, corrected, least = [], [], []
+    folds = Folds(np.array_split(np.arange(60), 5))
+    for _ in range(150):
+        losses, weights = rng.exponential(size=(20, 60)), rng.gamma(4, 1 / 4, size=60)
+        prepared = Prepared(losses, weights, Controlled())
+        risk, _ = cp.risk.estimate_risk(HeldOut(losses, weights, folds), Controlled())
+        found = consensus(losses, folds, target, squared, n_bootstrap=100, rng=rng)
+        again = corrected_risk(
+            risk, found.best, prepared, folds, counts=found.counts, again=found.again
+        )
+        raw.append(risk.value[found.best])
+        corrected.append(again.value)
+        least.append(corrected_least(prepared, folds, rng)[1].value - risk.value.min())
+    error = np.std(corrected) / np.sqrt(150)
+    # The true risk is 1. Corrected for a least-risk choice, it would be far too high.
+    assert abs(np.mean(corrected) - 1) < abs(np.mean(raw) - 1) + 2 * error
+    assert np.mean(corrected) == pytest.approx(1, abs=0.05 + 2 * error)
+    assert np.mean(raw) + np.mean(least) > 1.1
+
+
+def test_a_search_corrects_the_choice_it_made(data):
+    for options in ({"selection": "consensus"}, {"selection": "one_se", "order": lambda p: 1}):
+        model = search(data, **options)
+        assert model.corrected_risk_.value >= model.best_risk_.value
+        assert search(data, n_bootstrap=0, **options).corrected_risk_.value == pytest.approx(
+            search(data, n_bootstrap=0, **options).best_risk_.value
+        )

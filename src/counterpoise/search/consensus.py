@@ -167,7 +167,7 @@ def consensus(
     means = _known(resampled_means(losses, counts, folds))
     source = _known(losses.mean(axis=1))
     # One column for the sample, one for each resample.
-    plausible = np.stack([_share_of_least(means), *_plausible_again(means, source)], axis=1)
+    plausible = np.column_stack([_share_of_least(means), _plausible_again(means, source)])
     judges = np.flatnonzero(plausible.any(axis=1))
     with np.errstate(all="ignore"):
         regret = regret_matrix(target_predictions, judges, responses) @ plausible[judges]
@@ -178,20 +178,26 @@ def consensus(
     return Consensus(best, plausible[:, 0], regret[:, 0], counts, again)
 
 
-def _plausible_again(means: np.ndarray, source: np.ndarray) -> Iterator[np.ndarray]:
-    """Plausibility (L,) by the rows of each resample, from the resamples' means (L, B).
+def _plausible_again(means: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """Plausibility (L, B) by the rows of each resample, from the resamples' means (L, B).
 
     A resample of a resample scatters about it as the resample does about the sample, to first
-    order. So its means are those of the resample plus the deviation of another one.
+    order. So its means are those of the resample plus the deviation of another one. Candidates that
+    have the least mean in no resample are left out.
     """
-    usable = np.flatnonzero(np.isfinite(source))
-    own = np.ascontiguousarray(means[usable].T)  # (B, L)
-    count = min(_INNER, len(own))
+    usable = np.unique(np.argmin(means, axis=0))
+    own = np.ascontiguousarray(means[usable].T)
+    B, L = own.shape
     deviations = own - source[usable]
-    for b in range(len(own)):
-        # Those that follow it: each resample meets others than itself.
-        others = np.arange(b + 1, b + 1 + count) % len(own)
-        winners = np.argmin(own[b] + deviations[others], axis=1)
-        share = np.zeros(len(means))
-        share[usable] = np.bincount(winners, minlength=len(usable)) / count
-        yield share
+    # Those that follow it: each resample meets others than itself.
+    others = (np.arange(B)[:, None] + np.arange(1, min(_INNER, B) + 1)) % B
+    wins = np.zeros((B, L))
+    step = max(1, _LARGE // (L * others.shape[1]))
+    for start in range(0, B, step):
+        some = slice(start, start + step)
+        winners = np.argmin(own[some, None, :] + deviations[others[some]], axis=-1)
+        flat = winners + L * np.arange(len(winners))[:, None]
+        wins[some] = np.bincount(flat.ravel(), minlength=L * len(winners)).reshape(-1, L)
+    share = np.zeros_like(means)
+    share[usable] = wins.T / others.shape[1]
+    return share

@@ -68,13 +68,14 @@ class ShiftGridSearchCV(ShiftSearch):
     refit : bool or "blend", default=True
         Train the choice on all source rows; or deliver a weighted mean of candidates instead, by
         stacking their held-out predictions. Members with small weights, together at most 2 %, are
-        dropped.
+        dropped, and of members that predict nearly the same as few are kept as are needed.
     error_score : "raise" or number, default=nan
         The score of candidates that fail; they are never chosen.
     return_train_score : bool, default=False
         Add the mean loss on training rows to `cv_results_`, as a score.
     n_bootstrap : int, default=200
-        Resamples for `corrected_risk_`; 0 leaves it uncorrected.
+        Resamples for `corrected_risk_`; 0 leaves it uncorrected. The plausibility of
+        candidates takes at least 100.
     random_state : int, RandomState or None, default=None
         Of those resamples.
     n_jobs : int, optional
@@ -105,7 +106,7 @@ class ShiftGridSearchCV(ShiftSearch):
         The estimated target risk of what is delivered: of the choice (optimistic, as the least of
         many), or of the blend.
     corrected_risk_ : RiskEstimate
-        The same with the optimism of the choice added back.
+        The same with the optimism of the choice, by whatever `selection`, added back.
     best_score_ : float
         Minus the value of `best_risk_`.
     best_estimator_ : estimator

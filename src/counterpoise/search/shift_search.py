@@ -38,12 +38,9 @@ from counterpoise.search.resampling import draw_counts
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, choose_again, compare_with, corrected_risk
-from counterpoise.search.stacking import blend_losses, row_shares, stacking_weights
+from counterpoise.search.stacking import FEW_MEMBERS, blend_losses, row_shares, stacking_weights
 
 __all__ = ["ShiftSearch"]
-
-# How few members a blend has: see `stacking_weights`.
-_FEW_MEMBERS = {"negligible": 0.02, "change": 0.1}
 
 
 class ShiftSearch(BaseSearchCV):
@@ -285,7 +282,7 @@ class ShiftSearch(BaseSearchCV):
         held_out = found.held_out
         usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
         predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
-        options = {**_FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
+        options = {**FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
         shares = stacking_weights(predictions, labels, found.responses, **options)
         own = Folds.of_splits(found.splits)
         folds = replace(held_out.folds, places=own.places)

@@ -23,6 +23,7 @@ from counterpoise._folds import Folds
 from counterpoise.search.responses import Responses
 
 __all__ = [
+    "FEW_MEMBERS",
     "blend_losses",
     "fewer_members",
     "minimize_on_simplex",
@@ -30,6 +31,8 @@ __all__ = [
     "stacking_weights",
 ]
 
+# How few members the blend of a search has: see `stacking_weights`.
+FEW_MEMBERS = {"negligible": 0.02, "change": 0.1}
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
 # Power of the importance weights that rows count by. Set on one half of the real tables.
@@ -39,6 +42,8 @@ _LEAST_ERROR = 1e-8
 _ITERATIONS = 200
 # Weights stay above this, because 0 has no logarithm.
 _LEAST = 1e-200
+# Weights to start from stay above this, so that each of them can grow in a few steps.
+_LEAST_START = 1e-6
 # Most that the logarithm of a weight changes in a step.
 _REACH = 10.0
 
@@ -69,14 +74,21 @@ def stacking_weights(
     estimating one coefficient from n rows makes.
     """
     L, n = predictions.shape[:2]
+    function = _objective(predictions, y, responses)
+    return _simplified(_minimum(function, L, n), function, n, negligible, change)
+
+
+def _minimum(function: Convex, L: int, n: int, start: np.ndarray | None = None) -> np.ndarray:
     if L == 1:
         return np.ones(1)
     function = _objective(predictions, y, responses, np.ones(n) if rows is None else rows)
     q = minimize_on_simplex(function, L, 1 / n)
     order = np.argsort(q)
-    q[order[np.cumsum(q[order]) <= negligible]] = 0.0
-    q /= q.sum()
-    return fewer_members(q, function(q)[2], change**2 / n) if change else q
+    dropped = order[np.cumsum(q[order]) <= negligible]
+    r = q.copy()
+    r[dropped] = 0.0
+    r /= r.sum()
+    return fewer_members(r, function(r)[2], change**2 / n) if change else r
 
 
 def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.ndarray:
@@ -96,8 +108,8 @@ def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.nda
     root = np.sqrt(own)
     values, vectors = np.linalg.eigh(root[:, None] * products * root)
     points = (vectors * np.sqrt(np.clip(values, 0, None)) / root[:, None]).T[::-1]
-    # An equation that outweighs the others: the sum is 1.
-    heavy = 1e3 * max(float(np.max(np.abs(points))), np.finfo(float).tiny)
+    points /= np.max(np.abs(points)) or 1.0
+    heavy = 1e3  # the equation that the sum is 1 outweighs the others
     for d in range(len(used) - 1):
         equations = np.concatenate([points[:d], np.full((1, len(used)), heavy)])
         try:
@@ -177,14 +189,22 @@ def _log_loss(true: np.ndarray, shares: np.ndarray) -> Convex:
 
 
 def minimize_on_simplex(
-    function: Convex, size: int, strength: float, /, *, tolerance: float = 1e-9
+    function: Convex,
+    size: int,
+    strength: float,
+    /,
+    *,
+    tolerance: float = 1e-9,
+    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Minimise function(q) + strength KL(q || uniform) over the simplex, by Newton's method.
 
     A step multiplies the weights, so that they stay positive, and is halved until the objective
-    falls. Ends when the predicted decrease is below `tolerance`.
+    falls. Ends when the predicted decrease is below `tolerance`. It starts from uniform weights, or
+    from `start` (weights of a similar problem).
     """
-    q = np.full(size, 1 / size)
+    q = np.full(size, 1 / size) if start is None else np.maximum(start, _LEAST_START)
+    q /= q.sum()
     value, gradient, hessian = function(q)
 
     def penalty(q: np.ndarray) -> float:
@@ -236,6 +256,7 @@ def blend_losses(
     """
     losses = np.empty(len(y))
     clusters = folds.clusters
+    q = None
     for fold in folds:
         others = np.ones(len(y), dtype=bool)
         others[fold] = False
