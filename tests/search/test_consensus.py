@@ -14,7 +14,12 @@ from counterpoise.search.consensus import (
     regret_matrix,
 )
 from counterpoise.search.responses import Responses
-from counterpoise.search.stacking import blend_losses, minimize_on_simplex, stacking_weights
+from counterpoise.search.stacking import (
+    blend_losses,
+    minimize_on_simplex,
+    row_shares,
+    stacking_weights,
+)
 
 SQUARED = Responses(get_loss("squared"))
 
@@ -200,3 +205,33 @@ def test_blend_losses_use_weights_that_did_not_see_the_fold(rng):
         # The search for the weights starts elsewhere, and ends within its tolerance.
         want = (q @ predictions[:, fold] - y[fold]) ** 2
         np.testing.assert_allclose(got[fold], want, rtol=1e-3, atol=1e-6)
+
+
+def test_rows_count_by_the_fourth_root_of_their_weights(rng):
+    weights = rng.gamma(0.5, 2, size=40)
+    rows = row_shares(weights)
+    assert rows.mean() == pytest.approx(1)
+    np.testing.assert_allclose((rows / rows[0]) ** 4, weights / weights[0])
+    np.testing.assert_allclose(row_shares(np.zeros(5)), 1)
+    # A row that counts twice is two rows.
+    predictions, y = rng.normal(size=(3, 40)), rng.normal(size=40)
+    twice = np.concatenate([np.arange(40), np.arange(10)])
+    counts = np.bincount(twice) / np.bincount(twice).mean()
+    for responses, P, labels in (
+        (SQUARED, predictions, y),
+        (Responses(get_loss("log"), np.arange(3)), rng.dirichlet(np.ones(3), (3, 40)), y > 0),
+    ):
+        labels = labels.astype(int) if responses.classes is not None else labels
+        one = stacking_weights(P, labels, responses, rows=counts)
+        many = stacking_weights(P[:, twice], labels[twice], responses)
+        # The penalty is 1/n: of 40 rows, or of 50.
+        np.testing.assert_allclose(one, many, atol=0.03)
+
+
+def test_a_candidate_without_error_takes_nearly_all(rng):
+    y = rng.normal(size=30)
+    predictions = np.stack([y, y + 1, rng.normal(size=30)])
+    q = stacking_weights(predictions, y, SQUARED)
+    assert q[0] > 0.999
+    equal = stacking_weights(np.stack([y, y, y]), y, SQUARED)
+    np.testing.assert_allclose(equal, 1 / 3)

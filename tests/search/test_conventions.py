@@ -191,7 +191,7 @@ def test_groups_and_time_order_go_to_the_splitter(data):
     search = grid_search(cv=GroupKFold(3)).fit(X, y, X_target=X_target, groups=groups)
     assert search.n_splits_ == 3
     timed = grid_search(cv=TimeSeriesSplit(3)).fit(X, y, X_target=X_target)
-    assert timed.losses_.shape == (2, 66)
+    assert timed.losses_.shape == (4, 66)
 
 
 def test_weights_reach_the_last_step_of_a_pipeline(data):
@@ -200,7 +200,9 @@ def test_weights_reach_the_last_step_of_a_pipeline(data):
     options = {"weights": np.linspace(0.1, 2, 90), "cv": 3}
     for routing in (False, True):
         with config_context(enable_metadata_routing=routing):
-            search = cp.ShiftGridSearchCV(pipe, {"logisticregression__C": [1.0]}, **options)
+            search = cp.ShiftGridSearchCV(
+                pipe, {"logisticregression__C": [1.0]}, fit_weighted=True, **options
+            )
             search.fit(X, y, X_target=X_target)
         scaled = StandardScaler().fit_transform(X)
         want = LogisticRegression().fit(scaled, y, sample_weight=options["weights"])
@@ -247,11 +249,11 @@ def test_progress_is_a_callback_and_verbose_draws_a_bar(data):
     X, y, X_target, _ = data
     seen = []
     grid_search(progress=lambda *step: seen.append(step)).fit(X, y, X_target=X_target)
-    assert seen == [(i, 6) for i in range(1, 7)]
+    assert seen == [(i, 12) for i in range(1, 13)]  # two candidates, each trained both ways
     stream = io.StringIO()
     with redirect_stderr(stream):
         grid_search(verbose=1).fit(X, y, X_target=X_target)
-    assert "6/6 fits" in stream.getvalue()
+    assert "12/12 fits" in stream.getvalue()
 
 
 def test_training_scores_on_request(data):
@@ -309,7 +311,7 @@ def test_failing_candidates_are_ranked_last_and_never_chosen(data):
         ({"selection": "best"}, {}, "`selection` must be one of 'min', 'one_se'"),
         ({"weights_fit": "never"}, {}, "`weights_fit` must be one of 'once', 'fold'"),
         ({"aggregate": "mean"}, {}, "`aggregate` must be one of"),
-        ({"fit_weighted": "maybe"}, {}, "`fit_weighted` must be one of 'auto'"),
+        ({"fit_weighted": "maybe"}, {}, "`fit_weighted` must be one of 'both'"),
         ({"n_bootstrap": -1}, {}, "`n_bootstrap` must be an integer at least 0"),
         ({"error_score": "ignore"}, {}, "`error_score` must be 'raise' or a number"),
         ({"cv": 91}, {}, "`cv` must be from 2"),
@@ -383,7 +385,7 @@ def test_the_scorer_takes_the_searchs_sample_weight(data):
     X, y, _, _ = data
     weights = np.linspace(0.1, 2, 90)
     scorer = cp.make_risk_scorer(method="weighted")
-    ours = grid_search(weights=weights, method="weighted").fit(X, y)
+    ours = grid_search(weights=weights, method="weighted", fit_weighted=True).fit(X, y)
     theirs = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=3)
     theirs.fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(

@@ -34,7 +34,11 @@ def data():
     "search",
     [
         ShiftGridSearchCV(
-            LogisticRegression(), {"C": [0.01, 0.1, 1.0, 10.0]}, weights="gaussian", n_jobs=2
+            LogisticRegression(),
+            {"C": [0.01, 0.1, 1.0, 10.0]},
+            weights="gaussian",
+            random_state=0,
+            n_jobs=2,
         ),
         ShiftRandomizedSearchCV(
             DecisionTreeClassifier(random_state=0),

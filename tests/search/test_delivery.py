@@ -15,7 +15,12 @@ from counterpoise._folds import Folds, resolve_splits
 from counterpoise.search import BlendClassifier, BlendRegressor
 from counterpoise.search.consensus import consensus
 from counterpoise.search.responses import Responses
-from counterpoise.search.stacking import blend_losses, stacking_weights
+from counterpoise.search.stacking import (
+    FEW_MEMBERS,
+    blend_losses,
+    row_shares,
+    stacking_weights,
+)
 
 FAMILIES = [
     ("ridge", Ridge(), {"alpha": [0.1, 10.0]}),
@@ -123,11 +128,14 @@ def test_the_consensus_is_that_of_the_held_out_record(data):
     np.testing.assert_allclose(found.target_predictions[0], mean, rtol=1e-5)
 
 
-def test_the_consensus_needs_target_rows(data):
+def test_without_target_rows_the_consensus_is_the_least_source_loss(data, rng):
     X, y, _ = data
-    search = cp.ShiftGridSearchCV(FAMILIES, weights=np.ones(len(X)), selection="consensus")
-    with pytest.raises(ValueError, match="`X_target` is missing: selection='consensus'"):
-        search.fit(X, y)
+    search = cp.ShiftGridSearchCV(FAMILIES, weights=rng.gamma(1, 1, len(X)), random_state=0)
+    search.fit(X, y)
+    assert search.best_index_ == np.argmin(search.losses_.mean(axis=1))
+    assert search.best_index_ != np.argmin(search.risk_.value)
+    assert search.corrected_risk_.value >= search.best_risk_.value
+    assert not hasattr(search, "plausibility_")
 
 
 # The blend
@@ -135,16 +143,15 @@ def test_the_consensus_needs_target_rows(data):
 
 def test_the_blend_is_the_stack_of_held_out_predictions(data):
     X, y, Z = data
-    search = fitted(data, refit="blend", fit_weighted="both")
+    search = fitted(data, refit="blend", selection="min")
     found, blend = search.held_out_, search.blend_
     assert found.target_predictions is None
     rows = np.concatenate([t for _, t in resolve_splits(5, X, y, classifier=False)])
-    q = stacking_weights(found.predictions, y[rows], SQUARED, negligible=0.02, change=0.1)
+    options = {"rows": row_shares(search.weights_[rows]), **FEW_MEMBERS}
+    q = stacking_weights(found.predictions, y[rows], SQUARED, **options)
     np.testing.assert_allclose(blend.weights, q[q > 0])
     assert blend.weights.sum() == pytest.approx(1)
-    losses = blend_losses(
-        found.predictions, y[rows], found.folds, SQUARED, negligible=0.02, change=0.1
-    )
+    losses = blend_losses(found.predictions, y[rows], found.folds, SQUARED, **options)
     np.testing.assert_allclose(blend.losses, losses)
     held_out = cp.risk.HeldOut(losses, found.weights, found.folds, found.domains, found.estimator)
     want = cp.risk.estimate_risk(held_out, cp.risk.get_method("controlled"))[0]
@@ -201,7 +208,7 @@ def test_three_classes_go_through_consensus_and_blend(rng, loss):
 
 def test_too_many_predictions_are_refused_before_any_work(data, monkeypatch):
     monkeypatch.setattr("counterpoise.search.evaluate._MOST_BYTES", 1000)
-    with pytest.raises(ValueError, match="`refit` is 'blend', and the held-out predictions of 5"):
+    with pytest.raises(ValueError, match="`refit` is 'blend', and the held-out predictions of 9"):
         fitted(data, refit="blend")
 
 

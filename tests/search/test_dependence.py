@@ -204,7 +204,14 @@ def test_the_jackknife_leaves_out_what_belongs_together(data, splits_of_data, gr
     groups = np.arange(len(X)) % 40
     splits = splits_of_data(X, groups)
     risk = cp.cross_val_risk(
-        Ridge(), X, y, X_target=Z, cv=splits, weights="gaussian", groups=groups if grouped else None
+        Ridge(),
+        X,
+        y,
+        X_target=Z,
+        cv=splits,
+        weights="gaussian",
+        groups=groups if grouped else None,
+        fit_weighted=True,
     )
     weights = cp.weights.GaussianRatio().fit(X, Z).weights_
     want = brute_force_error(X, y, weights, splits, groups if grouped else np.arange(len(X)))
@@ -455,6 +462,7 @@ def test_each_candidates_error_is_its_own(data):
         cv=GroupKFold(5),
         weights="gaussian",
         method="weighted",
+        fit_weighted=False,
     ).fit(X, y + alike, X_target=Z, groups=groups)
     low, high = search.risk_.interval(kind="bootstrap")
     for i in range(3):

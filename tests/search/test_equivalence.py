@@ -78,6 +78,8 @@ def test_weighted_searches_are_the_formula(method, aggregate, data):
         method=method,
         aggregate=aggregate,
         cv=splits,
+        selection="min",
+        fit_weighted=True,
     ).fit(X, y, X_target=X_target)
     weights = cp.weights.GaussianRatio().fit(X, X_target).weights_
     np.testing.assert_allclose(search.weights_, weights)
@@ -116,7 +118,7 @@ def test_cross_val_risk_gives_every_method_from_one_pass(data):
     assert list(table) == ["weighted", "controlled", "controlled (2)"]
     alone = cp.cross_val_risk(LogisticRegression(), X, y, X_target, method="controlled", cv=4)
     assert table["controlled"].value == pytest.approx(alone.value)
-    search = cp.ShiftGridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=4)
+    search = cp.ShiftGridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=4, fit_weighted=False)
     search.fit(X, y, X_target=X_target)
     assert search.best_risk_.value == pytest.approx(alone.value)
     assert search.best_risk_.standard_error == pytest.approx(alone.standard_error)
@@ -201,6 +203,7 @@ def test_weights_may_be_fitted_on_each_training_part(data):
         X_target,
         weights="gaussian",
         weights_fit="fold",
+        fit_weighted=True,
         cv=splits,
         method="weighted",
     )
@@ -226,6 +229,6 @@ def test_randomized_search_draws_from_distributions(data):
     )
     one = make().fit(X, y, X_target=X_target)
     two = clone(make()).fit(X, y, X_target=X_target)
-    assert len(one.cv_results_["params"]) == 4
+    assert len(one.cv_results_["params"]) == 8  # four, trained both ways
     assert one.cv_results_["params"] == two.cv_results_["params"]
     assert one.corrected_risk_.value == two.corrected_risk_.value

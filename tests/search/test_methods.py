@@ -37,7 +37,8 @@ def data():
 
 def search(data, method, **options):
     X, y, X_target, _ = data
-    options = {"weights": "gaussian", "random_state": 0, "cv": KFold(4), **options}
+    fixed = {"selection": "min", "fit_weighted": "estimator" not in options}
+    options = {"weights": "gaussian", "random_state": 0, "cv": KFold(4), **fixed, **options}
     estimator = options.pop("estimator", Ridge())
     grid = options.pop("grid", GRID)
     return cp.ShiftGridSearchCV(estimator, grid, method=method, **options).fit(
@@ -69,7 +70,15 @@ class Refuses(RegressorMixin, BaseEstimator):
 def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
     X, y, X_target, _ = data
     risk = cp.cross_val_risk(
-        Ridge(), X, y, X_target, weights="gaussian", method=method, cv=KFold(4), aggregate="pooled"
+        Ridge(),
+        X,
+        y,
+        X_target,
+        weights="gaussian",
+        method=method,
+        cv=KFold(4),
+        aggregate="pooled",
+        fit_weighted=True,
     )
     weights = GaussianRatio().fit(X, X_target).weights_
     losses = np.empty(len(X))
@@ -90,7 +99,14 @@ def test_a_search_estimates_like_cross_validation(data, method):
     X, y, X_target, _ = data
     for i, alpha in enumerate(GRID["alpha"]):
         one = cp.cross_val_risk(
-            Ridge(alpha=alpha), X, y, X_target, weights="gaussian", method=method, cv=KFold(4)
+            Ridge(alpha=alpha),
+            X,
+            y,
+            X_target,
+            weights="gaussian",
+            method=method,
+            cv=KFold(4),
+            fit_weighted=True,
         )
         assert model.cv_results_["risk"][i] == pytest.approx(one.value, rel=1e-6)
 
@@ -195,7 +211,9 @@ def test_diagnostics_are_those_of_the_choice(data):
     X, y, X_target, _ = data
     # Shuffled: held-out rows then come in another order than the rows.
     cv = KFold(4, shuffle=True, random_state=0)
-    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian", cv=cv)
+    search = cp.ShiftGridSearchCV(
+        Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian", cv=cv, fit_weighted=True
+    )
     search.fit(X, y, X_target=X_target)
     losses = np.empty(len(X))
     for fold, (train, test) in enumerate(cv.split(X)):

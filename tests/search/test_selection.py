@@ -39,7 +39,7 @@ def corrected_least(prepared, folds, rng):
 
 def search(data, **options):
     X, y, X_target, _ = data
-    options = {"random_state": 0, "cv": 5, **options}
+    options = {"random_state": 0, "cv": 5, "selection": "min", "fit_weighted": True, **options}
     grid = {"max_depth": [1, 2, 3, 6, 10]}
     model = cp.ShiftGridSearchCV(DecisionTreeRegressor(random_state=0), grid, **options)
     return model.fit(X, y, X_target=X_target)
@@ -131,7 +131,9 @@ def test_the_correction_draws_groups(n_groups):
 
 def test_without_a_choice_there_is_nothing_to_correct(data):
     X, y, X_target, _ = data
-    one = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}).fit(X, y, X_target=X_target)
+    one = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, fit_weighted=False).fit(
+        X, y, X_target=X_target
+    )
     assert one.corrected_risk_ == one.best_risk_
     off = search(data, n_bootstrap=0)
     assert off.corrected_risk_ == off.best_risk_

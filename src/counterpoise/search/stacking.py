@@ -74,15 +74,20 @@ def stacking_weights(
     estimating one coefficient from n rows makes.
     """
     L, n = predictions.shape[:2]
-    function = _objective(predictions, y, responses)
+    function = _objective(predictions, y, responses, rows)
     return _simplified(_minimum(function, L, n), function, n, negligible, change)
 
 
 def _minimum(function: Convex, L: int, n: int, start: np.ndarray | None = None) -> np.ndarray:
     if L == 1:
         return np.ones(1)
-    function = _objective(predictions, y, responses, np.ones(n) if rows is None else rows)
-    q = minimize_on_simplex(function, L, 1 / n)
+    return minimize_on_simplex(function, L, 1 / n, start=start)
+
+
+def _simplified(
+    q: np.ndarray, function: Convex, n: int, negligible: float, change: float
+) -> np.ndarray:
+    """Set the weights of members that are not needed to 0."""
     order = np.argsort(q)
     dropped = order[np.cumsum(q[order]) <= negligible]
     r = q.copy()
@@ -129,13 +134,13 @@ def row_shares(weights: np.ndarray, /) -> np.ndarray:
     top = float(np.max(weights, initial=0.0))
     if not top > 0:
         return np.ones(len(weights))
-    # Far below the largest weight the root is cut: a row without weight still counts a little.
+    # Weights far below the largest are cut: a row without weight still counts a little.
     shares = np.clip(weights / top, 1e-6, None) ** _POWER
     return shares / shares.mean()
 
 
 def _objective(
-    predictions: np.ndarray, y: np.ndarray, responses: Responses, counted: np.ndarray
+    predictions: np.ndarray, y: np.ndarray, responses: Responses, counted: np.ndarray | None
 ) -> Convex:
     """Return the loss of the mean prediction, in units of a log-likelihood per row."""
     n = predictions.shape[1]
@@ -143,7 +148,8 @@ def _objective(
     if n > _ROWS:
         rows = np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     own = np.asarray(predictions[:, rows], dtype=np.float64)
-    shares = counted[rows] / counted[rows].sum()
+    shares = np.ones(len(rows)) if counted is None else counted[rows]
+    shares = shares / shares.sum()
     if responses.loss.name == "log":
         assert responses.classes is not None
         place = np.searchsorted(responses.classes, y[rows])
@@ -264,14 +270,12 @@ def blend_losses(
             others &= ~np.isin(clusters, clusters[fold])
         if not others.any():
             others[:] = True
-        q = stacking_weights(
-            predictions[:, others],
-            y[others],
-            responses,
-            rows=None if rows is None else rows[others],
-            negligible=negligible,
-            change=change,
-        )
-        mixed = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
+        counted = None if rows is None else rows[others]
+        function = _objective(predictions[:, others], y[others], responses, counted)
+        n = np.count_nonzero(others)
+        # The other folds' weights are a good start.
+        q = _minimum(function, len(predictions), n, q)
+        own = _simplified(q, function, n, negligible, change)
+        mixed = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
         losses[fold] = responses.losses(y[fold], mixed)
     return losses
