@@ -300,7 +300,7 @@ def _ridge_path(
 ) -> HeldOut:
     """Fill in what the models of all penalties lose and predict."""
     first = candidates[0].estimator
-    kept: dict[str, np.ndarray] = {}
+    kept: dict[str, Any] = {}
     for weighted in {candidate.fit_weighted for candidate in candidates}:
         own = [i for i, one in enumerate(candidates) if one.fit_weighted == weighted]
         found = ridge_held_out(

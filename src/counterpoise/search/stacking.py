@@ -272,8 +272,8 @@ def blend_losses(
             others[:] = True
         counted = None if rows is None else rows[others]
         function = _objective(predictions[:, others], y[others], responses, counted)
-        n = np.count_nonzero(others)
-        # The other folds' weights are a good start.
+        n = int(np.count_nonzero(others))
+        # A start near the end. The minimum is unique, so that it does not depend on the start.
         q = _minimum(function, len(predictions), n, q)
         own = _simplified(q, function, n, negligible, change)
         mixed = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
