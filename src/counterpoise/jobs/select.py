@@ -32,6 +32,7 @@ from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_we
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.disagreement import choice_words
 from counterpoise.search.fitting import fit_estimator
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 
 __all__ = ["Selected", "select"]
 
@@ -64,7 +65,7 @@ def select(
     *,
     model: str | Sequence[str] = "ridge",
     params: Sequence[str] | None = None,
-    weights: str | None = None,
+    weights: str = DEFAULT_WEIGHTS,
     method: str = "controlled",
     loss: str = "auto",
     selection: str | None = None,
@@ -87,7 +88,7 @@ def select(
     params : sequence of str, optional
         Such as "alpha=0.1,1,10": together they replace the model's own grid. Where several models
         are searched, with the name of the model: "forest.max_depth=3,5".
-    weights : str, optional
+    weights : str, default="auto"
         As in :func:`counterpoise.jobs.audit`.
     method : str, default="controlled"
         Of risk estimation.

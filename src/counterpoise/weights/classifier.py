@@ -29,6 +29,10 @@ __all__ = ["ClassifierRatio", "odds_ratio"]
 _PENALTY = 0.1
 # Area under the curve, on held-out rows, of two normal samples four standard deviations apart.
 _NO_OVERLAP = 0.998
+# Rows of the smaller sample for each coefficient with which an in-sample area can be believed.
+_ROWS_EACH = 10
+# Folds of a classifier that was passed.
+_FOLDS = 5
 
 
 class ClassifierRatio(DensityRatio):
@@ -39,14 +43,17 @@ class ClassifierRatio(DensityRatio):
     Whatever a classifier can read is allowed: data frames with text, categories, dates and missing
     values, or any pipeline.
 
-    The weights are as good as the probabilities. Each source row gets its probability from a
-    classifier that was fitted without it (`cv`). Classifiers with good ranking and poor
-    probabilities (boosting, naive Bayes, support vector machines) should be wrapped in
+    The weights are as good as the probabilities. The default classifier is smooth, and gives the
+    rows that it was fitted to their probabilities: folds would fit a different model to each part
+    of the rows, which made the error of weighted means three times as large on real tables
+    (``benchmarks/weight_study.py``). A classifier that can learn rows by heart (forests, boosting)
+    must be judged on others: of a classifier that you pass, each source row gets its probability
+    from a fit without it (`cv`). Classifiers with good ranking and poor probabilities (boosting, naive Bayes, support vector machines) should be wrapped in
     scikit-learn's `CalibratedClassifierCV`. Classes must not be reweighted (``class_weight``): the
     factor n_source / n_target accounts for their sizes. In a region with no overlap the form of
     the classifier alone decides the odds.
 
-    Cost: `cv` + 1 fits. Each fit of the default is O((n + m) D) per iteration; its memory is a
+    Cost: one fit, and `cv` more where there are folds. Each fit of the default is O((n + m) D) per iteration; its memory is a
     few copies of the encoded features.
 
     Parameters
@@ -56,9 +63,10 @@ class ClassifierRatio(DensityRatio):
         squares, scaled to unit variance; missing numbers are replaced by the median and flagged,
         other columns are one-hot encoded with rare categories pooled. Pass a pipeline with
         `PolynomialFeatures` where interactions matter.
-    cv : int or None, default=5
+    cv : int, None or "auto", default="auto"
         Folds of the cross-fitting, stratified by domain; not more than there are rows in the
-        smaller sample. None (or a sample of one row): the probabilities are in-sample.
+        smaller sample. None (or a sample of one row): the probabilities are in-sample. "auto":
+        None for the default classifier, 5 for one that you pass.
     normalize : bool, default=False
         Divide the weights by their mean over the source points, which is about 1.
     standardize : bool, default=False
@@ -72,12 +80,15 @@ class ClassifierRatio(DensityRatio):
     Attributes
     ----------
     weights_ : array of shape (n_source,)
-        The ratio at the source points, from classifiers that have not seen them.
+        The ratio at the source points; where there are folds, from fits that have not seen them.
     classifier_ : estimator
         Fitted on all rows (sorted); `predict` uses it.
     separation_ : float
         Area under the ROC curve of telling target from source rows with those probabilities: 0.5
-        where no shift is seen, near 1 (a warning says so) where the samples hardly overlap.
+        where no shift is seen, near 1 where the samples hardly overlap. A warning says so, unless
+        the probabilities are in-sample and there are fewer than ten rows for each coefficient.
+    crossfitted_ : bool
+        Whether there were folds.
     probability_bound_ : float
         1 / (2 (n_source + n_target)): probabilities are clipped to between this and 1 minus
         this. No sample of that size can show that they are closer to 0 or 1.
@@ -107,7 +118,7 @@ class ClassifierRatio(DensityRatio):
         self,
         *,
         classifier: Any = None,
-        cv: int | None = 5,
+        cv: int | str | None = "auto",
         normalize: bool = False,
         standardize: bool = False,
         random_state: Any = 0,
@@ -149,6 +160,7 @@ class ClassifierRatio(DensityRatio):
         fits = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_predict)(model, X, is_target, *split) for split in splits
         )
+        self.crossfitted_ = len(splits) > 1
         self.classifier_, self.prior_ratio_ = fits[0][0], n / m
         pooled = np.empty(n + m)
         # Where there are folds, they overwrite what the fit to all rows says of its own rows.
@@ -184,24 +196,33 @@ class ClassifierRatio(DensityRatio):
 
     def _folds(self, is_target: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Rows to train on and rows to predict, for each fold; no folds for in-sample."""
-        if self.cv is None:
+        cv: Any = self.cv
+        if isinstance(cv, str) and cv == "auto":
+            cv = None if self.classifier is None else _FOLDS
+        if cv is None:
             return []
-        remedy = "Pass None for no folds."
-        check_number(self.cv, "cv", low=2, closed="low", integer=True, remedy=remedy)
-        n_folds = min(self.cv, int(np.min(np.bincount(is_target))))
+        remedy = 'Pass None for no folds, or "auto".'
+        check_number(cv, "cv", low=2, closed="low", integer=True, remedy=remedy)
+        n_folds = min(cv, int(np.min(np.bincount(is_target))))
         if n_folds < 2:
             return []
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         return list(folds.split(is_target, is_target))
 
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
-        """Warn if the classifier separates the held-out rows of the two samples."""
+        """Warn if the classifier separates the two samples, and not because it has seen the rows."""
         smaller = min(X_source.shape[0], X_target.shape[0])
-        if self.cv is not None and smaller > 1 and self.separation_ > _NO_OVERLAP:
+        if smaller > 1 and self._honest(smaller) and self.separation_ > _NO_OVERLAP:
             warn_no_overlap(
                 "the classifier tells rows of one from rows of the other almost without error "
                 f"(area under the curve {self.separation_:.4f})"
             )
+
+    def _honest(self, smaller: int) -> bool:
+        """Tell whether the separation says something of rows that were not fitted."""
+        if self.crossfitted_:
+            return True
+        return self.classifier is None and smaller >= _ROWS_EACH * self.classifier_[-1].coef_.size
 
 
 def odds_ratio(probability: Array, prior_ratio: float, /, *, bound: float) -> Array:
