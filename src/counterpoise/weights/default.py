@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import is_array, take_rows, to_numpy
+from counterpoise._arrays import is_array, to_numpy
+from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.collapse import effective_rows, has_collapsed
 from counterpoise.weights.names import NAMES
@@ -69,7 +70,8 @@ def fit_default(X_source: Any, X_target: Any, /, *, n_jobs: int | None = None) -
     DefaultWeights
     """
     source, target = (X if is_array(X) else np.asarray(X) for X in (X_source, X_target))
-    samples = [_some(source), _some(target)]
+    rng = np.random.default_rng(0)
+    samples = [X[some_rows(X.shape[0], _ROWS, rng)] for X in (source, target)]
     found: dict[str, tuple[float, np.ndarray, Any]] = {}
     reasons: dict[str, str] = {}
     failures: list[ValueError] = []
@@ -99,11 +101,3 @@ def fit_default(X_source: Any, X_target: Any, /, *, n_jobs: int | None = None) -
     why = "; ".join(reason for other, reason in reasons.items() if other != name)
     note = f"{name!r} (effective sample: {size:.1f} rows) is used because {why}."
     return DefaultWeights(name, weights, estimator, note)
-
-
-def _some(X: Any) -> Any:
-    """Return at most `_ROWS` random rows, always the same for the same number of rows."""
-    rows = X.shape[0]
-    if rows <= _ROWS:
-        return X
-    return take_rows(X, np.sort(np.random.default_rng(0).choice(rows, _ROWS, replace=False)))

@@ -18,7 +18,6 @@ from counterpoise._validation import check_number, check_same_columns, feature_n
 from counterpoise.encoding.rows import row_order, take
 from counterpoise.weights.base import DensityRatio, held_out_scores
 from counterpoise.weights.classifier import ClassifierRatio
-from counterpoise.weights.collapse import effective_rows, has_collapsed
 from counterpoise.weights.names import NAMES, named_estimator
 
 __all__ = ["WeightSelection", "select_weights"]
@@ -113,9 +112,8 @@ def select_weights(
 
     Notes
     -----
-    A candidate that raises, gives a target row weight 0 (score minus infinity), has no `predict`,
-    or collapses on all rows to an effective sample below 10 rows or 1 % of them, does not stop the
-    others: `problems` says what happened. Warnings of the fits to
+    A candidate that raises, gives a target row weight 0 (score minus infinity), or has no
+    `predict`, does not stop the others: `problems` says what happened. Warnings of the fits to
     folds are silenced; those of the final fit are not.
 
     Examples
@@ -246,10 +244,6 @@ def _choose(
             estimator = clone(named[name]).fit(X_source, X_target)
         except Exception as failure:
             problems[name] = f"{type(failure).__name__} on all rows: {failure}"
-            continue
-        if has_collapsed(estimator.weights_):
-            rows = effective_rows(estimator.weights_)
-            problems[name] = f"its weights have collapsed to an effective sample of {rows:.1f} rows"
             continue
         return WeightSelection(estimator, best, tuple(named), scores, mean, error, problems)
     listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
