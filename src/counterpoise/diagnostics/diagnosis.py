@@ -86,8 +86,9 @@ def diagnose(
     In large samples the two-sample test looks at 5000 rows of each domain and the support at 5000
     target rows and 50 000 source rows; everything else counts every row.
 
-    On Dask arrays, or data frames of numbers, every number is the same to rounding; `weights` is
-    then "gaussian", a GaussianRatio, an array or None.
+    On Dask arrays, or data frames of numbers, every number is the same to rounding, given the
+    weights. Estimators other than GaussianRatio are then fitted to 10 000 rows of each sample and
+    predict the weights of the others.
 
     No look at the features shows whether labels given features differ between the domains, or
     whether a feature is missing; :meth:`Diagnostics.sensitivity` says how much it could matter.
