@@ -111,7 +111,7 @@ def test_a_name_that_was_asked_for_is_not_replaced(rng, monkeypatch):
 def test_many_rows_are_fitted_to_some_and_predicted(rng, monkeypatch):
     X_source, X_target = shifted(rng, 900, 800)
     all_rows = fit_default(X_source, X_target).weights
-    monkeypatch.setattr(default, "_ROWS", 500)
+    monkeypatch.setattr(default, "MOST_ROWS", 500)
     found = fit_default(X_source, X_target)
     assert found.weights.shape == (900,)
     assert found.estimator.weights_.shape == (500,)

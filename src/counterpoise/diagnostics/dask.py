@@ -3,8 +3,9 @@
 The same sums, the same rows (their numbers depend on how many there are, not on the blocks) and the
 same formulas as in memory, so the same numbers to rounding. Weights other than Gaussian ones are
 fitted to 10 000 rows of each sample and predicted for the others. Passes over the features: two for
-Gaussian weights (one for others), one for means, spreads and balance, one for what lies beyond the quantiles of at
-most 200 000 source rows, and one that takes the rows for the two-sample test and the support.
+Gaussian weights (one for others), one for means, spreads and balance, one for what lies beyond the
+quantiles of at most 200 000 source rows, and one that takes the rows for the two-sample test and
+the support.
 """
 
 from __future__ import annotations

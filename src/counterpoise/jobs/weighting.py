@@ -11,7 +11,7 @@ import numpy as np
 from counterpoise._validation import check_choice
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
-from counterpoise.weights.default import DEFAULT_WEIGHTS, fit_default, is_default
+from counterpoise.weights.default import DEFAULT_WEIGHTS, MOST_ROWS, fit_default, is_default
 from counterpoise.weights.names import NAMES
 
 __all__ = ["WEIGHTS", "Weights", "check_weights_name", "estimate_weights"]
@@ -104,7 +104,12 @@ def estimate_weights(
                 raise
             found, estimator = np.zeros(len(source)), None
     why = ", the default" if is_default(weights) and not note else ""
-    part = f", fitted to {len(target)} of the {m} target rows" if len(target) < m else ""
+    most = MOST_ROWS if is_default(weights) else _TARGET_ROWS
+    fitted = [("target", min(len(target), most), m)]
+    if is_default(weights):
+        fitted.insert(0, ("source", min(len(source), most), len(source)))
+    parts = [f"{some} of the {rows} {which} rows" for which, some, rows in fitted if some < rows]
+    part = f", fitted to {' and '.join(parts)}" if parts else ""
     words = f"Weights by {name!r}{why}{part}. {note}".rstrip()
     return Weights(name, words, np.asarray(found, dtype=np.float64), encoded, estimator)
 

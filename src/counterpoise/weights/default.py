@@ -16,7 +16,14 @@ from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.collapse import effective_rows, has_collapsed
 from counterpoise.weights.names import NAMES
 
-__all__ = ["DEFAULT_WEIGHTS", "ORDER", "DefaultWeights", "fit_default", "is_default"]
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "MOST_ROWS",
+    "ORDER",
+    "DefaultWeights",
+    "fit_default",
+    "is_default",
+]
 
 # What every `weights=` of the library is unless it is given.
 DEFAULT_WEIGHTS = "auto"
@@ -24,7 +31,7 @@ DEFAULT_WEIGHTS = "auto"
 ORDER = ("kmm", "ulsif", "classifier")
 # Random rows of each sample that it is fitted to, where there are more: means over so many rows
 # have an error below 1 % of a standard deviation.
-_ROWS = 20_000
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +78,7 @@ def fit_default(X_source: Any, X_target: Any, /, *, n_jobs: int | None = None) -
     """
     source, target = (X if is_array(X) else np.asarray(X) for X in (X_source, X_target))
     rng = np.random.default_rng(0)
-    samples = [X[some_rows(X.shape[0], _ROWS, rng)] for X in (source, target)]
+    samples = [X[some_rows(X.shape[0], MOST_ROWS, rng)] for X in (source, target)]
     found: dict[str, tuple[float, np.ndarray, Any]] = {}
     reasons: dict[str, str] = {}
     failures: list[ValueError] = []
