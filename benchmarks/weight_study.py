@@ -173,7 +173,7 @@ def print_group(group: str, table: list[dict[str, dict[str, Any]]]) -> None:
     """Print the table of one group of cells."""
     names = list(table[0])
     print(f"\n{group}: {len(table)} cells")
-    head = f"{'':<26}{'weights':>14}{'means':>14}{'risk':>14}{'worst':>8}{'cover':>7}"
+    head = f"{'':<26}{'weights':>14}{'means':>14}{'risk':>14}{'worst':>9}{'cover':>7}"
     print(head + f"{'least n_eff':>13}{'share':>7}{'time':>8}{'failed':>8}")
     ratios, ranks = {}, {}
     for key, floor in FLOORS.items():
@@ -183,13 +183,13 @@ def print_group(group: str, table: list[dict[str, dict[str, Any]]]) -> None:
     for i, name in enumerate(names):
         own = [row[name] for row in table]
         pairs = (
-            f"{ranks[key][i]:>8.1f}{np.exp(np.mean(np.log(ratios[key][i]))):>6.2f}"
+            f"{ranks[key][i]:>8.1f}{np.exp(np.mean(np.log(ratios[key][i]))):>6.3g}"
             if np.all(np.isfinite(ratios[key][i]))
             else f"{'-':>8}{'-':>6}"
             for key in FLOORS
         )
         line = f"{name:<26}" + "".join(pairs)
-        line += f"{ratios['risk'][i].max():>8.3g}{np.mean([one['cover'] for one in own]):>7.2f}"
+        line += f"{ratios['risk'][i].max():>9.3g}{np.mean([one['cover'] for one in own]):>7.2f}"
         line += f"{min(one['least'] for one in own):>13.1f}"
         line += f"{np.mean([one['share'] for one in own]):>7.2f}"
         line += f"{np.median([one['time'] for one in own]):>8.3f}"

@@ -19,7 +19,7 @@ from counterpoise.jobs import weighting
 from counterpoise.jobs.candidates import curve_of
 from counterpoise.jobs.loading import encode
 from counterpoise.jobs.weighting import estimate_weights
-from counterpoise.weights import NearestNeighborRatio
+from counterpoise.weights import GaussianRatio
 from counterpoise.weights.names import NAMES
 
 FEW = ["alpha=0.1,10,1000"]
@@ -333,9 +333,8 @@ def test_default_weights_name_what_was_used_and_why(data, monkeypatch):
     assert (found.name, found.words) == ("kmm", "Weights by 'kmm', the default.")
     np.testing.assert_array_equal(found.weights_, found.estimator.weights_)
     monkeypatch.setattr(weighting, "_TARGET_ROWS", 300)
-    # Weights that sit on the row nearest to the target collapse.
-    monkeypatch.setitem(NAMES, "kmm", lambda: NearestNeighborRatio(smoothing=0))
-    monkeypatch.setattr("counterpoise.weights.collapse._LEAST_ROWS", 100.0)
+    monkeypatch.setitem(NAMES, "kmm", GaussianRatio)
+    monkeypatch.setattr("counterpoise.weights.collapse._LEAST_ROWS", len(encoded.source) / 2)
     found = estimate_weights("auto", encoded, **options)
     assert found.name != "kmm"
     assert f"Weights by {found.name!r}, fitted to 300 of the 400 target rows." in found.words

@@ -138,7 +138,8 @@ def _weights(found: Diagnostics) -> list[Finding]:
             level,
             f"The weights average {mean:.3g} (standard error {error:.2g}) where 1 is expected: "
             "they miss a part of the target, or are not scaled as a density ratio.",
-            'Try another weight estimator, such as "classifier", and check the units of both samples.',
+            'Try another weight estimator, such as "classifier", and check the units of both '
+            "samples.",
         ),
     ]
 
