@@ -126,7 +126,7 @@ def test_blocks_of_unknown_length_and_empty_ones():
 def test_disjoint_supports_on_dask():
     X, Z, losses = problem(300, 400)
     lazy = da.from_array(Z + 1000.0, chunks=(90, 3))
-    d = cp.diagnose(X, lazy, losses=losses)
+    d = cp.diagnose(X, lazy, losses=losses, weights="gaussian")
     assert d.verdict == "do not trust"
     assert d.n_effective == 0.0
     assert np.isnan(d.sensitivity(2)).all()
