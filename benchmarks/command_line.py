@@ -1,15 +1,10 @@
-"""The command line on large files: time and memory, and which weights it should take by default.
+"""The command line on large files: time and memory.
 
     python benchmarks/command_line.py [--target 1000000] [--source 50000] [--columns 20] [--jobs 2]
-    python benchmarks/command_line.py --weights [--repetitions 5]
 
-The first writes two files as Parquet and as CSV into a temporary directory, runs `counterpoise
+Writes two files as Parquet and as CSV into a temporary directory, runs `counterpoise
 audit` and `counterpoise select --model ridge --out` on each as separate processes, and prints wall
 time and peak resident memory of the command and its worker processes together.
-
-The second compares "nearest" with "classifier" on the same kind of data, by size: the largest
-difference of means that is left after weighting, the relative error of the risk of the chosen
-ridge model (root mean square over data sets), and the seconds for the weights.
 """
 
 from __future__ import annotations
@@ -79,51 +74,13 @@ def measure(*arguments: str) -> tuple[float, float, dict]:
     return seconds, peak, json.loads(content)
 
 
-def compare_weights(repetitions: int) -> None:
-    from dataclasses import replace
-
-    from counterpoise import jobs
-
-    heads = f"{'left':>8}{'risk error':>12}{'time':>9}"
-    print(f"{'source rows':>11}{'columns':>9}  {'weights':<12}{heads}")
-    for n, columns in [(500, 5), (500, 20), (5000, 5), (5000, 20), (20000, 20)]:
-        found: dict[str, list[tuple[float, float, float]]] = {"none": []}
-        for seed in range(repetitions):
-            rng = np.random.default_rng([seed, n, columns])
-            with tempfile.TemporaryDirectory() as directory:
-                paths = [Path(directory) / f"{name}.parquet" for name in ("source", "target")]
-                for path, rows, shift in zip(paths, (n, 4 * n), (0.0, 0.4), strict=True):
-                    parquet.write_table(make(rows, columns, shift, rng), path)
-                data = jobs.load(*paths, label="y", labelled=True)
-            for name in ("none", "nearest", "classifier"):
-                times: list[float] = []
-                request = replace(
-                    jobs.Request(seed=seed),
-                    progress=lambda stage, done, total, t=times: t.append(time.perf_counter()),
-                )
-                record = jobs.select(data, request, weights=name, params=["alpha=1,10,100"]).record
-                left = max(abs(column.after) for column in record.audit.balance)
-                start = times[4]  # the encoding calls four times, then the weights begin
-                found.setdefault(name, []).append(
-                    (left, record.risk / record.truth - 1, times[5] - start)
-                )
-        for name, rows in found.items():
-            left, error, seconds = np.sqrt(np.mean(np.square(rows), axis=0))
-            print(f"{n:>11}{columns:>9}  {name:<12}{left:>8.3f}{error:>12.1%}{seconds:>7.1f} s")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--weights", action="store_true")
-    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=50_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    if options.weights:
-        compare_weights(options.repetitions)
-        return
     rng = np.random.default_rng(0)
     print(f"{options.source} source rows, {options.target} target rows, {options.columns} columns")
     print(f"{'command':<32}{'files':<10}{'wall time':>12}{'peak memory':>14}")

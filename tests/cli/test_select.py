@@ -184,7 +184,7 @@ def test_weights_are_those_that_were_asked_for(record):
         record(*FEW, *options) for options in ((), ("--weights", "gaussian"), ("--weights", "none"))
     )
     assert [found["weights"]["name"] for found in (default, gaussian, none)] == [
-        "nearest",
+        "kmm",
         "gaussian",
         "none",
     ]

@@ -57,7 +57,7 @@ def assert_same_record(found, expected):
             np.testing.assert_allclose(np.asarray(own), value, rtol=1e-8, atol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize("weights", ["gaussian", None, "array"])
+@pytest.mark.parametrize("weights", ["gaussian", "auto", None, "array"])
 @pytest.mark.parametrize("rows", [150, 1000])
 @pytest.mark.usefixtures("few_rows")
 def test_diagnose_is_that_of_memory(weights, rows):
@@ -91,6 +91,17 @@ def test_only_one_of_them_may_be_dask():
     assert_same_record(lazy, cp.diagnose(X, Z, losses=losses))
 
 
+def test_many_rows_get_weights_from_a_sample_of_them(monkeypatch):
+    X, Z, _ = problem(300, 400)
+    monkeypatch.setattr("counterpoise.diagnostics.dask._WEIGHT_ROWS", 150)
+    found = cp.diagnose(da.from_array(X, chunks=(90, 3)), Z, weights="classifier").weights
+    assert found.chunks == ((90, 90, 90, 30),)
+    whole = cp.diagnose(X, Z, weights="classifier").weights
+    # The error is that of 150 rows.
+    means = [np.average(X, axis=0, weights=np.asarray(w)) for w in (found, whole)]
+    np.testing.assert_allclose(*means, atol=4 / np.sqrt(150))
+
+
 def test_data_frames_bring_their_names():
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe", reason="dask data frames are not installed")
@@ -115,7 +126,7 @@ def test_blocks_of_unknown_length_and_empty_ones():
 def test_disjoint_supports_on_dask():
     X, Z, losses = problem(300, 400)
     lazy = da.from_array(Z + 1000.0, chunks=(90, 3))
-    d = cp.diagnose(X, lazy, losses=losses)
+    d = cp.diagnose(X, lazy, losses=losses, weights="gaussian")
     assert d.verdict == "do not trust"
     assert d.n_effective == 0.0
     assert np.isnan(d.sensitivity(2)).all()
@@ -190,7 +201,7 @@ X, Z = np.arange(20.0).reshape(10, 2), np.arange(12.0).reshape(6, 2)
         (X, Z, {"weights": np.ones(9)}, r"`weights` must have shape \(10,\).*\(9,\)"),
         (X, Z, {"weights": -np.ones(10)}, "`weights` must not be negative"),
         (X, Z, {"weights": np.r_[np.nan, np.ones(9)]}, "`weights` must be finite"),
-        (X, Z, {"weights": "kmm"}, "`weights` must be 'gaussian'.*map_blocks"),
+        (X, Z, {"weights": "magic"}, "`weights` must be one of 'auto'.*got 'magic'"),
         (X, Z, {"weights": GaussianRatio(normalize=True)}, "`weights` must not be normalised"),
         (X, Z, {"losses": np.ones(9)}, r"`losses` must have shape \(10,\).*\(9,\)"),
         (X, Z, {"losses": np.r_[np.inf, np.ones(9)], "weights": None}, "`losses` must be finite"),

@@ -317,7 +317,7 @@ X, Z = np.arange(20.0).reshape(10, 2), np.arange(12.0).reshape(6, 2)
         (X, Z, {"weights": np.ones(9)}, "`weights` has 9 values.*there are 10 samples"),
         (X, Z, {"weights": np.r_[np.nan, np.ones(9)]}, "`weights` must be finite; 1 of its 10"),
         (X, Z, {"weights": -np.ones(10)}, "`weights` must not be negative"),
-        (X, Z, {"weights": "magic"}, "`weights` must be one of 'gaussian'"),
+        (X, Z, {"weights": "magic"}, "`weights` must be one of 'auto'"),
         (X, Z, {"losses": np.ones(9)}, r"`losses` must have shape \(10,\).*\(9,\)"),
         (X, Z, {"losses": np.ones((10, 1))}, r"`losses` must have shape \(10,\).*\(10, 1\)"),
         (X, Z, {"losses": np.r_[np.nan, np.ones(9)]}, "`losses` must be finite; 1 of its 10"),

@@ -19,6 +19,8 @@ from counterpoise.jobs import weighting
 from counterpoise.jobs.candidates import curve_of
 from counterpoise.jobs.loading import encode
 from counterpoise.jobs.weighting import estimate_weights
+from counterpoise.weights import GaussianRatio
+from counterpoise.weights.names import NAMES
 
 FEW = ["alpha=0.1,10,1000"]
 
@@ -324,16 +326,19 @@ def test_curves_need_a_numeric_parameter_with_two_values(data):
     assert not curve("min_samples_leaf=1,2,3,4").log
 
 
-def test_default_weights_depend_on_the_size(data, monkeypatch):
+def test_default_weights_name_what_was_used_and_why(data, monkeypatch):
     encoded = encode(data, jobs.Request())
     options = {"jobs": 1, "rng": np.random.default_rng(0)}
-    assert estimate_weights(None, encoded, **options).name == "nearest"
-    monkeypatch.setattr(weighting, "_SOURCE_ROWS", 100)
-    monkeypatch.setattr(weighting, "_FEATURES", 5)
+    found = estimate_weights("auto", encoded, **options)
+    assert (found.name, found.words) == ("kmm", "Weights by 'kmm', the default.")
+    np.testing.assert_array_equal(found.weights_, found.estimator.weights_)
     monkeypatch.setattr(weighting, "_TARGET_ROWS", 300)
-    found = estimate_weights(None, encoded, **options)
-    assert found.name == "classifier"
-    assert "fitted to 300 of the 400 target rows" in found.words
+    monkeypatch.setitem(NAMES, "kmm", GaussianRatio)
+    monkeypatch.setattr("counterpoise.weights.collapse._LEAST_ROWS", len(encoded.source) / 2)
+    found = estimate_weights("auto", encoded, **options)
+    assert found.name != "kmm"
+    assert f"Weights by {found.name!r}, fitted to 300 of the 400 target rows." in found.words
+    assert "is used because 'kmm' has an effective sample of" in found.words
     assert np.all(estimate_weights("none", encoded, **options).weights_ == 1)
 
 

@@ -66,7 +66,7 @@ def with_value(array, value):
     ],
 )
 def test_a_bad_chunk_is_named_and_the_fit_before_stays(source, message):
-    model = cp.ShiftRidgeCV(ALPHAS).fit_chunks(chunks(), X_target=TARGET)
+    model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(chunks(), X_target=TARGET)
     before = dict(vars(model))
     with pytest.raises(ValueError, match=message):
         model.fit_chunks(source, X_target=TARGET)
@@ -85,13 +85,13 @@ def test_columns_that_change_are_named():
         cp.ShiftRidgeCV(ALPHAS, weights=None).fit_chunks(swapped)
     other = pd.DataFrame(TARGET, columns=list("abd"))
     with pytest.raises(ValueError, match=r"`X_target` must have the columns \['a', 'b', 'c'\]"):
-        cp.ShiftRidgeCV(ALPHAS).fit_chunks(named, X_target=other)
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(named, X_target=other)
 
 
 def test_a_function_that_gives_its_iterator_away_only_once():
     once = iter(chunks())
     with pytest.raises(ValueError, match="gave 90 rows the first time, and 0 the second"):
-        cp.ShiftRidgeCV(ALPHAS).fit_chunks(lambda: once, X_target=TARGET)
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(lambda: once, X_target=TARGET)
 
 
 def changing(first, second):
@@ -110,7 +110,9 @@ def changing(first, second):
 )
 def test_rows_that_change_between_the_passes(second, message):
     with pytest.raises(ValueError, match=message):
-        cp.ShiftRidgeCV(ALPHAS).fit_chunks(changing(chunks(), second), X_target=TARGET)
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(
+            changing(chunks(), second), X_target=TARGET
+        )
 
 
 def test_an_error_of_the_source_itself_says_where():
@@ -119,7 +121,7 @@ def test_an_error_of_the_source_itself_says_where():
         raise OSError("disk on fire")
 
     with pytest.raises(OSError, match="disk on fire") as caught:
-        cp.ShiftRidgeCV(ALPHAS).fit_chunks(broken, X_target=TARGET)
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(broken, X_target=TARGET)
     assert caught.value.__notes__ == ["while reading chunk 2"]
 
 
@@ -154,7 +156,7 @@ def test_an_error_of_the_source_itself_says_where():
     ],
 )
 def test_bad_parameters_are_named_and_leave_nothing_half_fitted(options, arguments, message):
-    model = cp.ShiftRidgeCV(**{"alphas": ALPHAS, **options})
+    model = cp.ShiftRidgeCV(**{"alphas": ALPHAS, "weights": "gaussian", **options})
     with pytest.raises(ValueError, match=message):
         model.fit_chunks(chunks(), **arguments)
     assert not hasattr(model, "coef_")

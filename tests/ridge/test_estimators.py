@@ -33,9 +33,9 @@ def shifted():
 def test_fit_uses_the_target_through_the_weights(shifted):
     X, y, X_target, _ = shifted
     model = cp.ShiftRidgeClassifierCV().fit(X, y, X_target=X_target)
-    ratio = cp.weights.GaussianRatio().fit(X, X_target)
+    ratio = cp.weights.KMM(standardize=True).fit(X, X_target)
     np.testing.assert_array_equal(model.weights_, ratio.weights_)
-    assert isinstance(model.weights_estimator_, cp.weights.GaussianRatio)
+    assert isinstance(model.weights_estimator_, cp.weights.KMM)
     given = cp.ShiftRidgeClassifierCV(weights=ratio.weights_).fit(X, y)
     np.testing.assert_array_equal(given.risk_curve_.value, model.risk_curve_.value)
     own = cp.ShiftRidgeClassifierCV(weights=cp.weights.GaussianRatio(regularization=0))
@@ -158,7 +158,7 @@ X, Y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
         ({"weights": np.ones((2, 20))}, {}, "`weights` must be 1-D"),
         ({"weights": -np.ones(20)}, {}, "`weights` must not be negative"),
         ({"weights": np.zeros(20)}, {}, "`weights` must not all be zero"),
-        ({"weights": "magic"}, {}, "`weights` must be one of 'gaussian'.*got 'magic'"),
+        ({"weights": "magic"}, {}, "`weights` must be one of 'auto'.*got 'magic'"),
         ({"weights": cp.weights.GaussianRatio}, {}, "`weights` must be one of"),
         ({"weights": None, "alphas": [1.0, 0.0]}, {}, "`alphas` must all be positive.*got 0"),
         ({"weights": None, "alphas": [np.nan]}, {}, "`alphas` must all be positive.*got nan"),

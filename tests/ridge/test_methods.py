@@ -26,7 +26,9 @@ def data():
 
 def fit(data, method, **options):
     X, y, X_target, _ = data
-    model = cp.ShiftRidgeCV(np.logspace(-2, 3, 6), method=method, **options)
+    model = cp.ShiftRidgeCV(
+        np.logspace(-2, 3, 6), method=method, **{"weights": "gaussian", **options}
+    )
     return model.fit(X, y, X_target=X_target)
 
 

@@ -87,21 +87,31 @@ def test_weights_and_what_is_in_memory_may_be_mixed(route):
         assert_same(model.fit(X, array(Y, 130)), want)
     lazy = cp.ShiftRidgeCV(ALPHAS, weights=array(WEIGHTS, 300)).fit(X, Y)
     assert_same(lazy, want)
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X, Y, X_target=TARGET)
-    assert_same(cp.ShiftRidgeCV(ALPHAS).fit(X, Y, X_target=array(TARGET, 100)), want)
-    assert_same(cp.ShiftRidgeCV(ALPHAS).fit(array(X, 300), Y, X_target=TARGET), want)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, Y, X_target=TARGET)
+    assert_same(
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, Y, X_target=array(TARGET, 100)), want
+    )
+    assert_same(
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(array(X, 300), Y, X_target=TARGET), want
+    )
 
 
 def test_lengths_may_be_unknown_and_partitions_empty(route):
     whole = frame(np.column_stack([X[:, :2], Y]), 5)
     whole = whole[whole["a"] > 3.0]
     half = X[:, 0] > 3.0
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X[half, :2], Y[half], X_target=TARGET[:, :2])
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(
+        X[half, :2], Y[half], X_target=TARGET[:, :2]
+    )
     features = whole[["a", "b"]]
-    got = cp.ShiftRidgeCV(ALPHAS).fit(features, whole["c"], X_target=TARGET[:, :2])
+    got = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(
+        features, whole["c"], X_target=TARGET[:, :2]
+    )
     assert_same(got, want)
     arrays = features.to_dask_array(), whole["c"].to_dask_array()
-    assert_same(cp.ShiftRidgeCV(ALPHAS).fit(*arrays, X_target=TARGET[:, :2]), want)
+    assert_same(
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(*arrays, X_target=TARGET[:, :2]), want
+    )
     order = np.argsort(-X[:, 0], kind="stable")
     ranked = frame(X[order], 6)
     few = ranked["a"] > 3.5  # nothing is left of the last partitions
@@ -117,7 +127,9 @@ def test_schedulers_of_this_process_agree_to_the_last_bit(monkeypatch, scheduler
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
 
     def fit():
-        model = cp.ShiftRidgeCV(ALPHAS).fit(array(X, 50), array(Y, 50), X_target=array(TARGET, 50))
+        model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(
+            array(X, 50), array(Y, 50), X_target=array(TARGET, 50)
+        )
         return pickle.dumps([model.risk_curve_, model.coef_])
 
     want = fit()
@@ -143,10 +155,12 @@ def test_processes_agree_and_may_die(monkeypatch, cluster, tmp_path):
 
     lazy = array(X, 60).rechunk((60, 3))
     many = [array(Y, 60), array(TARGET, 60)]
-    steady = cp.ShiftRidgeCV(ALPHAS).fit(lazy, many[0], X_target=many[1])
+    steady = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(lazy, many[0], X_target=many[1])
     with dask.config.set(scheduler="distributed"), distributed.Client(cluster):
         fragile = lazy.map_blocks(dies_once, dtype=float, meta=np.empty((0, 0)))
-        survivor = cp.ShiftRidgeCV(ALPHAS).fit(fragile, many[0], X_target=many[1])
+        survivor = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(
+            fragile, many[0], X_target=many[1]
+        )
     assert marker.exists()
     np.testing.assert_allclose(survivor.risk_curve_.value, steady.risk_curve_.value, rtol=1e-12)
     np.testing.assert_allclose(survivor.coef_, steady.coef_, rtol=1e-11)
@@ -172,7 +186,7 @@ def test_processes_agree_and_may_die(monkeypatch, cluster, tmp_path):
     ],
 )
 def test_a_bad_partition_is_named(route, make, message):
-    model = cp.ShiftRidgeCV(ALPHAS)
+    model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian")
     with pytest.raises(ValueError, match=message):
         model.fit(*make(), X_target=TARGET)
     assert not hasattr(model, "coef_")
@@ -181,4 +195,4 @@ def test_a_bad_partition_is_named(route, make, message):
 def test_columns_of_the_target_are_compared():
     other = frame(TARGET, 2).rename(columns={"c": "d"})
     with pytest.raises(ValueError, match=r"lacks \['c'\] and adds \['d'\]"):
-        cp.ShiftRidgeCV(ALPHAS).fit(frame(X, 3), frame(Y, 3), X_target=other)
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(frame(X, 3), frame(Y, 3), X_target=other)

@@ -94,9 +94,13 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_chunks_give_the_numbers_of_memory(route, data, options):
     X, y, _, X_target, _ = data
-    want = cp.ShiftRidgeCV(ALPHAS, **options).fit(X, y, X_target=X_target)
+    want = cp.ShiftRidgeCV(ALPHAS, **{"weights": "gaussian", **options}).fit(
+        X, y, X_target=X_target
+    )
     for size in (170, 900):
-        got = cp.ShiftRidgeCV(ALPHAS, **options).fit_chunks(cut(X, y, size), X_target=X_target)
+        got = cp.ShiftRidgeCV(ALPHAS, **{"weights": "gaussian", **options}).fit_chunks(
+            cut(X, y, size), X_target=X_target
+        )
         assert_same(got, want)
     np.testing.assert_allclose(got.predict(X_target), want.predict(X_target), rtol=1e-10)
     assert (got.weights_ is None) == (route == "statistics")
@@ -109,8 +113,9 @@ def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, mon
     monkeypatch.setattr(cross_validation, "TARGET_ROWS", 300)
     X, y, labels, X_target, _ = data
     for kind, known in ((cp.ShiftRidgeCV, y), (cp.ShiftRidgeClassifierCV, labels)):
-        want = kind(ALPHAS).fit(X, known, X_target=X_target)
-        got = kind(ALPHAS).fit_chunks(cut(X, known, 170), X_target=np.array_split(X_target, 5))
+        model = kind(ALPHAS, weights="gaussian")
+        want = clone(model).fit(X, known, X_target=X_target)
+        got = model.fit_chunks(cut(X, known, 170), X_target=np.array_split(X_target, 5))
         assert_same(got, want)
         assert np.all(got.risk_curve_.tail_error > 0)
         a, b = (
@@ -123,9 +128,11 @@ def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, mon
 def test_a_classifier_in_chunks_gives_the_numbers_of_memory(route, data, options):
     X, _, labels, X_target, _ = data
     # The classes first appear in an order that is not sorted.
-    want = cp.ShiftRidgeClassifierCV(ALPHAS, **options).fit(X, labels, X_target=X_target)
+    want = cp.ShiftRidgeClassifierCV(ALPHAS, **{"weights": "gaussian", **options}).fit(
+        X, labels, X_target=X_target
+    )
     for size in (170, 900):
-        got = cp.ShiftRidgeClassifierCV(ALPHAS, **options)
+        got = cp.ShiftRidgeClassifierCV(ALPHAS, **{"weights": "gaussian", **options})
         got.fit_chunks(cut(X, labels, size), X_target=X_target)
         assert_same(got, want)
         np.testing.assert_array_equal(got.classes_, want.classes_)
@@ -135,13 +142,26 @@ def test_a_classifier_in_chunks_gives_the_numbers_of_memory(route, data, options
 def test_two_classes_and_several_outputs(route, data):
     X, y, labels, X_target, _ = data
     binary = labels == "all"
-    want = cp.ShiftRidgeClassifierCV(ALPHAS).fit(X, binary, X_target=X_target)
-    got = cp.ShiftRidgeClassifierCV(ALPHAS).fit_chunks(cut(X, binary, 400), X_target=X_target)
+    want = cp.ShiftRidgeClassifierCV(ALPHAS, weights="gaussian").fit(X, binary, X_target=X_target)
+    got = cp.ShiftRidgeClassifierCV(ALPHAS, weights="gaussian").fit_chunks(
+        cut(X, binary, 400), X_target=X_target
+    )
     assert_same(got, want)
     assert got.coef_.shape == (1, D)
     Y = np.column_stack([y, X[:, 1] - y])
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X, Y, X_target=X_target)
-    assert_same(cp.ShiftRidgeCV(ALPHAS).fit_chunks(cut(X, Y, 400), X_target=X_target), want)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, Y, X_target=X_target)
+    assert_same(
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(cut(X, Y, 400), X_target=X_target),
+        want,
+    )
+
+
+def test_the_default_weights_of_few_rows_are_those_of_memory(route, data):
+    X, y, _, X_target, _ = data
+    want = cp.ShiftRidgeCV(ALPHAS).fit(X, y, X_target=X_target)
+    got = cp.ShiftRidgeCV(ALPHAS).fit_chunks(cut(X, y, 400), X_target=X_target)
+    assert type(got.weights_estimator_) is cp.weights.KMM
+    np.testing.assert_allclose(got.risk_curve_.value, want.risk_curve_.value, rtol=1e-6)
 
 
 def test_given_weights_go_by_row_number(route, data):
@@ -178,7 +198,7 @@ def test_other_estimators_are_fitted_to_the_same_sample_whatever_the_chunks(rout
 
 def test_the_target_may_come_in_chunks(route, data):
     X, y, _, X_target, _ = data
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X, y, X_target=X_target)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, y, X_target=X_target)
     for target in (
         np.array_split(X_target, 3),
         lambda: iter(np.array_split(X_target, 9)),
@@ -186,7 +206,9 @@ def test_the_target_may_come_in_chunks(route, data):
         pd.DataFrame(X_target),
         X_target.tolist(),
     ):
-        got = cp.ShiftRidgeCV(ALPHAS).fit_chunks(cut(X, y, 400), X_target=target)
+        got = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(
+            cut(X, y, 400), X_target=target
+        )
         assert_same(got, want)
 
 
@@ -194,7 +216,7 @@ def test_the_target_may_come_in_chunks(route, data):
 def test_the_number_of_threads_changes_no_bit(monkeypatch, data, n_jobs):
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     X, y, _, X_target, _ = data
-    fit = cp.ShiftRidgeCV(ALPHAS).fit_chunks
+    fit = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks
     want = pickle.dumps(vars(fit(cut(X, y, 100), X_target=X_target, n_jobs=3)))
     assert pickle.dumps(vars(fit(cut(X, y, 100), X_target=X_target, n_jobs=n_jobs))) == want
 
@@ -209,10 +231,12 @@ def test_fewer_rows_than_features_take_the_dual(data):
 def test_single_precision_is_promoted(route, data):
     X, y, _, X_target, _ = data
     X = X.astype(np.float32)
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X.astype(float), y, X_target=X_target)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X.astype(float), y, X_target=X_target)
     chunks = cut(X, y, 400)
     mixed = [(a.astype("fd"[i % 2]), b) for i, (a, b) in enumerate(chunks)]
-    assert_same(cp.ShiftRidgeCV(ALPHAS).fit_chunks(mixed, X_target=X_target), want)
+    assert_same(
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(mixed, X_target=X_target), want
+    )
 
 
 @pytest.fixture
@@ -232,15 +256,17 @@ def test_parquet_files(route, data, files):
     assert max(len(part) for part, _ in chunks) == 100
     np.testing.assert_array_equal(np.concatenate([part for part, _ in chunks]), X)
     np.testing.assert_array_equal(np.concatenate([part for _, part in chunks]), y)
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X, y, X_target=X_target)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, y, X_target=X_target)
     for rows in (100, 333, 10_000):
         chunks = ParquetChunks(sorted(files.iterdir()), label="y", columns=list("abc"), rows=rows)
-        got = cp.ShiftRidgeCV(ALPHAS).fit_chunks(chunks, X_target=X_target)
+        got = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(chunks, X_target=X_target)
         assert_same(got, want)
     assert got.feature_names_in_.tolist() == ["a", "b", "c"]
     named = ParquetChunks(files, label="label", columns=["a", "b", "c"])
-    classifier = cp.ShiftRidgeClassifierCV(ALPHAS).fit_chunks(named, X_target=X_target)
-    want = cp.ShiftRidgeClassifierCV(ALPHAS).fit(X, labels, X_target=X_target)
+    classifier = cp.ShiftRidgeClassifierCV(ALPHAS, weights="gaussian").fit_chunks(
+        named, X_target=X_target
+    )
+    want = cp.ShiftRidgeClassifierCV(ALPHAS, weights="gaussian").fit(X, labels, X_target=X_target)
     assert_same(classifier, want)
 
 
@@ -258,10 +284,10 @@ def test_data_frames_in_chunks_keep_their_names(data):
     X, y, _, X_target, _ = data
     frames = [(pd.DataFrame(a, columns=list("abc")), pd.Series(b)) for a, b in cut(X, y, 400)]
     nullable = [(frame.convert_dtypes(), b) for frame, b in frames]
-    want = cp.ShiftRidgeCV(ALPHAS).fit(X, y, X_target=X_target)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, y, X_target=X_target)
     target = pd.DataFrame(X_target, columns=list("abc"))
     for chunks in (frames, nullable):
-        got = cp.ShiftRidgeCV(ALPHAS).fit_chunks(chunks, X_target=target)
+        got = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(chunks, X_target=target)
         assert_same(got, want)
         assert got.feature_names_in_.tolist() == list("abc")
     assert np.isfinite(got.predict(target)).all()
@@ -274,7 +300,9 @@ def test_no_overlap_is_said(monkeypatch, data):
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     X, y, _, X_target, _ = data
     with pytest.warns(RuntimeWarning, match="hardly overlap"):
-        cp.ShiftRidgeCV(ALPHAS).fit_chunks(cut(X, y, 400), X_target=X_target + 12 * np.eye(D)[0])
+        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(
+            cut(X, y, 400), X_target=X_target + 12 * np.eye(D)[0]
+        )
 
 
 def test_the_first_pass_finds_the_middle_of_all_rows(data):

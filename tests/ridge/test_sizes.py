@@ -16,7 +16,9 @@ def sample(n, seed=0, m=500):
 
 def fit(n, seed=0, alphas=ALPHAS, **options):
     X, y, X_target, _ = sample(n, seed)
-    return cp.ShiftRidgeCV(alphas, **options).fit(X, y, X_target=X_target)
+    return cp.ShiftRidgeCV(alphas, **{"weights": "gaussian", **options}).fit(
+        X, y, X_target=X_target
+    )
 
 
 def test_errors_exist_on_both_sides_of_the_threshold():
@@ -61,7 +63,7 @@ def test_a_small_target_counts_in_the_bootstrap_whatever_the_sample(monkeypatch)
     # The weights come from 40 target rows: their share of the variance does not shrink with the
     # source rows, and a sample of the source rows must not shrink it either.
     X, y, X_target, _ = sample(4000, m=40)
-    model = cp.ShiftRidgeCV([1.0], method="normalized")
+    model = cp.ShiftRidgeCV([1.0], weights="gaussian", method="normalized")
     rows = model.fit(X, y, X_target=X_target).best_risk_
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     monkeypatch.setattr(cross_validation, "_SAMPLE_ROWS", (400, 400))
@@ -84,7 +86,7 @@ def test_repeated_splits_have_the_tail_error_of_their_rows(monkeypatch, repeats)
     X, y, X_target, _ = sample(600)
     rows = np.arange(600)
     splits = [(rows[rows % 4 != k], rows[rows % 4 == k]) for k in range(4)] * repeats
-    model = cp.ShiftRidgeCV(ALPHAS, cv=splits)
+    model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian", cv=splits)
     want = model.fit(X, y, X_target=X_target).risk_curve_
     monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
     got = model.fit(X, y, X_target=X_target).risk_curve_

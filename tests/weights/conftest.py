@@ -49,7 +49,7 @@ CASES = {
     "relative ulsif": Case(
         partial(cw.ULSIF, alpha=0.1), 0.25, -0.7, {"alpha": 0.5}, 0.5, (*RULES, "cv")
     ),
-    "classifier": Case(cw.ClassifierRatio, 0.3, -0.99, {"cv": None}),
+    "classifier": Case(cw.ClassifierRatio, 0.3, -0.99, {"cv": 3}),
     # New points fall into large cells more often than source points are in them.
     "voronoi": Case(cw.NearestNeighborRatio, 1.3, -0.2, {"smoothing": 5.0}, 0.3, level=1.6),
     "k nearest": Case(

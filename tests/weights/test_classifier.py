@@ -144,7 +144,7 @@ def test_workers_do_not_change_the_weights(rng):
 def test_the_random_state_shuffles_the_folds(rng):
     samples = shifted(rng, 50, 60)
     one, same, other = (
-        ClassifierRatio(random_state=seed).fit(*samples).weights_ for seed in (0, 0, 1)
+        ClassifierRatio(cv=5, random_state=seed).fit(*samples).weights_ for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(one, same)
     assert not np.allclose(one, other)

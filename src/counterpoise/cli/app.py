@@ -22,12 +22,13 @@ from counterpoise.jobs.options import (
     FIT_WEIGHTED,
     SELECTIONS,
 )
+from counterpoise.jobs.weighting import WEIGHTS
 from counterpoise.losses import LOSSES
 from counterpoise.present.job_sections import audit_document, selection_document
 from counterpoise.present.page import render_page
 from counterpoise.present.terminal import print_document
 from counterpoise.risk.methods import METHODS
-from counterpoise.weights.selection import NAMES
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 
 __all__ = ["app"]
 
@@ -47,7 +48,7 @@ app = typer.Typer(
 Source = Annotated[Path | None, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .parquet.")]
 Target = Annotated[Path | None, typer.Argument(help="Rows of the population that matters.")]
 Drop = Annotated[list[str] | None, option("Column to leave out; repeat for several.")]
-Weights = Annotated[str | None, option("Weight estimator", choices=[*NAMES, "auto", "none"])]
+Weights = Annotated[str, option("Weight estimator", choices=WEIGHTS)]
 Example = Annotated[str | None, option("Problem with a known truth", choices=work.EXAMPLES)]
 Model = Annotated[
     list[str] | None,
@@ -90,7 +91,7 @@ def audit(
     target: Target = None,
     label: Annotated[str | None, option("Column of the label, which is left out.")] = None,
     drop: Drop = None,
-    weights: Weights = None,
+    weights: Weights = DEFAULT_WEIGHTS,
     example: Example = None,
     jobs: Jobs = 1,
     seed: Seed = 0,
@@ -127,7 +128,7 @@ def select(
     drop: Drop = None,
     model: Model = None,
     param: Param = None,
-    weights: Weights = None,
+    weights: Weights = DEFAULT_WEIGHTS,
     method: Annotated[str, option("Risk estimator", choices=METHODS)] = "controlled",
     loss: Annotated[str, option("Loss per row", choices=["auto", *LOSSES])] = "auto",
     selection: Selection = DEFAULT_SELECTION,

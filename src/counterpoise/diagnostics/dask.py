@@ -1,9 +1,11 @@
 """The record for Dask arrays: every exact number by reduction over blocks, the rest from some rows.
 
 The same sums, the same rows (their numbers depend on how many there are, not on the blocks) and the
-same formulas as in memory, so the same numbers to rounding. Passes over the features: two for
-Gaussian weights, one for means, spreads and balance, one for what lies beyond the quantiles of at
-most 200 000 source rows, and one that takes the rows for the two-sample test and the support.
+same formulas as in memory, so the same numbers to rounding. Weights other than Gaussian ones are
+fitted to 10 000 rows of each sample and predicted for the others. Passes over the features: two for
+Gaussian weights (one for others), one for means, spreads and balance, one for what lies beyond the
+quantiles of at most 200 000 source rows, and one that takes the rows for the two-sample test and
+the support.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ from counterpoise.risk.dask import target_risk_dask
 from counterpoise.risk.methods import get_method
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.moments import DomainMoments
+from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["diagnose_dask"]
 
 _ADD = partial(reduce, np.add)
 # Source rows whose quantiles are the edges of its support.
 _QUANTILE_ROWS = 200_000
+# Rows of each sample that weights other than the Gaussian ones are fitted to.
+_WEIGHT_ROWS = 10_000
 
 
 def diagnose_dask(
@@ -112,11 +117,20 @@ def _find_weights(weights: Any, source: Any, target: Any) -> Any:
         return _one_per_row(weights, "weights", source)
     if isinstance(weights, GaussianRatio) or (isinstance(weights, str) and weights == "gaussian"):
         return _gaussian_weights(weights, source, target)
-    raise ValueError(
-        "`weights` must be 'gaussian', a GaussianRatio, an array with one weight per source row, "
-        f"or None on Dask arrays; got {weights!r}. Fit other estimators to a sample of the rows "
-        "and pass X_source.map_blocks(estimator.predict, drop_axis=1)."
-    )
+    return _sampled_weights(weights, source, target)
+
+
+def _sampled_weights(weights: Any, source: Any, target: Any) -> Any:
+    """Fit an estimator to some rows of each sample, and predict the weights block by block."""
+    import dask.array as da
+
+    rng = np.random.default_rng(0)
+    samples = [_Rows(X)[some_rows(X.shape[0], _WEIGHT_ROWS, rng)] for X in (source, target)]
+    values, estimator = resolve_weights(weights, *samples)
+    if len(values) == source.shape[0]:
+        return da.from_array(values, chunks=(source.chunks[0],))
+    assert estimator is not None  # arrays and None were handled before
+    return source.map_blocks(estimator.predict, drop_axis=1, dtype=np.float64, meta=np.empty(0))
 
 
 def _gaussian_weights(weights: Any, source: Any, target: Any) -> Any:

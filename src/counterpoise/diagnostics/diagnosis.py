@@ -29,6 +29,7 @@ from counterpoise.diagnostics.shift import find_shift
 from counterpoise.diagnostics.verdict import decide_verdict
 from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.risk import RiskEstimate, target_risk
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["METHODS_COMPARED", "assemble", "conclude", "diagnose", "diagnose_encoded"]
@@ -43,7 +44,7 @@ def diagnose(
     X_target: Any,
     /,
     *,
-    weights: Any = "gaussian",
+    weights: Any = DEFAULT_WEIGHTS,
     losses: Any = None,
     random_state: int | None = 0,
     progress: Callable[[str], None] | None = None,
@@ -59,8 +60,9 @@ def diagnose(
     X_source : array, data frame, sparse matrix or Dask collection, (n_source, n_features)
         Mixed types and missing values are encoded by :class:`counterpoise.encoding.TableEncoder`.
     X_target : like `X_source`, of shape (n_target, n_features)
-    weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
-        Name of an estimator, "auto", an estimator, the weights themselves, or None for ones.
+    weights : str, DensityRatio, array of shape (n_source,) or None, default="auto"
+        "auto" (the default of the searches), the name of an estimator, an estimator, the weights
+        themselves, or None for ones.
     losses : array of shape (n_source,), optional
         Losses of one model that was not trained on these rows.
     random_state : int or None, default=0
@@ -84,8 +86,9 @@ def diagnose(
     In large samples the two-sample test looks at 5000 rows of each domain and the support at 5000
     target rows and 50 000 source rows; everything else counts every row.
 
-    On Dask arrays, or data frames of numbers, every number is the same to rounding; `weights` is
-    then "gaussian", a GaussianRatio, an array or None.
+    On Dask arrays, or data frames of numbers, every number is the same to rounding, given the
+    weights. Estimators other than GaussianRatio are then fitted to 10 000 rows of each sample and
+    predict the weights of the others.
 
     No look at the features shows whether labels given features differ between the domains, or
     whether a feature is missing; :meth:`Diagnostics.sensitivity` says how much it could matter.

@@ -138,7 +138,8 @@ def _weights(found: Diagnostics) -> list[Finding]:
             level,
             f"The weights average {mean:.3g} (standard error {error:.2g}) where 1 is expected: "
             "they miss a part of the target, or are not scaled as a density ratio.",
-            'Try another weight estimator, such as "auto", and check the units of both samples.',
+            'Try another weight estimator, such as "classifier", and check the units of both '
+            "samples.",
         ),
     ]
 
@@ -152,7 +153,7 @@ def _balance(found: Diagnostics) -> list[Finding]:
             _level(float(left[place]), "balance_after"),
             f"Weighting leaves the mean of {name} {found.balance_after[place]:+.2f} standard "
             "deviations away from the target's.",
-            'Try another weight estimator, such as "auto", or collect labelled rows that '
+            'Try another weight estimator, such as "classifier", or collect labelled rows that '
             f"are closer to the target in {name}.",
         )
     ]

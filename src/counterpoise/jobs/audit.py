@@ -14,6 +14,7 @@ from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.records import Audit, ColumnBalance, Provenance, ShiftMap
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 
 __all__ = ["audit", "describe"]
 
@@ -21,7 +22,9 @@ __all__ = ["audit", "describe"]
 _MAP_ROWS = 1000
 
 
-def audit(data: Data, request: Request | None = None, /, *, weights: str | None = None) -> Audit:
+def audit(
+    data: Data, request: Request | None = None, /, *, weights: str = DEFAULT_WEIGHTS
+) -> Audit:
     """Compare source and target, weight the source, and diagnose the weights.
 
     Parameters
@@ -30,9 +33,9 @@ def audit(data: Data, request: Request | None = None, /, *, weights: str | None 
         From :func:`counterpoise.jobs.load` or :func:`counterpoise.jobs.load_example`.
     request : Request, optional
         Seed, jobs, progress.
-    weights : str, optional
-        Name of a weight estimator, "auto" or "none". Default: "nearest"; "classifier" beyond 10
-        encoded features with at least 5000 source rows.
+    weights : str, default="auto"
+        Name of a weight estimator, "auto" (kernel mean matching, or what replaces it where its
+        weights collapse) or "none".
 
     Returns
     -------

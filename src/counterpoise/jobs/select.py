@@ -33,6 +33,7 @@ from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.disagreement import choice_words
 from counterpoise.search.evaluate import has_room
 from counterpoise.search.fitting import fit_estimator
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 
 __all__ = ["Selected", "select"]
 
@@ -65,7 +66,7 @@ def select(
     *,
     model: str | Sequence[str] = "ridge",
     params: Sequence[str] | None = None,
-    weights: str | None = None,
+    weights: str = DEFAULT_WEIGHTS,
     method: str = "controlled",
     loss: str = "auto",
     selection: str | None = None,
@@ -88,7 +89,7 @@ def select(
     params : sequence of str, optional
         Such as "alpha=0.1,1,10": together they replace the model's own grid. Where several models
         are searched, with the name of the model: "forest.max_depth=3,5".
-    weights : str, optional
+    weights : str, default="auto"
         As in :func:`counterpoise.jobs.audit`.
     method : str, default="controlled"
         Of risk estimation.

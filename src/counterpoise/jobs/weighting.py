@@ -11,15 +11,16 @@ import numpy as np
 from counterpoise._validation import check_choice
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
-from counterpoise.weights.selection import NAMES, default_candidates, select_weights
+from counterpoise.weights.default import DEFAULT_WEIGHTS, MOST_ROWS, fit_default, is_default
+from counterpoise.weights.names import NAMES
 
-__all__ = ["Weights", "check_weights_name", "estimate_weights"]
+__all__ = ["WEIGHTS", "Weights", "check_weights_name", "estimate_weights"]
+
+# What `--weights` takes.
+WEIGHTS = (DEFAULT_WEIGHTS, *NAMES, "none")
 
 # Target rows that weights are fitted to; with 50 000 source rows more would not make them better.
 _TARGET_ROWS = 200_000
-# With more features than this, and with so many source rows to train a classifier on, the
-# classifier's weights repair what nearest neighbours leave (see the guide of the command line).
-_FEATURES, _SOURCE_ROWS = 10, 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +58,20 @@ class Weights:
         return np.asarray(self.estimator.predict(self.encoded.independent(X)))
 
 
-def check_weights_name(weights: str | None, /) -> None:
+def check_weights_name(weights: str, /) -> None:
     """Refuse what is no name of weights."""
-    if weights is not None:
-        check_choice(weights, "--weights", [*NAMES, "auto", "none"])
+    check_choice(weights, "--weights", WEIGHTS)
 
 
 def estimate_weights(
-    weights: str | None, encoded: EncodedPair, /, *, jobs: int, rng: np.random.Generator
+    weights: str, encoded: EncodedPair, /, *, jobs: int, rng: np.random.Generator
 ) -> Weights:
     """Estimate the weights of the source rows from at most 200 000 target rows.
 
     Parameters
     ----------
-    weights : str or None
-        A name from `counterpoise.weights`, "auto" (the best by held-out score) or "none". None is
-        the default: "nearest"; "classifier" beyond 10 encoded features with 5000 source rows.
+    weights : str
+        A name from `counterpoise.weights`, "auto" (the library's default) or "none".
     encoded : EncodedPair
 
     Returns
@@ -87,31 +86,36 @@ def estimate_weights(
     source = encoded.independent(encoded.source)
     m = len(encoded.target)
     target = encoded.independent(encoded.target[some_rows(m, _TARGET_ROWS, rng)])
-    many = source.shape[1] > _FEATURES and len(source) >= _SOURCE_ROWS
-    default = "classifier" if many else "nearest"
-    name = default if weights is None else weights
+    name, note = weights, ""
     with warnings.catch_warnings():
         # The verdict says the same, and says what to do.
         warnings.filterwarnings("ignore", message=".*hardly\\s+overlap", category=RuntimeWarning)
         try:
-            name, estimator = _fit(name, source, target, jobs)
-            found = estimator.weights_
+            if is_default(weights):
+                default = fit_default(source, target, n_jobs=jobs)
+                name, estimator, note = default.name, default.estimator, default.note
+                found = default.weights
+            else:
+                estimator = _fit(weights, source, target, jobs)
+                found = estimator.weights_
         except ValueError as error:
             # Disjoint supports: that is the answer, and not a failure to give one.
             if "gives every source point weight 0" not in str(error):
                 raise
             found, estimator = np.zeros(len(source)), None
-    why = ", the default for this many rows and columns" if weights is None else ""
-    part = f", fitted to {len(target)} of the {m} target rows" if len(target) < m else ""
-    words = f"Weights by {name!r}{why}{part}."
+    why = ", the default" if is_default(weights) and not note else ""
+    most = MOST_ROWS if is_default(weights) else _TARGET_ROWS
+    fitted = [("target", min(len(target), most), m)]
+    if is_default(weights):
+        fitted.insert(0, ("source", min(len(source), most), len(source)))
+    parts = [f"{some} of the {rows} {which} rows" for which, some, rows in fitted if some < rows]
+    part = f", fitted to {' and '.join(parts)}" if parts else ""
+    words = f"Weights by {name!r}{why}{part}. {note}".rstrip()
     return Weights(name, words, np.asarray(found, dtype=np.float64), encoded, estimator)
 
 
-def _fit(name: str, source: np.ndarray, target: np.ndarray, jobs: int) -> tuple[str, Any]:
-    if name == "auto":
-        found = select_weights(default_candidates(), source, target, n_jobs=jobs)
-        return f"auto: {found.best_name}", found.best_estimator
+def _fit(name: str, source: np.ndarray, target: np.ndarray, jobs: int) -> Any:
     estimator = NAMES[name]()
     if "n_jobs" in estimator.get_params():
         estimator.set_params(n_jobs=jobs)
-    return name, estimator.fit(source, target)
+    return estimator.fit(source, target)

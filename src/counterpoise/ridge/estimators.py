@@ -32,9 +32,10 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
         As in scikit-learn: an int means consecutive folds without shuffling. Folds may be of
         unequal size and need not be a partition. Rows in chunks, or on Dask, take an int,
         :class:`~counterpoise.ridge.RowFolds`, or KFold without shuffling.
-    weights : str, DensityRatio, array of shape (n_source,) or None, default="gaussian"
-        How much each source row counts: the name of a weight estimator ("gaussian"), an
-        estimator from :mod:`counterpoise.weights`, or the weights p_target / p_source themselves.
+    weights : str, DensityRatio, array of shape (n_source,) or None, default="auto"
+        How much each source row counts: the name of a weight estimator, an estimator from
+        :mod:`counterpoise.weights`, or the weights p_target / p_source themselves.
+        "auto" is kernel mean matching, or what replaces it where its weights collapse.
         None is ordinary cross-validation: no target is needed and no shift corrected.
     method : str or Method, default="controlled"
         How held-out losses become a risk: "source", "weighted", "normalized", "truncated",

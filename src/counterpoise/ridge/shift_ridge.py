@@ -35,6 +35,7 @@ from counterpoise.ridge.stream import Stream, as_stream, as_target_stream
 from counterpoise.ridge.stream_weights import StreamWeights, look_at_source, predict_weights
 from counterpoise.risk import Method, RiskEstimate, get_method
 from counterpoise.risk.methods import check_features
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.resolve import resolve_weights
 
 __all__ = ["ShiftRidge"]
@@ -51,7 +52,7 @@ class ShiftRidge(BaseEstimator):
         alphas: Any = None,
         *,
         cv: Any = 5,
-        weights: Any = "gaussian",
+        weights: Any = DEFAULT_WEIGHTS,
         method: str | Method = "controlled",
         aggregate: str = "fold",
         fit_intercept: bool = True,

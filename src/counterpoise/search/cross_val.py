@@ -16,6 +16,7 @@ from counterpoise.risk.methods import check_features
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.scoring import resolve_loss
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 
 __all__ = [
     "check_families",
@@ -31,7 +32,7 @@ def cross_val_risk(
     y: Any,
     X_target: Any = None,
     *,
-    weights: Any = "nearest",
+    weights: Any = DEFAULT_WEIGHTS,
     method: str | Method | Iterable[str | Method] = "controlled",
     loss: Any = "auto",
     cv: Any = 5,
@@ -55,7 +56,7 @@ def cross_val_risk(
     y : array of shape (n_source,)
     X_target : like X, of shape (n_target, n_features), optional
         Unlabelled rows of the target. Needed unless `weights` is an array or None.
-    weights : str, DensityRatio, array of shape (n_source,) or None, default="nearest"
+    weights : str, DensityRatio, array of shape (n_source,) or None, default="auto"
         As in :class:`ShiftGridSearchCV`.
     method : str, Method or several of them, default="controlled"
         Of risk estimation.

@@ -24,6 +24,7 @@ from counterpoise.risk import HeldOut
 from counterpoise.search.fitting import FoldResult, fit_fold
 from counterpoise.search.responses import Responses
 from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
+from counterpoise.weights.default import DEFAULT_WEIGHTS
 
 __all__ = ["Candidate", "CrossValidation", "Evaluation", "Progress", "evaluate", "has_room"]
 
@@ -57,7 +58,7 @@ class CrossValidation:
     """
 
     loss: Loss
-    weights: Any = "nearest"
+    weights: Any = DEFAULT_WEIGHTS
     cv: Any = 5
     weights_fit: str = "once"
     aggregate: str = "fold"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -200,11 +201,13 @@ def _lie_apart(X_source: Array, X_target: Array) -> bool:
 def target_unit(X_target: Array, /) -> Array:
     """Return the standard deviation of each feature of (..., m, D), as (..., D).
 
-    It is 1 for a feature that is constant, or that varies by no more than its rounding errors.
+    It is 1 for a feature that is constant, or that varies by no more than its rounding errors,
+    which grow with the root of the number of rows that are summed.
     """
     xp = array_namespace(X_target)
     spread = xp.std(X_target, axis=-2)
-    rounding = 16 * xp.finfo(X_target.dtype).eps * xp.max(xp.abs(X_target), axis=-2)
+    eps = 16 * math.sqrt(X_target.shape[-2]) * xp.finfo(X_target.dtype).eps
+    rounding = eps * xp.max(xp.abs(X_target), axis=-2)
     return xp.where(spread > rounding, spread, xp.ones_like(spread))
 
 

@@ -29,6 +29,8 @@ __all__ = ["ClassifierRatio", "odds_ratio"]
 _PENALTY = 0.1
 # Area under the curve, on held-out rows, of two normal samples four standard deviations apart.
 _NO_OVERLAP = 0.998
+# Folds of a classifier that was passed.
+_FOLDS = 5
 
 
 class ClassifierRatio(DensityRatio):
@@ -39,15 +41,19 @@ class ClassifierRatio(DensityRatio):
     Whatever a classifier can read is allowed: data frames with text, categories, dates and missing
     values, or any pipeline.
 
-    The weights are as good as the probabilities. Each source row gets its probability from a
-    classifier that was fitted without it (`cv`). Classifiers with good ranking and poor
-    probabilities (boosting, naive Bayes, support vector machines) should be wrapped in
-    scikit-learn's `CalibratedClassifierCV`. Classes must not be reweighted (``class_weight``): the
-    factor n_source / n_target accounts for their sizes. In a region with no overlap the form of
-    the classifier alone decides the odds.
+    The weights are as good as the probabilities. The default classifier is smooth, and gives the
+    rows that it was fitted to their probabilities: folds would fit another model to each part of
+    the rows, which made the error of weighted means several times as large on real tables
+    (``benchmarks/weight_study.py``). A classifier that can learn rows by heart (forests, boosting)
+    must be judged on others: of a classifier that you pass, each source row gets its probability
+    from a fit without it (`cv`). Classifiers with good ranking and poor probabilities (boosting,
+    naive Bayes, support vector machines) should be wrapped in scikit-learn's
+    `CalibratedClassifierCV`. Classes must not be reweighted (``class_weight``): the factor
+    n_source / n_target accounts for their sizes. In a region with no overlap the form of the
+    classifier alone decides the odds.
 
-    Cost: `cv` + 1 fits. Each fit of the default is O((n + m) D) per iteration; its memory is a
-    few copies of the encoded features.
+    Cost: one fit, and `cv` more where there are folds. Each fit of the default is O((n + m) D) per
+    iteration; its memory is a few copies of the encoded features.
 
     Parameters
     ----------
@@ -56,9 +62,10 @@ class ClassifierRatio(DensityRatio):
         squares, scaled to unit variance; missing numbers are replaced by the median and flagged,
         other columns are one-hot encoded with rare categories pooled. Pass a pipeline with
         `PolynomialFeatures` where interactions matter.
-    cv : int or None, default=5
+    cv : int, None or "auto", default="auto"
         Folds of the cross-fitting, stratified by domain; not more than there are rows in the
-        smaller sample. None (or a sample of one row): the probabilities are in-sample.
+        smaller sample. None (or a sample of one row): the probabilities are in-sample. "auto":
+        None for the default classifier, 5 for one that you pass.
     normalize : bool, default=False
         Divide the weights by their mean over the source points, which is about 1.
     standardize : bool, default=False
@@ -72,12 +79,13 @@ class ClassifierRatio(DensityRatio):
     Attributes
     ----------
     weights_ : array of shape (n_source,)
-        The ratio at the source points, from classifiers that have not seen them.
+        The ratio at the source points; where there are folds, from fits that have not seen them.
     classifier_ : estimator
         Fitted on all rows (sorted); `predict` uses it.
     separation_ : float
         Area under the ROC curve of telling target from source rows with those probabilities: 0.5
-        where no shift is seen, near 1 (a warning says so) where the samples hardly overlap.
+        where no shift is seen, near 1 (a warning says so) where the samples hardly overlap. Where
+        in-sample probabilities say that and cv="auto", it is that of five folds.
     probability_bound_ : float
         1 / (2 (n_source + n_target)): probabilities are clipped to between this and 1 minus
         this. No sample of that size can show that they are closer to 0 or 1.
@@ -107,7 +115,7 @@ class ClassifierRatio(DensityRatio):
         self,
         *,
         classifier: Any = None,
-        cv: int | None = 5,
+        cv: int | str | None = "auto",
         normalize: bool = False,
         standardize: bool = False,
         random_state: Any = 0,
@@ -145,22 +153,51 @@ class ClassifierRatio(DensityRatio):
         X = stack_tables(take(source, order), take(target, row_order(target)))
         is_target = np.repeat([0, 1], [n, m])
         everything = np.arange(n + m)
-        splits = [(everything, everything), *self._folds(is_target)]
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_predict)(model, X, is_target, *split) for split in splits
-        )
+        folds = self._folds(is_target)
+        fits = self._odds(model, X, is_target, [(everything, everything), *folds])
         self.classifier_, self.prior_ratio_ = fits[0][0], n / m
         pooled = np.empty(n + m)
         # Where there are folds, they overwrite what the fit to all rows says of its own rows.
-        for (train, test), (_, probability) in zip(splits, fits, strict=True):
-            n_train = np.bincount(is_target[train])
-            pooled[test] = odds_ratio(
-                probability, n_train[0] / n_train[1], bound=self.probability_bound_
-            )
-        self.separation_ = float(roc_auc_score(is_target, pooled))
+        for (_, test), (_, odds) in zip([(everything, everything), *folds], fits, strict=True):
+            pooled[test] = odds
+        self.separation_ = self._separation(model, X, is_target, pooled, in_sample=not folds)
         ratio = np.empty(n)
         ratio[order] = pooled[:n]
         return result_like(ratio, X_source)
+
+    def _odds(
+        self, model: Any, X: Any, is_target: np.ndarray, splits: list[tuple[Any, Any]]
+    ) -> list[tuple[Any, np.ndarray]]:
+        """For each split, the model fitted to its training rows and the ratio at its test rows."""
+        fits = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_and_predict)(model, X, is_target, *split) for split in splits
+        )
+        found = []
+        for (train, _), (fitted, probability) in zip(splits, fits, strict=True):
+            n_train = np.bincount(is_target[train])
+            prior = n_train[0] / n_train[1]
+            found.append((fitted, odds_ratio(probability, prior, bound=self.probability_bound_)))
+        return found
+
+    def _separation(
+        self, model: Any, X: Any, is_target: np.ndarray, pooled: np.ndarray, *, in_sample: bool
+    ) -> float:
+        """Area under the curve; of held-out rows where an in-sample one says "no overlap"."""
+        found = float(roc_auc_score(is_target, pooled))
+        if in_sample and self._is_auto and found > _NO_OVERLAP:
+            splits = self._split(is_target, _FOLDS)
+            if splits:
+                held_out = np.empty(len(pooled))
+                for (_, test), (_, odds) in zip(
+                    splits, self._odds(model, X, is_target, splits), strict=True
+                ):
+                    held_out[test] = odds
+                found = float(roc_auc_score(is_target, held_out))
+        return found
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "auto"
 
     def _ratio(self, X: Any) -> Array:
         table = to_numpy(X) if is_array(X) else X
@@ -184,18 +221,24 @@ class ClassifierRatio(DensityRatio):
 
     def _folds(self, is_target: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Rows to train on and rows to predict, for each fold; no folds for in-sample."""
-        if self.cv is None:
+        cv: Any = self.cv
+        if self._is_auto:
+            cv = None if self.classifier is None else _FOLDS
+        if cv is None:
             return []
-        remedy = "Pass None for no folds."
-        check_number(self.cv, "cv", low=2, closed="low", integer=True, remedy=remedy)
-        n_folds = min(self.cv, int(np.min(np.bincount(is_target))))
+        remedy = 'Pass None for no folds, or "auto".'
+        check_number(cv, "cv", low=2, closed="low", integer=True, remedy=remedy)
+        return self._split(is_target, cv)
+
+    def _split(self, is_target: np.ndarray, cv: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        n_folds = min(cv, int(np.min(np.bincount(is_target))))
         if n_folds < 2:
             return []
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         return list(folds.split(is_target, is_target))
 
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
-        """Warn if the classifier separates the held-out rows of the two samples."""
+        """Warn if the classifier separates held-out rows of the two samples."""
         smaller = min(X_source.shape[0], X_target.shape[0])
         if self.cv is not None and smaller > 1 and self.separation_ > _NO_OVERLAP:
             warn_no_overlap(

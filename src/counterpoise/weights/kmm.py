@@ -26,6 +26,7 @@ from counterpoise.weights._convex.problem import Constraints
 from counterpoise.weights._kernels import (
     blocks,
     disjoint_supports,
+    evenly_spaced,
     gaussian_kernel,
     kernel_mean,
     kernel_product,
@@ -37,9 +38,12 @@ __all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
 
 # Multiples of the "median" width that width="cv" compares.
 _CV_FACTORS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
-# Source rows up to which the exact kernel matrix is used when rank="auto", and the rank above.
-_EXACT_ROWS = 5000
-_AUTO_RANK = 500
+# Source rows up to which the exact kernel matrix is used when rank="auto", and the rank above. On
+# real tables ranks of 200 and more gave the same risks as the exact matrix.
+_EXACT_ROWS = 1000
+_AUTO_RANK = 300
+# Source rows among which the points of the low-rank form are sought (at least ten for each).
+_PIVOT_ROWS = 5000
 # Share of the kernel's diagonal that a low-rank form may leave out without a warning.
 _COARSE = 0.5
 
@@ -103,9 +107,10 @@ class KMM(DensityRatio):
     rank : int, "auto" or None, default="auto"
         Low-rank form: k(x, z) is replaced by its projection on the kernels of `rank` source
         points (Nystrom's method, points by pivoted Cholesky), and the programme is solved exactly
-        for that kernel. None: the exact kernel matrix, n^2 numbers. "auto": exact up to 5000
-        source points, rank 500 above. What the projection leaves out is not matched, and pulls
+        for that kernel. None: the exact kernel matrix, n^2 numbers. "auto": exact up to 1000
+        source points, rank 300 above. What the projection leaves out is not matched, and pulls
         weights towards 1; a warning says so where it is more than half of the kernel's diagonal.
+        The points are sought among 5000 evenly spaced rows, or ten times the rank if that is more.
     normalize : bool, default=False
         Divide the weights by their mean over the source points.
     standardize : bool, default=False
@@ -395,15 +400,16 @@ def _solve_low_rank(
     """
     xp = array_namespace(X_source, X_target)
     n, sigma = X_source.shape[0], float(width)
-    ones = xp.ones(n, dtype=X_source.dtype, device=device(X_source))
+    rows = evenly_spaced(X_source, min(n, max(_PIVOT_ROWS, 10 * rank)))
+    ones = xp.ones(rows.shape[0], dtype=rows.dtype, device=device(rows))
     # Features that explain less than this are lost in rounding.
     tol = max(1e-9, 100 * float(xp.finfo(X_source.dtype).eps))
 
     def column(i: int) -> Array:
-        return gaussian_kernel(X_source, X_source[i : i + 1, :], sigma)[:, 0]
+        return gaussian_kernel(rows, rows[i : i + 1, :], sigma)[:, 0]
 
     factor, left_over, pivots = pivoted_cholesky(column, ones, rank, tol)
-    centers = take_rows(X_source, np.asarray(pivots))
+    centers = take_rows(rows, np.asarray(pivots))
     inverse = xp.linalg.inv(take_rows(factor, np.asarray(pivots)))
     features = kernel_product(
         X_source, centers, sigma, xp.asarray(xp.linalg.matrix_transpose(inverse), copy=True)

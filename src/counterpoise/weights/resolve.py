@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,10 @@ from sklearn.base import clone
 from counterpoise._arrays import is_array, to_numpy
 from counterpoise._validation import check_weights
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.selection import (
-    NAMES,
-    default_candidates,
-    named_estimator,
-    select_weights,
-)
+from counterpoise.weights.default import DEFAULT_WEIGHTS, fit_default, is_default
+from counterpoise.weights.names import NAMES, named_estimator
 
-__all__ = ["NAMES", "resolve_weights"]
+__all__ = ["resolve_weights"]
 
 
 def resolve_weights(
@@ -28,9 +25,9 @@ def resolve_weights(
     Parameters
     ----------
     weights : str, DensityRatio, array of shape (n_source,) or None
-        A name from `NAMES`, "auto" (the best of `default_candidates` by `select_weights`), an
-        estimator (a clone of it is fitted), the weights themselves, or None for ones: no shift is
-        assumed, and no target is needed.
+        "auto" (the library's default, see `fit_default`; a warning says where its first choice
+        collapsed), a name from `NAMES`, an estimator (a clone of it is fitted), the weights
+        themselves, or None for ones: no shift is assumed, and no target is needed.
     X_source : array of shape (n_source, n_features)
     X_target : array of shape (n_target, n_features) or None
 
@@ -51,8 +48,8 @@ def resolve_weights(
             )
         return checked.astype(np.float64, copy=False), None
     estimator = named_estimator(weights)
-    if estimator is None and not (isinstance(weights, str) and weights == "auto"):
-        names = ", ".join(repr(name) for name in [*NAMES, "auto"])
+    if estimator is None and not is_default(weights):
+        names = ", ".join(repr(name) for name in [DEFAULT_WEIGHTS, *NAMES])
         raise ValueError(
             f"`weights` must be one of {names}, an estimator from counterpoise.weights, an array "
             f"with one weight per source row, or None for no weighting; got {weights!r}."
@@ -64,7 +61,9 @@ def resolve_weights(
             "target, scikit-learn's own cross-validation is the tool."
         )
     if estimator is None:
-        estimator = select_weights(default_candidates(), X_source, X_target).best_estimator
-    else:
-        estimator = clone(estimator).fit(X_source, X_target)
+        found = fit_default(X_source, X_target)
+        if found.note:
+            warnings.warn(found.note, RuntimeWarning, stacklevel=3)
+        return found.weights, found.estimator
+    estimator = clone(estimator).fit(X_source, X_target)
     return to_numpy(estimator.weights_), estimator

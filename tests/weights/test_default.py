@@ -1,0 +1,170 @@
+"""The default weights: what they are, what replaces them, and that every entrance uses them."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import counterpoise as cp
+from counterpoise import jobs
+from counterpoise.weights import KMM, ULSIF, ClassifierRatio, DensityRatio, default
+from counterpoise.weights.collapse import effective_rows, has_collapsed
+from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER, fit_default
+from counterpoise.weights.names import NAMES
+from counterpoise.weights.resolve import resolve_weights
+
+
+class OneRow(DensityRatio):
+    """All weight on the first row: what nearest neighbours do in wide tables."""
+
+    def __init__(self, *, share=1.0, normalize=False, standardize=False):
+        self.share, self.normalize, self.standardize = share, normalize, standardize
+
+    def _fit(self, X_source, X_target):
+        weights = np.full(len(X_source), 1 - self.share)
+        weights[0] = len(X_source)
+        return weights
+
+
+class Broken(OneRow):
+    def _fit(self, X_source, X_target):
+        raise ValueError("no distances")
+
+
+def shifted(rng, n=200, m=300, n_features=3):
+    return rng.normal(-0.5, 1, (n, n_features)), rng.normal(size=(m, n_features))
+
+
+def test_effective_rows_against_the_formula(rng):
+    weights = rng.gamma(0.5, size=100)
+    assert effective_rows(weights) == pytest.approx(weights.sum() ** 2 / np.sum(weights**2))
+    assert effective_rows(np.ones(7)) == pytest.approx(7)
+    assert effective_rows(np.zeros(7)) == 0
+    assert effective_rows(np.asarray([1e300, 1e300, 0.0])) == pytest.approx(2)
+
+
+def equal_on(rows, n):
+    """Weights with an effective sample of `rows`."""
+    return np.where(np.arange(n) < rows, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "collapsed"),
+    [(9, 100, True), (10, 100, False), (39, 4000, True), (40, 4000, False), (7, 15, True)],
+)
+def test_the_limit_is_ten_rows_or_one_per_cent(rows, n, collapsed):
+    assert has_collapsed(equal_on(rows, n)) == collapsed
+
+
+def test_few_rows_need_half(rng):
+    assert not has_collapsed(equal_on(6, 11))
+    assert has_collapsed(equal_on(5, 11))
+
+
+def test_the_default_is_the_first_of_the_order(rng):
+    samples = shifted(rng)
+    weights, estimator = resolve_weights(DEFAULT_WEIGHTS, *samples)
+    want = NAMES[ORDER[0]]().fit(*samples)
+    assert type(estimator) is type(want) is KMM
+    np.testing.assert_array_equal(weights, want.weights_)
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [(OneRow, "'kmm' has an effective sample of 1.0 rows"), (Broken, "'kmm' cannot be fitted")],
+)
+def test_a_collapse_is_replaced_and_said(rng, monkeypatch, first, reason):
+    samples = shifted(rng)
+    monkeypatch.setitem(default.NAMES, "kmm", first)
+    with pytest.warns(RuntimeWarning, match=f"'ulsif' .effective sample.*because {reason}"):
+        weights, estimator = resolve_weights("auto", *samples)
+    assert type(estimator) is ULSIF
+    np.testing.assert_array_equal(weights, ULSIF(standardize=True).fit(*samples).weights_)
+    monkeypatch.setitem(default.NAMES, "ulsif", first)
+    found = fit_default(*samples)
+    assert type(found.estimator) is ClassifierRatio
+    assert "'kmm'" in found.note
+    assert "'ulsif'" in found.note
+
+
+def test_if_all_collapse_the_largest_effective_sample_is_taken(rng, monkeypatch):
+    for name, share in zip(ORDER, (1.0, 0.9, 0.99), strict=True):
+        monkeypatch.setitem(default.NAMES, name, lambda share=share: OneRow(share=share))
+    found = fit_default(*shifted(rng))
+    assert found.name == "ulsif"
+    assert found.estimator.share == 0.9
+    for name in ORDER:
+        monkeypatch.setitem(default.NAMES, name, Broken)
+    with pytest.raises(ValueError, match="no distances"):
+        fit_default(*shifted(rng))
+
+
+def test_a_name_that_was_asked_for_is_not_replaced(rng, monkeypatch):
+    monkeypatch.setitem(NAMES, "nearest", OneRow)
+    _, estimator = resolve_weights("nearest", *shifted(rng))
+    assert type(estimator) is OneRow
+
+
+def test_many_rows_are_fitted_to_some_and_predicted(rng, monkeypatch):
+    X_source, X_target = shifted(rng, 900, 800)
+    all_rows = fit_default(X_source, X_target).weights
+    monkeypatch.setattr(default, "MOST_ROWS", 500)
+    found = fit_default(X_source, X_target)
+    assert found.weights.shape == (900,)
+    assert found.estimator.weights_.shape == (500,)
+    np.testing.assert_array_equal(found.weights, found.estimator.predict(X_source))
+    # The error is that of 500 rows.
+    means = [np.average(X_source, axis=0, weights=w) for w in (all_rows, found.weights)]
+    np.testing.assert_allclose(*means, atol=4 / np.sqrt(500))
+
+
+def test_every_entrance_has_the_same_default():
+    for function in (
+        cp.cross_val_risk,
+        cp.diagnose,
+        cp.ShiftGridSearchCV,
+        cp.ShiftRandomizedSearchCV,
+        cp.ShiftRidgeCV,
+        cp.ShiftRidgeClassifierCV,
+        jobs.audit,
+        jobs.select,
+    ):
+        assert inspect.signature(function).parameters["weights"].default == DEFAULT_WEIGHTS
+
+
+def test_the_result_reports_what_replaced_the_default(rng, monkeypatch):
+    X, Z = shifted(rng, 120, 100)
+    y = X[:, 0] + rng.normal(size=120)
+    monkeypatch.setitem(default.NAMES, "kmm", OneRow)
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, n_bootstrap=20)
+    with pytest.warns(RuntimeWarning, match="'ulsif' .effective sample"):
+        search.fit(X, y, X_target=Z)
+    assert type(search.weights_estimator_) is ULSIF
+
+
+def wide(rng, n=400, m=500):
+    """A table with flags that are rare, or constant in the target, and skewed columns."""
+    X, Z = (rng.normal(size=(rows, 30)) for rows in (n, m))
+    for sample in (X, Z):
+        sample[:, 10:20] = np.exp(1.5 * sample[:, 10:20])
+        sample[:, 20:] = sample[:, 20:] > 2.0
+    X[:5, 20] = 1
+    Z[:, 20] = 0.02198997  # constant, and its standard deviation is not exactly 0
+    Z[:, 0] += 0.5
+    return X, Z
+
+
+def test_wide_tables_do_not_collapse(rng):
+    X, Z = wide(rng)
+    found = fit_default(X, Z)
+    assert found.name == "kmm"
+    assert effective_rows(found.weights) > 100
+    left = np.average(X[:, 0], weights=found.weights) - Z[:, 0].mean()
+    assert abs(left) < 0.1
+    # The former defaults of searches and `diagnose`.
+    with pytest.warns(RuntimeWarning, match="no spread"):
+        gaussian = NAMES["gaussian"]().fit(X, Z).weights_
+    assert effective_rows(gaussian) < 10
