@@ -52,6 +52,8 @@ class RiskEstimate:
         alone, and 0 for most methods.
     choice : Choice or None
         What "auto" took, and why.
+    labels : Combination or None
+        The two estimates that were combined, if labels of target rows were known.
     """
 
     value: Any
@@ -64,6 +66,7 @@ class RiskEstimate:
     tail_error: Any = 0.0
     constant_error: Any = 0.0
     choice: Choice | None = None
+    labels: Any = None
     resample: Any = field(default=None, repr=False, compare=False)
 
     def interval(
@@ -137,6 +140,8 @@ class RiskEstimate:
         }
         if self.resample is not None:
             picked["resample"] = self.resample[key]
+        if self.labels is not None:
+            picked["labels"] = self.labels[key]
         return replace(self, **picked)
 
     def _repr_html_(self) -> str:

@@ -3,6 +3,7 @@
 from counterpoise.search.blend import BlendClassifier, BlendRegressor
 from counterpoise.search.cross_val import cross_val_risk
 from counterpoise.search.domains import from_domains
+from counterpoise.search.labelled import TargetLabels
 from counterpoise.search.scorer import make_risk_scorer
 from counterpoise.search.search import ShiftGridSearchCV, ShiftRandomizedSearchCV
 
@@ -11,6 +12,7 @@ __all__ = [
     "BlendRegressor",
     "ShiftGridSearchCV",
     "ShiftRandomizedSearchCV",
+    "TargetLabels",
     "cross_val_risk",
     "from_domains",
     "make_risk_scorer",
