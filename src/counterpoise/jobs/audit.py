@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.records import Audit, ColumnBalance, Provenance, ShiftMap
 from counterpoise.jobs.request import Request
+from counterpoise.jobs.suggest import suggest_labels
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 
 __all__ = ["audit", "describe"]
@@ -21,7 +23,14 @@ __all__ = ["audit", "describe"]
 _MAP_ROWS = 1000
 
 
-def audit(data: Data, request: Request | None = None, /, *, weights: str | None = None) -> Audit:
+def audit(
+    data: Data,
+    request: Request | None = None,
+    /,
+    *,
+    weights: str | None = None,
+    suggest: int | None = None,
+) -> Audit:
     """Compare source and target, weight the source, and diagnose the weights.
 
     Parameters
@@ -33,6 +42,8 @@ def audit(data: Data, request: Request | None = None, /, *, weights: str | None 
     weights : str, optional
         Name of a weight estimator, "auto" or "none". Default: "nearest"; "classifier" beyond 10
         encoded features with at least 5000 source rows.
+    suggest : int, optional
+        Number of target rows to suggest for labelling; the data must have been read with labels.
 
     Returns
     -------
@@ -46,7 +57,12 @@ def audit(data: Data, request: Request | None = None, /, *, weights: str | None 
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     request.progress("diagnosing", 0, 0)
     diagnostics = diagnose_encoded(encoded, found.weights_, random_state=request.seed)
-    return describe(data, encoded, found, diagnostics, request.provenance())
+    rows = None
+    if suggest is not None:
+        rows = suggest_labels(data, encoded, found, suggest, request)
+    return replace(
+        describe(data, encoded, found, diagnostics, request.provenance()), suggested=rows
+    )
 
 
 def describe(

@@ -50,11 +50,16 @@ class LabelTest:
     p_values: np.ndarray
 
     @property
+    def differ(self) -> bool:
+        """Whether the p-value is below 0.05."""
+        return self.p_value < _SIZE
+
+    @property
     def words(self) -> str:
         """The result in a sentence."""
         start = f"With {format_count(self.n_labels, 'label')} of target rows, "
         end = f" (p = {format_p_value(self.p_value)}"
-        if self.p_value >= _SIZE:
+        if not self.differ:
             return (
                 f"{start}no difference was found between source and target in the labels given "
                 f"the features{end}; a small difference would not be seen)."
@@ -114,7 +119,7 @@ def label_test(
 
 
 def _expected(held_out: HeldOut, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return expected scores (q, N) at the source rows, cross-fitted, and (q, k) at the labelled."""
+    """Return expected scores (q, N) at the source, cross-fitted, and (q, k) at labelled rows."""
     domains = held_out.domains
     if domains is None or domains.labelled is None or domains.source.shape[-1] == 0:
         return np.zeros_like(scores), np.zeros((len(scores), 1))

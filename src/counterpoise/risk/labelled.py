@@ -20,12 +20,8 @@ from counterpoise.risk.held_out import HeldOut, Labelled
 
 __all__ = ["Combination", "check_labelled_losses", "combine_with_labels", "label_mean", "t_test"]
 
-# The prior: v / (v + (bias / scale)^2) is uniform, where v is the variance of the difference.
-_SCALE = 1.5
 # Points at which that share is taken.
 _GRID = 64
-# Part of the squared move away from the label mean that is added to the variance.
-_MOVED = 0.5
 # Degrees of freedom that the variance of the source's weighted losses counts for.
 _PRIOR_ROWS = 5.0
 
@@ -143,11 +139,11 @@ def combine_with_labels(
     """Combine a weighted estimate r with the mean loss t of labelled target rows.
 
     The bias b of r is unknown. Given its scale tau, the best combination is t - L (t - r) with
-    L = v_t / (v_t + v_r + tau^2). The prior of tau makes v / (v + (tau / 1.5)^2) uniform, with
+    L = v_t / (v_t + v_r + tau^2). The prior of tau makes v / (v + tau^2) uniform, with
     v = v_t + v_r, and is weighed by the likelihood of the difference t - r: near 0 the weighted
-    estimate counts by its variance; far from it the label mean is all that remains. The standard
-    error is that of the posterior, with half of the squared move away from t added, because for a
-    bias about as large as the errors the posterior alone is too sure.
+    estimate counts by its variance; far from it the label mean is all that remains. The variance
+    is that of the posterior plus the squared move away from t, because for a bias about as large
+    as the errors the posterior alone is too sure.
 
     Losses of the labelled rows must come from models that were not trained on them.
 
@@ -178,7 +174,7 @@ def combine_with_labels(
     move = xp.where(usable, move, xp.zeros_like(move))
     d = t - value
     combined = t - move * d
-    variance = xp.where(usable, variance + _MOVED * (move * d) ** 2, v_t)
+    variance = xp.where(usable, variance + (move * d) ** 2, v_t)
     # Satterthwaite, for the two parts of the variance.
     parts = (1 - move) ** 2 * v_t, move**2 * v_r
     degrees = (parts[0] + parts[1]) ** 2 / (parts[0] ** 2 / free_t + parts[1] ** 2 / free)
@@ -212,7 +208,7 @@ def _posterior(xp: Namespace, d: Array, v_t: Array, v_r: Array) -> tuple[Array, 
     scale = xp.where(total > 0, total, xp.ones_like(total))
     share = (np.arange(_GRID) + 0.5) / _GRID
     # v + tau^2 in units of v.
-    spread = as_float(1 + _SCALE**2 * (1 / share - 1), like=d)
+    spread = as_float(1 / share, like=d)
     spread = xp.astype(spread, d.dtype)
     z = (d**2 / scale)[..., None]
     log = -0.5 * (xp.log(spread) + z / spread)
