@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._format import format_count, format_error, format_number, format_share
+from counterpoise._format import (
+    format_count,
+    format_error,
+    format_number,
+    format_p_value,
+    format_share,
+)
 from counterpoise._validation import InputError, check_choice
 from counterpoise.diagnostics import Diagnostics
 from counterpoise.jobs.plan import Plan
@@ -174,7 +180,11 @@ def heed_labels(found: Diagnostics, search: Any, /) -> Diagnostics:
     if test is None or not test.differ:
         return found
     verdict = "caution" if found.verdict == "trust" else found.verdict
-    return replace(found, verdict=verdict, reasons=[test.words, *found.reasons])
+    reason = (
+        f"{format_count(test.n_labels, 'label')} of target rows do not fit what the source says "
+        f"(p = {format_p_value(test.p_value)})."
+    )
+    return replace(found, verdict=verdict, reasons=[reason, *found.reasons])
 
 
 def judged_by_labels(known: KnownLabels | None, search: Any, /) -> JudgedByLabels | None:

@@ -105,7 +105,7 @@ def label_test(
     if not len(usable):
         zero = np.zeros(len(names))
         return LabelTest(1.0, own.shape[-1], tuple(names), zero, zero + 1)
-    scores, own, names = scores[usable], own[usable], [names[j] for j in usable]
+    scores, own, names = scores[usable], own[usable], [names[j] for j in usable.tolist()]
     at_source, at_target = _expected(held_out, scores)
     left = replace(held_out, losses=scores - at_source, predictions=None)
     source, _ = estimate_risk(left, Controlled())

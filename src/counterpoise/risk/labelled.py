@@ -101,8 +101,8 @@ def label_mean(
     Rows of a stratum count by its share of the target: sum_h W_h mean_h, with variance
     sum_h W_h^2 s_h^2 / k_h + sum_h W_h (mean_h - mean)^2 / m, which is unbiased if rows were drawn
     at random within strata. Few rows say little about a variance (ten right predictions have
-    none): s^2 is averaged with `prior_variance`, the weighted variance of the source's losses,
-    which counts for 5 rows, and s_h^2 with s^2, which counts for 1.
+    none): the first sum is averaged with `prior_variance` / k, from the weighted variance of the
+    source's losses, which counts for 5 rows.
     """
     losses = labelled.losses
     k = losses.shape[-1]
@@ -114,23 +114,21 @@ def label_mean(
         own = xp.take(losses, xp.asarray(np.flatnonzero(strata == h), device=device(losses)), -1)
         means.append(xp.mean(own, axis=-1))
         squares.append(xp.sum((own - means[-1][..., None]) ** 2, axis=-1))
-    free = k - len(counts)
-    pooled = sum(squares) / max(free, 1)
-    if prior_variance is not None:
-        pooled = (free * pooled + _PRIOR_ROWS * prior_variance) / (free + _PRIOR_ROWS)
+    free = max(k - len(counts), 1)
     mean = sum(float(share) * own for share, own in zip(shares, means, strict=True))
-    if len(counts) == 1:
-        return mean, pooled / k, float(k - 1)
-    variance, squared = xp.zeros_like(mean), xp.zeros_like(mean)
+    variance, squared, between = (xp.zeros_like(mean) for _ in range(3))
     for share, count, own, square in zip(shares, counts, means, squares, strict=True):
-        part = float(share) ** 2 * (square + pooled) / float(count * count)
+        part = float(share) ** 2 * square / float(count * max(count - 1, 1))
         variance = variance + part
         squared = squared + part**2 / float(max(count - 1, 1))
-        if labelled.n_target is not None:
-            variance = variance + float(share) * (own - mean) ** 2 / labelled.n_target
-    least = xp.where(squared > 0, squared, xp.ones_like(squared))
-    degrees = xp.where(squared > 0, variance**2 / least, xp.ones_like(variance))
-    return mean, variance, xp.clip(degrees, 1, float(max(k - 1, 1)))
+        between = between + float(share) * (own - mean) ** 2
+    some = squared > 0
+    degrees = xp.where(some, variance**2 / xp.where(some, squared, 1.0), float(free))
+    if prior_variance is not None:
+        variance = (free * variance + _PRIOR_ROWS * prior_variance / k) / (free + _PRIOR_ROWS)
+    if labelled.n_target is not None:
+        variance = variance + between / labelled.n_target
+    return mean, variance, xp.clip(degrees, 1, None)
 
 
 def combine_with_labels(

@@ -184,10 +184,11 @@ def evaluate(
     found, times, there = _collect(results, held_out, folds, how)
     if labels is not None:
         losses = np.full((shape[0], len(labels.rows)), np.nan) if there is None else there[0]
-        own = Labelled(losses, labels.strata, labels.shares, num_samples(X_target))
-        found = replace(found, labelled=own)
+        judged = Labelled(losses, labels.strata, labels.shares, num_samples(X_target))
+        found = replace(found, labelled=judged)
     predicted = None if there is None else there[1]
-    return Evaluation(candidates, found, responses, splits, weights.full, *times, labels, predicted)
+    made = Evaluation(candidates, found, responses, splits, weights.full, *times)
+    return replace(made, labels=labels, labelled_predictions=predicted)
 
 
 def _collect(

@@ -169,21 +169,19 @@ def draw_rows(
     typical = np.sqrt(np.mean(spread**2)) or 1.0
     size = (1 - _EVEN) * spread / typical + _EVEN
     edges = np.cumsum(size[order]) / np.sum(size)
-    strata = np.empty(m, dtype=np.int64)
-    strata[order] = np.minimum((edges * wanted).astype(np.int64), wanted - 1)
-    _, strata = np.unique(strata, return_inverse=True)
+    cut = np.empty(m, dtype=np.int64)
+    cut[order] = np.minimum((edges * wanted).astype(np.int64), wanted - 1)
+    _, strata = np.unique(cut, return_inverse=True)
     sizes = np.bincount(strata)
     variances = [np.mean(spread[own] ** 2) + np.var(expected[own]) for own in _members(strata)]
-    neyman = sizes * np.sqrt(variances)
-    neyman = neyman / neyman.sum() if neyman.sum() > 0 else sizes / m
+    needs = sizes * np.sqrt(variances)
+    neyman = needs / needs.sum() if needs.sum() > 0 else sizes / m
     drawn = _whole((1 - _EVEN) * neyman + _EVEN * sizes / m, sizes, count)
-    rows, own = [], []
-    for h, members in enumerate(_members(strata)):
-        rows.append(rng.choice(members, drawn[h], replace=False))
-        own.append(np.full(drawn[h], h))
-    found = np.concatenate(rows)
-    order = np.argsort(found)
-    found, own = found[order], np.concatenate(own)[order]
+    parts = [
+        rng.choice(members, drawn[h], replace=False) for h, members in enumerate(_members(strata))
+    ]
+    found = np.sort(np.concatenate(parts))
+    own = strata[found]
     chance = (drawn / sizes)[own]
     return Suggestion(found, own, sizes / m, chance, expected[found], spread[found])
 
