@@ -3,18 +3,18 @@
     python benchmarks/target_labels.py run --out target_labels.csv --draws 3
     python benchmarks/target_labels.py report --out target_labels.csv
 
-Problems are those of `real_data.py` (the "making" half, unless ``--half judging``). In each draw two
-models are cross-validated on 200 source rows, or the nearest size that the table has: a linear one
-(squared error of standardised labels, log loss) and a forest (squared error, share of wrong
+Problems are those of `real_data.py` (the "making" half, unless ``--half judging``). In each draw,
+two models are cross-validated on 200 source rows, or the nearest size that the table has: a linear
+one (squared error of standardised labels, log loss) and a forest (squared error, share of wrong
 predictions). The truth is the mean loss of the fold models over all target rows. Labels of k rows
-are then drawn 40 times. Estimates:
+are then drawn 60 times. Estimates:
 
 - "labels": mean loss of k random rows;
 - "weights": the controlled estimate with default weights, no label;
 - "combined": both, as `cp.cross_val_risk(..., y_target=...)`;
 - "suggested": 50 rows by `counterpoise.search.suggest_rows`, labels alone; "suggested, combined".
 
-One row of the file is one draw, model, estimate and k: root mean squared error over the 40 draws of
+One row of the file is one draw, model, estimate and k: root mean squared error over the 60 draws of
 labels relative to the truth, coverage and mean width of 95 % intervals. `worth` is the number of
 random labels whose mean has the same error. Several minutes on one core.
 """
@@ -43,12 +43,12 @@ from counterpoise.risk import (
     combine_with_labels,
     estimate_risk,
 )
-from counterpoise.search import suggest_rows
 from counterpoise.search.evaluate import Candidate, CrossValidation, evaluate
+from counterpoise.search.suggest import draw_rows, expected_losses
 
 COUNTS = (10, 25, 50, 100)
 SUGGESTED = 50
-REPETITIONS = 40
+REPETITIONS = 60
 TARGET_ROWS = 2000
 FIELDS = (
     "problem",
@@ -103,10 +103,9 @@ def run_draw(name: str, draw: int, data: str | None) -> Iterator[dict[str, Any]]
     rng = np.random.default_rng([draw, *name.encode()])
     text = y if problem.task == "regression" else y.astype(str)
     m = len(z)
-    drawn = [
-        suggest_rows(X, text, Z, SUGGESTED, random_state=i)
-        for i in range(REPETITIONS if m >= 2 * SUGGESTED else 0)
-    ]
+    expected = expected_losses(X, text, Z, {"n_estimators": 200, "random_state": draw})
+    enough = REPETITIONS if m >= 2 * SUGGESTED else 0
+    drawn = [draw_rows(*expected, SUGGESTED, rng) for _ in range(enough)]
     about = {"problem": name, "kind": problem.kind, "task": problem.task, "draw": draw}
     for model, estimator, loss in models(problem.task):
         how = CrossValidation(get_loss(loss))
@@ -171,39 +170,28 @@ def report(out: Path) -> None:
         rows = list(csv.DictReader(file))
     large = {row["problem"] for row in rows if row["k"] == str(max(COUNTS))}
     rows = [row for row in rows if row["problem"] in large]
-    cells: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
-    weights = {_cell(row): float(row["error"]) for row in rows if row["estimate"] == "weights"}
-    labels = {
-        (*_cell(row), row["k"]): float(row["error"]) for row in rows if row["estimate"] == "labels"
-    }
+    alone = {_cell(row): float(row["error"]) for row in rows if row["estimate"] == "labels"}
+    cells: dict[tuple[int, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        cells[row["estimate"], int(row["k"])].append(row)
-    print(f"{len(large)} problems. Error: root mean square relative to the truth, and median.")
-    print("Worst: largest ratio to the better of labels and weights alone, 95 % quantile.")
-    for (name, k), own in sorted(cells.items(), key=lambda cell: (cell[0][1], cell[0][0])):
+        cells[int(row["k"]), row["estimate"]].append(row)
+    print(f"{len(large)} problems. Errors are relative to the truth: root mean square, median,")
+    print("and the 95 % quantile of the ratio to that of as many random labels alone.")
+    for (k, name), own in sorted(cells.items()):
         error, covered, width = (
             np.array([float(row[key]) for row in own]) for key in ("error", "covered", "width")
         )
         line = f"{name:20s} k = {k:3d}  error {np.sqrt(np.mean(error**2)):.3f} "
-        line += f"{np.median(error):.3f}  covered {covered.mean():.3f}  "
-        line += f"width {np.median(width):.3f}"
+        line += f"{np.median(error):.3f}"
         if k:
-            better = [min(weights[_cell(row)], labels[*_cell(row), row["k"]]) for row in own]
-            high = [max(weights[_cell(row)], labels[*_cell(row), row["k"]]) for row in own]
-            line += f"  worst {np.quantile(error / labels_of(own, labels), 0.95):.2f}"
-            line += f"  between {np.mean((error - better) / np.subtract(high, better)):+.2f}"
+            line += f" {np.quantile(error / [alone[_cell(row)] for row in own], 0.95):.2f}"
             worth = np.array([float(row["worth"]) for row in own])
-            line += f"  worth {np.median(worth):.0f} random labels"
-        print(line)
+            low, middle, high = np.quantile(worth, [0.25, 0.5, 0.75])
+            line += f"  worth {middle:.0f} ({low:.0f} to {high:.0f}) random labels"
+        print(f"{line}  covered {covered.mean():.3f}  width {np.median(width):.3f}")
 
 
-def labels_of(rows: list[dict[str, Any]], labels: dict[Any, float]) -> np.ndarray:
-    """Return the error of labels alone in the same cells."""
-    return np.array([labels[*_cell(row), row["k"]] for row in rows])
-
-
-def _cell(row: dict[str, Any]) -> tuple[str, str, str]:
-    return row["problem"], row["draw"], row["model"]
+def _cell(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    return row["problem"], row["draw"], row["model"], row["k"]
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from counterpoise.encoding import encode_pair
 from counterpoise.search.cross_val import check_labelled
 from counterpoise.search.labelled import TargetLabels, is_missing, join_strata
 
-__all__ = ["Suggestion", "draw_rows", "suggest_rows"]
+__all__ = ["Suggestion", "draw_rows", "expected_losses", "suggest_rows"]
 
 # Rows drawn per stratum, on average, and the most strata.
 _PER_STRATUM, _MOST_STRATA = 6, 8
@@ -115,9 +115,19 @@ def suggest_rows(
     if len(source) > _MOST_ROWS:
         kept = rng.choice(len(source), _MOST_ROWS, replace=False)
         source, y = source[kept], y[kept]
-    options = {"n_estimators": _TREES, "random_state": random_state, "n_jobs": n_jobs}
+    forest = {"n_estimators": _TREES, "random_state": random_state, "n_jobs": n_jobs}
+    return draw_rows(*expected_losses(source, y, target, forest), count, rng)
+
+
+def expected_losses(
+    X: np.ndarray, y: np.ndarray, target: np.ndarray, forest: dict[str, Any], /
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what target rows are expected to cost and how much that varies, (m,) each.
+
+    `forest` holds options of scikit-learn's random forests.
+    """
     expect = _expect_numbers if _is_number(y) else _expect_classes
-    return draw_rows(*expect(source, y, target, options), count, rng)
+    return expect(X, y, target, forest)
 
 
 def _is_number(y: np.ndarray) -> bool:
