@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 
 import counterpoise as cp
+from counterpoise._facts import search_html
 from counterpoise.search import TargetLabels, suggest_rows
 from counterpoise.search.labelled import join_strata
 from counterpoise.search.suggest import draw_rows
@@ -56,6 +57,8 @@ def test_labels_change_the_number_and_not_the_choice(data, refit):
     assert found.corrected_risk_.labels.weighted_value == pytest.approx(plain.corrected_risk_.value)
     assert 0 < found.label_test_.p_value <= 1
     assert found.label_test_.names == ("the loss", "the labels")
+    assert "With 25 labels" in search_html(found)
+    assert "25, counting for" in found.best_risk_._repr_html_()
     again = found.fit(X, y, Z)
     assert not hasattr(again, "label_test_")
     assert again.best_risk_.labels is None

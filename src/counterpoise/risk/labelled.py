@@ -143,7 +143,8 @@ def combine_with_labels(
     is that of the posterior plus the squared move away from t, because for a bias about as large
     as the errors the posterior alone is too sure.
 
-    Losses of the labelled rows must come from models that were not trained on them.
+    Losses of the labelled rows must come from models that were not trained on them. Beta, effective
+    sample size and variance reduction stay those of the weighted estimate.
 
     References
     ----------
@@ -177,7 +178,6 @@ def combine_with_labels(
     parts = (1 - move) ** 2 * v_t, move**2 * v_r
     degrees = (parts[0] + parts[1]) ** 2 / (parts[0] ** 2 / free_t + parts[1] ** 2 / free)
     _, p_value = t_test(xp, d, v_t, v_r, free_t, free)
-    reference = xp.where(error > 0, error**2, xp.ones_like(error))
     labels = Combination(
         n_labels=int(losses.shape[-1]),
         label_value=as_scalar(t),
@@ -192,7 +192,6 @@ def combine_with_labels(
         value=as_scalar(combined),
         standard_error=as_scalar(xp.sqrt(variance)),
         degrees_of_freedom=as_scalar(xp.clip(degrees, 1, None)),
-        variance_reduction=as_scalar(1 - (1 - estimate.variance_reduction) * variance / reference),
         tail_error=as_scalar(xp.zeros_like(combined)),
         constant_error=as_scalar(xp.zeros_like(combined)),
         labels=labels,
