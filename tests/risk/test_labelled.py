@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from array_api_compat import numpy as xp
+from array_api_compat import numpy as numpy_xp
 from scipy import integrate, stats
 
 import counterpoise as cp
+from counterpoise._arrays import to_numpy
 from counterpoise.risk import HeldOut, Labelled
 from counterpoise.risk.labelled import label_mean
 
@@ -76,12 +77,12 @@ def test_right_predictions_alone_are_no_certainty(rng):
 def test_strata_count_by_their_share():
     losses = np.array([1.0, 3.0, 10.0, 14.0, 18.0])
     strata, shares = np.array([0, 0, 1, 1, 1]), np.array([0.9, 0.1])
-    mean, variance, _ = label_mean(xp, Labelled(losses, strata, shares, 50))
+    mean, variance, _ = label_mean(numpy_xp, Labelled(losses, strata, shares, 50))
     assert mean == pytest.approx(0.9 * 2 + 0.1 * 14)
     want = 0.81 * 2 / 2 + 0.01 * 16 / 3
     want += (0.9 * (2 - mean) ** 2 + 0.1 * (14 - mean) ** 2) / 50
     assert variance == pytest.approx(want)
-    even, spread, free = label_mean(xp, Labelled(losses))
+    even, spread, free = label_mean(numpy_xp, Labelled(losses))
     assert even == pytest.approx(losses.mean())
     assert spread == pytest.approx(losses.var(ddof=1) / 5)
     assert free == 4
@@ -99,7 +100,7 @@ def test_a_stratified_mean_is_unbiased_and_its_variance_right(rng):
                 for h, size in enumerate(drawn)
             ]
         )
-        found = label_mean(xp, Labelled(losses[rows], strata[rows], shares))
+        found = label_mean(numpy_xp, Labelled(losses[rows], strata[rows], shares))
         means.append(found[0])
         variances.append(found[1])
     error = np.std(means) / np.sqrt(2000)
@@ -139,3 +140,21 @@ def test_without_features_the_test_compares_means(rng):
     assert found.p_value == pytest.approx(want.pvalue, rel=0.05)
     assert found.differences[0] == pytest.approx(there.mean() - scores.mean())
     assert ("differ" in found.words) == found.differ
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 2e-3)])
+def test_every_library_combines_as_numpy_does(xp, rng, dtype, tolerance, stratified):
+    losses, weights = rng.random((2, 40)), rng.exponential(size=40)
+    there = rng.random((2, 6))
+    design = (np.array([0, 0, 1, 1, 1, 0]), np.array([0.7, 0.3]), 100) if stratified else ()
+    want = cp.target_risk(losses, weights, target_losses=Labelled(there, *design))
+    like = getattr(xp, dtype)
+    arrays = [xp.asarray(values, dtype=like) for values in (losses, weights, there)]
+    got = cp.target_risk(*arrays[:2], target_losses=Labelled(arrays[2], *design))
+    for one, other in ((got, want), (got.labels, want.labels)):
+        for name in ("value", "standard_error", "share", "p_value", "label_error"):
+            if hasattr(one, name):
+                part = getattr(one, name)
+                assert part.dtype == like
+                np.testing.assert_allclose(to_numpy(part), getattr(other, name), rtol=tolerance)

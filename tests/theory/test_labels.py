@@ -25,8 +25,8 @@ def draw(bias, k, n=200, seed=0):
     return losses, problem.weights(data.X_source), there + bias, truth + bias
 
 
-@pytest.mark.parametrize("k", [15, 60])
-@pytest.mark.parametrize("bias", [0.0, 0.2, 0.4, 1.0, 3.0])
+@pytest.mark.parametrize("k", [10, 15, 30, 60, 100])
+@pytest.mark.parametrize("bias", [0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 3.0])
 def test_the_combination_is_never_much_worse_than_the_better_one_and_covers(bias, k):
     losses, weights, there, truth = draw(bias, k)
     risk = cp.target_risk(losses, weights, target_losses=there)
@@ -36,13 +36,13 @@ def test_the_combination_is_never_much_worse_than_the_better_one_and_covers(bias
         for value in (risk.value, labels.label_value, labels.weighted_value)
     )
     # Standard error of a ratio over 3000 data sets: about 0.02.
-    assert error < 1.4 * min(alone, weighted)
+    assert error < 1.2 * min(alone, weighted)
     low, high = risk.interval()
     covered = np.mean((low <= truth) & (truth <= high))
     # Standard error of a coverage of 0.9 over 3000 data sets: 0.0055.
     assert covered > 0.9
     if bias == 0:
-        assert error < 0.9 * alone
+        assert error < 0.93 * alone
         assert np.mean(high - low) < 1.02 * np.mean(2 * 2.1 * labels.label_error)
 
 
