@@ -111,7 +111,8 @@ def label_mean(
     counts = np.bincount(strata)
     means, squares = [], []
     for h in range(len(counts)):
-        own = xp.take(losses, xp.asarray(np.flatnonzero(strata == h), device=device(losses)), -1)
+        rows = xp.asarray(np.flatnonzero(strata == h), device=device(losses))
+        own = xp.take(losses, rows, axis=-1)
         means.append(xp.mean(own, axis=-1))
         squares.append(xp.sum((own - means[-1][..., None]) ** 2, axis=-1))
     free = max(k - len(counts), 1)
