@@ -141,12 +141,19 @@ def risk_card(estimate: Any, /) -> Card:
             Fact("beta", format_number(estimate.beta)),
             Fact("variance reduction", format_share(estimate.variance_reduction)),
         ]
+        if estimate.labels is not None:
+            facts.append(_label_fact(estimate.labels))
         return Card(title, headline=_risk_words(estimate), facts=facts)
     shape = tuple(estimate.value.shape)
     if len(shape) != 1:
         return Card(title, headline=f"{shape} risks")
     rows = [_risk_cells(str(i), estimate[i]) for i in range(min(shape[0], _MOST))]
     return Card(title, tables=[_risk_table("candidate", rows, shape[0] - len(rows))])
+
+
+def _label_fact(labels: Any) -> Fact:
+    share = format_share(labels.share)
+    return Fact("target labels", f"{labels.n_labels:,}, counting for {share} of the estimate")
 
 
 def comparison_card(comparison: Mapping[str, Any], /) -> Card:
@@ -180,11 +187,16 @@ def search_card(search: Any, /) -> Card | None:
     best, names = int(search.best_index_), name_candidates(search)
     blend = getattr(search, "blend_", None)
     chosen = risk[best] if blend is None else blend.risk
+    if hasattr(search, "label_test_"):
+        chosen = search.best_risk_  # with the labels of target rows
     facts = [] if blend is None else [Fact("delivered", blend_name(len(blend.members)))]
     facts += [
         Fact("chosen" if blend is None else "best single candidate", names[best]),
         Fact("target risk", f"{_risk_words(chosen)} ({chosen.method})"),
     ]
+    labels = getattr(chosen, "labels", None)
+    if labels is not None:
+        facts.append(_label_fact(labels))
     corrected = getattr(search, "corrected_risk_", None)
     if corrected is not None and corrected.value != chosen.value:
         facts.append(Fact("corrected for the choice", format_number(corrected.value)))
@@ -202,6 +214,8 @@ def search_card(search: Any, /) -> Card | None:
         places = member_places(search)
         tables.insert(0, members_table([names[i] for i in places], blend.weights))
     words = [search.choice_words_, LEAST_REGRET] if hasattr(search, "plausibility_") else []
+    if hasattr(search, "label_test_"):
+        words.append(search.label_test_.words)
     return Card(
         f"{type(search).__name__}, {len(names)} candidates",
         facts=facts,

@@ -64,3 +64,36 @@ def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, inv
     assert "\x1b" not in done.stdout
     assert "[red]bad[/red]" in done.stdout
     assert "esc\ufffd[2J" in done.stdout
+
+
+def test_rows_are_suggested_and_selection_takes_them_back(write, invoke, tmp_path):
+    import pandas as pd
+
+    source, target = write("source.csv"), write("target.csv", shift=0.5)
+    labels = pd.read_csv(target)["y"].to_numpy()
+    out = tmp_path / "audit"
+    done = invoke("audit", source, target, "--label", "y", "--suggest", 20, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "Rows to label" in done.output
+    suggested = pd.read_csv(out / "suggested_rows.csv")
+    suggested["y"] = labels[suggested["row"] - 1]
+    suggested.to_csv(tmp_path / "filled.csv", index=False)
+    options = ["--label", "y", "--param", "alpha=1", "--suggested", tmp_path / "filled.csv"]
+    done = invoke("select", source, target, *options)
+    assert done.exit_code == 0, done.output
+    assert "20 of 20 suggested rows have labels" in done.output
+    assert "With 20 labels of target rows" in done.output
+
+
+def test_suggestions_need_a_directory_and_a_label(write, invoke, tmp_path):
+    source, target = write("source.csv"), write("target.csv", label=False)
+    done = invoke("audit", source, target, "--label", "y", "--suggest", 20)
+    assert done.exit_code == 2
+    assert "Pass --out" in done.output
+    done = invoke("audit", source, target, "--suggest", 20, "--out", tmp_path / "a")
+    assert done.exit_code == 2
+    assert "--label" in done.output
+    options = ["--label", "y", "--suggest", 150, "--out", tmp_path / "a"]
+    done = invoke("audit", source, target, *options)
+    assert done.exit_code == 2
+    assert "at most half" in done.output

@@ -10,7 +10,7 @@ import typer
 
 import counterpoise as cp
 from counterpoise import jobs as work
-from counterpoise._validation import check_choice
+from counterpoise._validation import InputError, check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
 from counterpoise.cli.terminal import guarded, stages
@@ -22,6 +22,7 @@ from counterpoise.jobs.options import (
     FIT_WEIGHTED,
     SELECTIONS,
 )
+from counterpoise.jobs.target_labels import USES
 from counterpoise.jobs.weighting import WEIGHTS
 from counterpoise.losses import LOSSES
 from counterpoise.present.job_sections import audit_document, selection_document
@@ -61,6 +62,15 @@ Param = Annotated[
 Selection = Annotated[str, option("How the best candidate is chosen", choices=SELECTIONS)]
 Deliver = Annotated[str, option("Blend of candidates or one model", choices=DELIVERIES)]
 FitWeighted = Annotated[str, option("Train models with the weights", choices=FIT_WEIGHTED)]
+TargetUse = Annotated[
+    str | None,
+    option(
+        "Labels in the target file judge the model, or are kept aside as the truth (default: use "
+        "if fewer than half of the rows have one)",
+        choices=USES,
+    ),
+]
+Suggested = Annotated[Path | None, option("suggested_rows.csv of an audit, with labels filled in.")]
 Out = Annotated[Path | None, option("Directory for the report and the files.")]
 Force = Annotated[bool, option("Write into --out even if it is not empty.", "--force")]
 Strict = Annotated[bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")]
@@ -92,6 +102,9 @@ def audit(
     label: Annotated[str | None, option("Column of the label, which is left out.")] = None,
     drop: Drop = None,
     weights: Weights = DEFAULT_WEIGHTS,
+    suggest: Annotated[
+        int | None, option("Number of target rows to suggest for labelling; needs --out.")
+    ] = None,
     example: Example = None,
     jobs: Jobs = 1,
     seed: Seed = 0,
@@ -111,8 +124,13 @@ def audit(
         stages(quiet=quiet) as progress,
     ):
         made = request(context, seed, jobs, progress)
-        data = work.load_data(source, target, made, label=label, drop=drop, example=example)
-        record = work.audit(data, made, weights=weights)
+        if suggest is not None and out is None:
+            raise InputError("`--suggest` writes a file of rows to label. Pass --out DIRECTORY.")
+        read: Any = {"label": label, "drop": drop, "example": example}
+        if suggest is not None:
+            read |= {"labelled": True, "target_labels": None if example else "check"}
+        data = work.load_data(source, target, made, **read)
+        record = work.audit(data, made, weights=weights, suggest=suggest)
         if directory is not None:
             progress("writing", 0, 0)
             work.write_audit(directory, data, record, render_page(audit_document(record)))
@@ -134,6 +152,8 @@ def select(
     selection: Selection = DEFAULT_SELECTION,
     deliver: Deliver = DEFAULT_DELIVERY,
     fit_weighted: FitWeighted = DEFAULT_FIT_WEIGHTED,
+    target_labels: TargetUse = None,
+    suggested: Suggested = None,
     folds: Annotated[int, option("Number of cross-validation folds.")] = 5,
     dask: Annotated[str | None, option('Fit on Dask: "local" or tcp://host:port.')] = None,
     example: Example = None,
@@ -168,6 +188,7 @@ def select(
         made = request(context, seed, jobs, progress)
         drawn: Any = {"gamma": gamma, "n_source": n_source, "n_target": n_target}
         read: Any = {"label": label, "drop": drop, "example": example, "labelled": True}
+        read |= {"target_labels": target_labels, "suggested": suggested}
         data = work.load_data(source, target, made, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
         options |= {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from counterpoise._validation import InputError
 
-__all__ = ["TablePair", "pair_tables"]
+__all__ = ["TablePair", "label_values", "pair_tables"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -104,7 +104,7 @@ def pair_tables(
             rows, y = _labelled(source[label], label, names[0], notes)
             source = source if len(rows) == source.num_rows else source.take(rows)
             if label in target.column_names:
-                y_target = _label_values(target[label])
+                y_target = label_values(target[label])
     for column in drop:
         _check_column(column, "--drop", source if column in source.column_names else target, names)
     columns = _common(source, target, {label, *drop}, names, notes)
@@ -168,7 +168,7 @@ def _labelled(
         notes.append(
             f"{count} {'row' if count == 1 else 'rows'} of {name} without a label left out."
         )
-    values = _label_values(column.take(rows) if count else column)
+    values = label_values(column.take(rows) if count else column)
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise InputError(
             f"The label {label!r} holds infinity in {name}. Correct or remove those rows."
@@ -181,8 +181,8 @@ def _labelled(
     return rows, values
 
 
-def _label_values(column: Any) -> np.ndarray:
-    """Floats or text; missing values are NaN, or None in an array of objects."""
+def label_values(column: Any, /) -> np.ndarray:
+    """Return an Arrow column as floats or text; missing are NaN, or None among objects."""
     if _is_number(column.type):
         return column.cast(pa.float64(), safe=False).to_numpy()
     texts = column.cast(pa.string()).to_pylist()

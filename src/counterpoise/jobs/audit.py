@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.records import Audit, ColumnBalance, Provenance, ShiftMap
 from counterpoise.jobs.request import Request
+from counterpoise.jobs.suggest import suggest_labels
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
@@ -23,7 +25,12 @@ _MAP_ROWS = 1000
 
 
 def audit(
-    data: Data, request: Request | None = None, /, *, weights: str = DEFAULT_WEIGHTS
+    data: Data,
+    request: Request | None = None,
+    /,
+    *,
+    weights: str = DEFAULT_WEIGHTS,
+    suggest: int | None = None,
 ) -> Audit:
     """Compare source and target, weight the source, and diagnose the weights.
 
@@ -36,6 +43,8 @@ def audit(
     weights : str, default="auto"
         Name of a weight estimator, "auto" (kernel mean matching, or what replaces it where its
         weights collapse) or "none".
+    suggest : int, optional
+        Number of target rows to suggest for labelling; the data must have been read with labels.
 
     Returns
     -------
@@ -49,7 +58,12 @@ def audit(
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     request.progress("diagnosing", 0, 0)
     diagnostics = diagnose_encoded(encoded, found.weights_, random_state=request.seed)
-    return describe(data, encoded, found, diagnostics, request.provenance())
+    rows = None
+    if suggest is not None:
+        rows = suggest_labels(data, encoded, found, suggest, request)
+    return replace(
+        describe(data, encoded, found, diagnostics, request.provenance()), suggested=rows
+    )
 
 
 def describe(

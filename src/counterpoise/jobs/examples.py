@@ -31,6 +31,8 @@ def load_data(
     label: str | None = None,
     drop: Sequence[str] | None = None,
     labelled: bool = False,
+    target_labels: str | None = None,
+    suggested: Path | None = None,
     example: str | None = None,
     **drawn: Any,
 ) -> Data:
@@ -46,12 +48,18 @@ def load_data(
             raise InputError(
                 "`--example` brings its own data: leave out files, --label and --drop."
             )
+        if target_labels is not None or suggested is not None:
+            raise InputError(
+                "`--example` has no labels in its target: leave out --target-labels, --suggest "
+                "and --suggested."
+            )
         return load_example(example, seed=(request or Request()).seed, **drawn)
     if source is None or target is None:
         raise InputError("Pass two files, SOURCE and TARGET, or --example NAME.")
     if labelled and label is None:
         raise InputError("`--label` is missing. Pass the column that is to be predicted.")
-    return load(source, target, request, label=label, labelled=labelled, drop=drop or ())
+    how: Any = {"target_labels": target_labels, "suggested": suggested}
+    return load(source, target, request, label=label, labelled=labelled, drop=drop or (), **how)
 
 
 def load_example(

@@ -13,6 +13,8 @@ from counterpoise._format import printable
 from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.jobs.records import TableShape
 from counterpoise.jobs.request import Request
+from counterpoise.jobs.target_labels import KnownLabels, known_labels
+from counterpoise.search.labelled import is_missing
 
 if TYPE_CHECKING:
     from counterpoise.encoding.pairing import TablePair
@@ -49,6 +51,8 @@ class Data:
     label : str
         Name of the label column; empty where there is none.
     truth : Truth or None
+    known : KnownLabels or None
+        Labels of target rows that judge the model.
     """
 
     pair: TablePair
@@ -56,6 +60,7 @@ class Data:
     target: TableShape
     label: str = ""
     truth: Truth | None = None
+    known: KnownLabels | None = None
 
 
 def load(
@@ -67,6 +72,8 @@ def load(
     label: str | None = None,
     labelled: bool = False,
     drop: Sequence[str] = (),
+    target_labels: str | None = None,
+    suggested: Path | None = None,
 ) -> Data:
     """Read two files and bring them to the same columns.
 
@@ -78,9 +85,15 @@ def load(
     label : str, optional
         Column that is not a feature.
     labelled : bool, default=False
-        Whether labels are needed. Labels of the target, if there are any, then serve as the truth.
+        Whether labels are needed. Those of the target, if there are any, then judge the model or
+        serve as the truth.
     drop : sequence of str
         Columns to leave out.
+    target_labels : {"use", "check"}, optional
+        Whether labels in the target file judge the model, or are kept aside to show the truth.
+        Default: "use" if fewer than half of the rows have one.
+    suggested : path, optional
+        The rows that ``audit --suggest`` drew, with labels filled in there or in the target file.
 
     Returns
     -------
@@ -101,11 +114,14 @@ def load(
     widths = [table.num_columns for table in tables]
     progress("comparing the columns", 0, 0)
     pair = pair_tables(*tables, label=label, need_label=labelled, drop=drop, names=names)
-    truth = None
-    if pair.y_target is not None:
+    truth = known = None
+    if labelled:
+        given = (pair.y_target, len(pair.target), target_labels, suggested, label or "", names[1])
+        known = known_labels(*given, pair.notes)
+    if pair.y_target is not None and known is None and not np.all(is_missing(pair.y_target)):
         words = (
             f"{names[1]} has the label too. It was used only to show the truth beside the "
-            "estimates, not to choose or to train."
+            "estimates, not to choose or to train (--target-labels check)."
         )
         truth = Truth(pair.target, pair.y_target, words)
     return Data(
@@ -114,6 +130,7 @@ def load(
         TableShape(names[1], len(pair.target), widths[1]),
         label or "",
         truth,
+        known,
     )
 
 

@@ -87,9 +87,11 @@ def _publish(partial: Path, path: Path) -> None:
 
 
 def write_audit(directory: Path, data: Data, audit: Audit, page: str, /) -> None:
-    """Write report.html, weights.csv and run.json."""
+    """Write report.html, weights.csv, run.json and, if asked for, suggested_rows.csv."""
     (directory / "report.html").write_text(page, encoding="utf-8")
     _write_csv(directory / "weights.csv", {"row": data.pair.rows + 1, "weight": audit.weights})
+    if audit.suggested is not None:
+        _write_csv(directory / "suggested_rows.csv", audit.suggested.columns)
     _write_json(directory / "run.json", summary(audit))
 
 
@@ -127,6 +129,8 @@ def summary(record: Audit | Selection, /) -> dict[str, Any]:
         },
         "balance": [vars(column) for column in audit.balance],
     }
+    if audit.suggested is not None:
+        content["suggested_rows"] = [int(row) for row in audit.suggested.columns["row"]]
     if isinstance(record, Selection):
         content.update(_selection(record))
     return _plain(content)
@@ -152,6 +156,7 @@ def _selection(record: Selection) -> dict[str, Any]:
             {**_candidate(candidates, i), "weight": weight}
             for i, weight in zip(record.blend.members, record.blend.weights, strict=True)
         ],
+        "target_labels": None if record.judged is None else vars(record.judged),
         "plain_cross_validation": _plain_choice(candidates),
         "candidates": len(candidates.parameters),
         "plausible": None if plausible is None else int(np.count_nonzero(plausible)),

@@ -22,11 +22,13 @@ __all__ = [
     "Candidates",
     "ColumnBalance",
     "Curve",
+    "JudgedByLabels",
     "Predictions",
     "Provenance",
     "Risks",
     "Selection",
     "ShiftMap",
+    "SuggestedRows",
     "TableShape",
 ]
 
@@ -88,6 +90,14 @@ class ShiftMap:
 
 
 @dataclass(frozen=True, eq=False)
+class SuggestedRows:
+    """Target rows to label: the columns of `suggested_rows.csv`, and what to do with them."""
+
+    columns: Mapping[str, Any]
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
 class Audit:
     """Whether there is a shift, how large, in which columns, and whether weights can repair it.
 
@@ -110,6 +120,8 @@ class Audit:
         One per column, largest difference before weighting first.
     shift_map : ShiftMap
     provenance : Provenance
+    suggested : SuggestedRows or None
+        Target rows to label, where they were asked for.
     """
 
     source: TableShape
@@ -123,6 +135,7 @@ class Audit:
     balance: Sequence[ColumnBalance] = field(repr=False)
     shift_map: ShiftMap = field(repr=False)
     provenance: Provenance = field(repr=False)
+    suggested: SuggestedRows | None = None
 
     @property
     def shift(self) -> str:
@@ -261,6 +274,25 @@ class Predictions:
     source_quantiles: Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class JudgedByLabels:
+    """What labels of target rows said about the delivered model.
+
+    Number of labels, mean loss of these rows and its standard error, the same of the weighted
+    estimate without labels, the share of the label mean in the combination, the p-value of "labels
+    given features are the same in both populations", and all of it in sentences.
+    """
+
+    count: int
+    label_risk: float
+    label_error: float
+    weighted_risk: float
+    weighted_error: float
+    share: float
+    p_value: float
+    words: Sequence[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Selection:
     """The model delivered for the target, its risk there, and whether to trust it.
@@ -310,6 +342,9 @@ class Selection:
     truth_note : str
         Where the truth comes from and that it was not used to choose; empty without truth.
     provenance : Provenance
+    judged : JudgedByLabels or None
+        Where labels of target rows were used: they are in `risk` and `corrected_risk`, not in the
+        risks of `candidates`.
     """
 
     audit: Audit
@@ -339,6 +374,7 @@ class Selection:
     truth_error: float | None
     truth_note: str
     provenance: Provenance
+    judged: JudgedByLabels | None = None
 
     @property
     def delivered(self) -> str:

@@ -28,8 +28,9 @@ from counterpoise.jobs.predictions import predict_target, summarise
 from counterpoise.jobs.records import Selection
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.sentences import chosen_words
+from counterpoise.jobs.target_labels import code_labels, heed_labels, judged_by_labels
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
-from counterpoise.search import ShiftGridSearchCV
+from counterpoise.search import ShiftGridSearchCV, TargetLabels
 from counterpoise.search.disagreement import choice_words
 from counterpoise.search.evaluate import has_room
 from counterpoise.search.fitting import fit_estimator
@@ -130,6 +131,7 @@ def select(
         labels, models, params=params or (), loss=loss, seed=request.seed, n_features=width
     )
     notes += plan.notes
+    judges = code_labels(data.known, plan, data.label)
     splits = _splits(plan, folds, request.seed, notes)
     if deliver is None and not _room_for_blend(plan, how):
         how = replace(how, deliver="one")
@@ -140,7 +142,7 @@ def select(
     request.progress("estimating the weights", 0, 0)
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     with _noted(notes, request.jobs):
-        search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request)
+        search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request, judges)
         truth = true_risks(data.truth, encoded, plan, search, rng, request)
         final = _final(plan, search, encoded.source)
     held_out = np.concatenate([test for _, test in splits])
@@ -148,6 +150,7 @@ def select(
     losses[held_out] = _held_out_losses(search)
     request.progress("diagnosing", 0, 0)
     diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
+    diagnostics = heed_labels(diagnostics, search)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(
@@ -159,6 +162,7 @@ def select(
         selection=how.selection,
         folds=folds,
         predictions=summarise(predictions, labels),
+        judged=judged_by_labels(data.known, search),
     )
     pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)
@@ -179,6 +183,7 @@ def _search(
     how: Options,
     dask: str | None,
     request: Request,
+    judges: TargetLabels | None,
 ) -> ShiftGridSearchCV:
     request.progress("searching", 0, 0)
     # One family is searched as it is, so that ridge can be solved for all penalties at once.
@@ -198,7 +203,8 @@ def _search(
         progress=lambda done, total: request.progress("searching", done, total),
     )
     with _cluster(dask):
-        return search.fit(encoded.source, plan.code(plan.labels.y), X_target=encoded.target)
+        y = plan.code(plan.labels.y)
+        return search.fit(encoded.source, y, X_target=encoded.target, y_target=judges)
 
 
 def _final(plan: Plan, search: ShiftGridSearchCV, X: np.ndarray) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from counterpoise._facts import LEAST_REGRET, SIGNIFICANCE
-from counterpoise._format import format_interval, format_number
+from counterpoise._format import format_count, format_interval, format_number
 from counterpoise.jobs.records import Blended, Candidates
 from counterpoise.risk import RiskEstimate
 
@@ -49,6 +49,12 @@ def chosen_words(
         )
     elif basis:
         words = f"{names[chosen]} is chosen. {alone}"
+    elif risk.labels is not None:
+        words = (
+            f"{names[chosen]} has the least weighted risk among {len(names)} candidates. With "
+            f"{format_count(risk.labels.n_labels, 'label')} of target rows, its estimated risk in "
+            f"the target is {_risk(risk, loss)}."
+        )
     else:
         words = (
             f"{names[chosen]} has the least estimated risk in the target among {len(names)} "

@@ -61,6 +61,7 @@ def audit_document(audit: Audit, /) -> Document:
         sections=[
             _verdict(audit, "Can the weighted source represent the target?"),
             Section("shift", "The shift", shift),
+            *_suggested(audit),
             Section("pictures", "Pictures", [Pictures(audit_pictures(audit))]),
             Section("tables", "Tables", [_balance_table(audit), numbers]),
             *_made(audit.provenance, audit.notes),
@@ -92,6 +93,7 @@ def selection_document(selection: Selection, /) -> Document:
         f"risk: {format_number(selection.risk)} ({interval})",
         sections=[
             _verdict(audit, "Are the numbers on this page reliable?"),
+            *_judged(selection),
             Section("choice", "The choice", [*choice, _methods_table(selection), *members]),
             Section("pictures", "Pictures", [Pictures(selection_pictures(selection))]),
             Section("tables", "Tables", tables),
@@ -99,6 +101,20 @@ def selection_document(selection: Selection, /) -> Document:
             *_made(selection.provenance, audit.notes),
         ],
     )
+
+
+def _suggested(audit: Audit) -> list[Section]:
+    """Return what to do with the suggested rows, where some were asked for."""
+    if audit.suggested is None:
+        return []
+    return [Section("suggested", "Rows to label", [audit.suggested.words])]
+
+
+def _judged(selection: Selection) -> list[Section]:
+    """Return what labels of target rows say, where they were used."""
+    if selection.judged is None:
+        return []
+    return [Section("labels", "Labels of target rows", list(selection.judged.words))]
 
 
 def _samples(audit: Audit) -> str:
@@ -214,6 +230,10 @@ def _methods_table(selection: Selection) -> Table:
         rows.append(
             _method_row("blend", selection.delivered, selection.risk, ends, selection.truth)
         )
+    elif selection.judged is not None:
+        ends = selection.risk_low, selection.risk_high
+        label = f"with {format_count(selection.judged.count, 'label')}"
+        rows.append(_method_row(label, names[chosen], selection.risk, ends, selection.truth))
     picks = [(risks.label, risks, risks.best) for risks in candidates.risks]
     if selection.selection == "consensus":
         picks.insert(0, ("consensus", own, chosen))

@@ -12,7 +12,9 @@ from counterpoise.risk.averages import (
 from counterpoise.risk.controls import Constant, Control, Function, Moments
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
-from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.held_out import Domains, HeldOut, Labelled
+from counterpoise.risk.label_test import LabelTest, label_test
+from counterpoise.risk.labelled import Combination, combine_with_labels
 from counterpoise.risk.method import Adjustment, Average, Method
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
@@ -21,6 +23,7 @@ __all__ = [
     "METHODS",
     "Adjustment",
     "Average",
+    "Combination",
     "Constant",
     "Control",
     "Controlled",
@@ -28,6 +31,8 @@ __all__ = [
     "DoublyRobust",
     "Function",
     "HeldOut",
+    "LabelTest",
+    "Labelled",
     "Method",
     "MomentControlled",
     "Moments",
@@ -39,8 +44,10 @@ __all__ = [
     "Source",
     "Truncated",
     "Weighted",
+    "combine_with_labels",
     "compare_risks",
     "estimate_risk",
     "get_method",
+    "label_test",
     "target_risk",
 ]

@@ -49,6 +49,8 @@ class RiskEstimate:
     constant_error : float or array
         How far the method would be off if the loss were constant. It is known from the weights
         alone, and 0 for most methods.
+    labels : Combination or None
+        The two estimates that were combined, if labels of target rows were known.
     """
 
     value: Any
@@ -60,6 +62,7 @@ class RiskEstimate:
     method: str
     tail_error: Any = 0.0
     constant_error: Any = 0.0
+    labels: Any = None
     resample: Any = field(default=None, repr=False, compare=False)
 
     def interval(
@@ -133,6 +136,8 @@ class RiskEstimate:
         }
         if self.resample is not None:
             picked["resample"] = self.resample[key]
+        if self.labels is not None:
+            picked["labels"] = self.labels[key]
         return replace(self, **picked)
 
     def _repr_html_(self) -> str:

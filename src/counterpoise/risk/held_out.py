@@ -11,7 +11,7 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_float, de
 from counterpoise._folds import Folds
 from counterpoise.risk.sums import sum_by_label
 
-__all__ = ["Domains", "HeldOut"]
+__all__ = ["Domains", "HeldOut", "Labelled"]
 
 # Target rows that are kept; the error of a mean over them is far below that of the losses.
 _TARGET_ROWS = 20_000
@@ -28,11 +28,14 @@ class Domains:
     target : array of shape (m, D)
     target_weights : array of shape (m,) or None
         The weights at the target rows, if the weight estimator can predict them.
+    labelled : array of shape (k, D) or None
+        Features of the target rows whose labels are known.
     """
 
     source: Array
     target: Array
     target_weights: Array | None = None
+    labelled: Array | None = None
 
     @classmethod
     def of_rows(cls, losses: Array, X_source: Any, X_target: Any, estimator: Any, /) -> Domains:
@@ -50,6 +53,31 @@ class Domains:
             for values in (X_source, X_target, target_weights)
         )
         return cls(*found)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Losses on target rows whose labels are known, and how those rows were drawn.
+
+    Without strata they must be a random sample of the target: rows that were labelled because they
+    are easy, recent or suspicious say nothing about the others.
+
+    Attributes
+    ----------
+    losses : array of shape (..., k)
+        Of models that were not trained on these rows.
+    strata : int array of shape (k,) or None
+        Stratum of each row, from 0. Within a stratum rows were drawn at random.
+    shares : array of shape (n_strata,) or None
+        Share of the target's rows in each stratum; their sum is 1.
+    n_target : int or None
+        Rows of the target that the strata divide. None: so many that their number does not matter.
+    """
+
+    losses: Array
+    strata: np.ndarray | None = None
+    shares: np.ndarray | None = None
+    n_target: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +100,8 @@ class HeldOut:
         What each candidate predicted for each held-out row.
     target_predictions : array of shape (..., m) or (..., m, n_classes), or None
         Mean over the fold models of what each candidate predicts for some target rows.
+    labelled : Labelled or None
+        Losses (..., k) on target rows whose labels are known, each the mean over the fold models.
     """
 
     losses: Array
@@ -81,6 +111,7 @@ class HeldOut:
     estimator: Any = None
     predictions: Any = None
     target_predictions: Any = None
+    labelled: Labelled | None = None
 
     @classmethod
     def of_sample(cls, losses: Array, weights: Array, /, **known: Any) -> HeldOut:

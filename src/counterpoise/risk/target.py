@@ -12,6 +12,7 @@ from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.labelled import check_labelled_losses, combine_with_labels
 from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights.resolve import resolve_weights
@@ -27,6 +28,7 @@ def target_risk(
     method: str | Method = "controlled",
     X_source: Any = None,
     X_target: Any = None,
+    target_losses: Any = None,
 ) -> RiskEstimate:
     """Estimate the target risk from source losses and importance weights.
 
@@ -48,6 +50,11 @@ def target_risk(
         Features of the samples. Needed by methods with controls or an outcome model.
     X_target : array of shape (m, n_features), optional
         Features of unlabelled target rows.
+    target_losses : array of shape (..., k) or Labelled, optional
+        Loss of each target row whose label is known, under the same models: combined with the
+        weighted estimate by how far the two are apart, see :doc:`/guide/labels`. An array is of
+        rows drawn at random from the target; :class:`counterpoise.risk.Labelled` also holds rows
+        drawn by strata. The models must not have been trained on them.
 
     Returns
     -------
@@ -82,18 +89,29 @@ def target_risk(
     >>> low, high = risk.interval(kind="bootstrap", n_resamples=200)
     >>> bool(low < 1 < high)
     True
+
+    With 25 labels of target rows, say of the same model:
+
+    >>> risk = cp.target_risk(x**2, weights, target_losses=x_target[:25] ** 2)
+    >>> risk.labels.n_labels, bool(0 < risk.labels.share < 1)
+    (25, True)
     """
     found = get_method(method)
     if is_dask(losses, weights):
-        if X_source is not None or X_target is not None:
+        if X_source is not None or X_target is not None or target_losses is not None:
             raise ValueError(
-                "`X_source` and `X_target` must be None for Dask losses and weights: methods from "
-                "sums do not use them. Leave them out, or bring everything into memory."
+                "`X_source` and `X_target` must be None for Dask losses and weights, and so must "
+                "`target_losses`: methods from sums do not use them. Leave them out, or bring "
+                "everything into memory."
             )
         from counterpoise.risk.dask import target_risk_dask
 
         return target_risk_dask(losses, weights, found)
-    return estimate_risk(_check_inputs(losses, weights, X_source, X_target), found)[0]
+    held_out = _check_inputs(losses, weights, X_source, X_target)
+    if target_losses is None:
+        return estimate_risk(held_out, found)[0]
+    labelled = check_labelled_losses(target_losses, held_out.losses)
+    return combine_with_labels(estimate_risk(held_out, found)[0], held_out, labelled)
 
 
 def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> HeldOut:

@@ -10,7 +10,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
 from counterpoise._validation import InputError
-from counterpoise.risk import Method, RiskComparison, RiskEstimate, estimate_risk, get_method
+from counterpoise.risk import (
+    Method,
+    RiskComparison,
+    RiskEstimate,
+    combine_with_labels,
+    estimate_risk,
+    get_method,
+)
 from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
@@ -37,6 +44,7 @@ def cross_val_risk(
     loss: Any = "auto",
     cv: Any = 5,
     groups: Any = None,
+    y_target: Any = None,
     fit_weighted: bool = False,
     weights_fit: str = "once",
     aggregate: str = "fold",
@@ -65,6 +73,9 @@ def cross_val_risk(
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional
         For the splitter, and for the errors: rows of a group are left out together.
+    y_target : array of shape (n_target,) or TargetLabels, optional
+        Labels of some target rows, as in :meth:`ShiftGridSearchCV.fit`: their losses under the
+        fold models are combined with the weighted estimate.
     fit_weighted : bool, default=False
         Whether the estimator is trained with the weights. They are used in validation in any case.
     weights_fit : {"once", "fold"}, default="once"
@@ -114,8 +125,12 @@ def cross_val_risk(
         progress=progress,
     )
     candidate = Candidate(estimator, fit_weighted=fit_weighted)
-    held_out = evaluate([candidate], X, y, X_target, how, groups=groups).held_out
-    estimates = [estimate_risk(held_out, one)[0][0] for one in methods]
+    held_out = evaluate([candidate], X, y, X_target, how, groups=groups, y_target=y_target).held_out
+    estimates = [estimate_risk(held_out, one)[0] for one in methods]
+    labelled = held_out.labelled
+    if labelled is not None:
+        estimates = [combine_with_labels(own, held_out, labelled) for own in estimates]
+    estimates = [own[0] for own in estimates]
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))

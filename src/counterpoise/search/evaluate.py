@@ -20,8 +20,9 @@ from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import check_choice
 from counterpoise.losses import Loss
 from counterpoise.ridge.row_losses import ridge_held_out
-from counterpoise.risk import HeldOut
+from counterpoise.risk import HeldOut, Labelled
 from counterpoise.search.fitting import FoldResult, fit_fold
+from counterpoise.search.labelled import TargetLabels, resolve_target_labels
 from counterpoise.search.responses import Responses
 from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
 from counterpoise.weights.default import DEFAULT_WEIGHTS
@@ -91,6 +92,9 @@ class Evaluation:
     fit_time: np.ndarray  # seconds
     score_time: np.ndarray
     train_risk: np.ndarray  # mean loss on training rows; NaN if not asked for
+    labels: TargetLabels | None = None
+    # (n_candidates, n_folds, k, ...): fold models' predictions for the labelled target rows
+    labelled_predictions: np.ndarray | None = None
 
     @property
     def held_out_rows(self) -> np.ndarray:
@@ -108,19 +112,28 @@ def evaluate(
     *,
     groups: np.ndarray | None = None,
     fit_params: Mapping[str, Any] | None = None,
+    y_target: Any = None,
 ) -> Evaluation:
     """Fit every candidate on every fold and return its held-out losses with their weights.
+
+    Target rows whose labels are known are judged by every fold model and trained on by none.
 
     A failing fit gives NaN and a warning, unless `error_score` is "raise". Ridge regression over
     its penalty alone is solved for all penalties at once if that gives the same numbers.
     """
     classifier = is_classifier(candidates[0].estimator)
     splits = resolve_splits(how.cv, X, y, classifier=classifier, groups=groups)
-    weights = resolve_fold_weights(how.weights, X, X_target, splits, fit=how.weights_fit)
+    labels = resolve_target_labels(y_target, X_target, y, how.loss, classifier=classifier)
+    rows_there = None if labels is None else labels.rows
+    weights = resolve_fold_weights(
+        how.weights, X, X_target, splits, fit=how.weights_fit, labelled=rows_there
+    )
     if weights.unit:
         # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
-        plain = [candidate for candidate in candidates if not candidate.fit_weighted]
-        candidates = plain or [replace(candidate, fit_weighted=False) for candidate in candidates]
+        unweighted = [candidate for candidate in candidates if not candidate.fit_weighted]
+        candidates = unweighted or [
+            replace(candidate, fit_weighted=False) for candidate in candidates
+        ]
     folds = Folds.of_splits(splits, groups=groups)
     held_out = HeldOut(
         np.full((len(candidates), folds.n_losses), np.nan),
@@ -133,8 +146,14 @@ def evaluate(
     shape = len(candidates), len(splits)
     if how.keep_predictions:
         _check_room(len(candidates), folds.n_losses, responses)
+    elif labels is not None and has_room(
+        len(candidates), folds.n_losses, math.prod(responses.shape)
+    ):
+        how = replace(how, keep_predictions=True)  # the test of the labels needs residuals
+    labelled = None if labels is None else (safe_indexing(X_target, labels.rows), labels.y)
     rows = _target_rows(X_target) if how.predict_target and X_target is not None else None
-    if not fit_params and _is_ridge_path(candidates, X, y, rows, weights, how):
+    plain = labels is None and not fit_params
+    if plain and _is_ridge_path(candidates, X, y, rows, weights, how):
         found = _ridge_path(candidates, X, y, rows, splits, weights, how, held_out)
         if how.progress is not None:
             how.progress(shape[0] * shape[1], shape[0] * shape[1])
@@ -154,6 +173,7 @@ def evaluate(
                 responses=responses,
                 keep_predictions=how.keep_predictions,
                 X_target=rows,
+                labelled=labelled,
                 return_train_score=how.return_train_score,
                 catch=not isinstance(how.error_score, str),
             )
@@ -162,19 +182,29 @@ def evaluate(
         ),
         how,
     )
-    found, times = _collect(results, held_out, folds, how)
-    return Evaluation(candidates, found, responses, splits, weights.full, *times)
+    found, times, there = _collect(results, held_out, folds, how)
+    if labels is not None:
+        losses = np.full((shape[0], len(labels.rows)), np.nan) if there is None else there[0]
+        judged = Labelled(losses, labels.strata, labels.shares, num_samples(X_target))
+        found = replace(found, labelled=judged)
+    predicted = None if there is None else there[1]
+    made = Evaluation(candidates, found, responses, splits, weights.full, *times)
+    return replace(made, labels=labels, labelled_predictions=predicted)
 
 
 def _collect(
     results: Any, held_out: HeldOut, folds: Folds, how: CrossValidation
-) -> tuple[HeldOut, np.ndarray]:
-    """Fill in the results of all fits, in their order; also return times and training risks."""
+) -> tuple[HeldOut, np.ndarray, tuple[np.ndarray, np.ndarray | None] | None]:
+    """Fill in the results of all fits, in their order; also return times and training risks.
+
+    The last is mean loss and fold models' predictions on the labelled target rows, if there are
+    any.
+    """
     shape = held_out.losses.shape[0], len(folds)
     total = shape[0] * shape[1]
     times = np.empty((3, *shape))
     errors: list[str] = []
-    predictions = target_predictions = None
+    predictions = target_predictions = there = there_predictions = None
     for i, result in enumerate(results):
         candidate, k = divmod(i, shape[1])
         held_out.losses[candidate, folds[k]] = result.losses
@@ -190,12 +220,22 @@ def _collect(
                 rows = len(result.target_predictions)
                 target_predictions = _empty(shape[0], rows, result.target_predictions, fill=0)
             target_predictions[candidate] += result.target_predictions / shape[1]
+        if result.labelled_losses is not None:
+            if there is None:
+                there = np.full((*shape, len(result.labelled_losses)), np.nan)
+            there[candidate, k] = result.labelled_losses
+        if result.labelled_predictions is not None:
+            if there_predictions is None:
+                own = result.labelled_predictions
+                there_predictions = np.full((*shape, *own.shape), np.nan, dtype=np.float32)
+            there_predictions[candidate, k] = result.labelled_predictions
         if how.progress is not None:
             how.progress(i + 1, total)
     if errors:
         _report_failures(errors, total)
     found = replace(held_out, predictions=predictions, target_predictions=target_predictions)
-    return found, times
+    labelled = None if there is None else (there.mean(axis=1), there_predictions)
+    return found, times, labelled
 
 
 def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:

@@ -40,6 +40,8 @@ class FoldResult:
     error: str | None = None  # traceback of a failed fit
     predictions: np.ndarray | None = None  # float32, for the held-out rows, if asked for
     target_predictions: np.ndarray | None = None  # the same for the target rows
+    labelled_losses: np.ndarray | None = None  # (k,): on the labelled target rows
+    labelled_predictions: np.ndarray | None = None  # for them, if predictions are kept
 
 
 def weight_parameter(estimator: Any, /) -> str | None:
@@ -90,10 +92,14 @@ def fit_fold(
     responses: Responses | None = None,
     keep_predictions: bool = False,
     X_target: Any = None,
+    labelled: tuple[Any, np.ndarray] | None = None,
     return_train_score: bool = False,
     catch: bool = False,
 ) -> FoldResult:
-    """Make a model, fit it on the training rows and judge it on the held-out rows."""
+    """Make a model, fit it on the training rows and judge it on the held-out rows.
+
+    Also on `labelled`, target rows and their labels, which it is never trained on.
+    """
     start = time.perf_counter()
     try:
         model = make()
@@ -115,13 +121,20 @@ def fit_fold(
             kept = responses.store(model, response)
         if responses is not None and X_target is not None:
             for_target = responses.store(model, respond(model, X_target, loss))
+        there, there_kept = None, None
+        if labelled is not None:
+            response = respond(model, labelled[0], loss)
+            there = losses_from_response(model, response, labelled[1], loss)
+            if responses is not None and keep_predictions:
+                there_kept = responses.store(model, response)
     except Exception:
         if not catch:
             raise
         seconds = time.perf_counter() - start
         nothing = np.full(len(test), np.nan)
         return FoldResult(nothing, np.nan, seconds, 0.0, traceback.format_exc())
-    return FoldResult(losses, train_risk, fitted - start, scored - fitted, None, kept, for_target)
+    times = fitted - start, scored - fitted
+    return FoldResult(losses, train_risk, *times, None, kept, for_target, there, there_kept)
 
 
 def respond(model: Any, X: Any, loss: Loss, /) -> Any:

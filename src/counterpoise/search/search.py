@@ -108,6 +108,10 @@ class ShiftGridSearchCV(ShiftSearch):
         many), or of the blend.
     corrected_risk_ : RiskEstimate
         The same with the optimism of the choice, by whatever `selection`, added back.
+    label_test_ : counterpoise.risk.LabelTest
+        With `y_target` in fit: whether labels given features are the same in both populations.
+        `best_risk_` and `corrected_risk_` then use these labels (`best_risk_.labels`); `risk_` and
+        the choice do not.
     best_score_ : float
         Minus the value of `best_risk_`.
     best_estimator_ : estimator
@@ -119,7 +123,8 @@ class ShiftGridSearchCV(ShiftSearch):
     cv_results_ : dict of arrays
         scikit-learn's keys, with score = -risk, and per candidate `risk`, `standard_error`,
         `interval`, `beta`, `n_effective`, `source_risk`, `risk_difference`,
-        `difference_standard_error`. `mean_test_score` counts folds by their size.
+        `difference_standard_error`; with `y_target`, `labelled_risk`, the mean loss of the fold
+        models on the labelled target rows. `mean_test_score` counts folds by their size.
     losses_ : array of shape (n_candidates, n_held_out)
         Held-out losses, one split after the other.
     held_out_ : counterpoise.risk.HeldOut

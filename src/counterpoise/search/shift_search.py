@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from array_api_compat import numpy as xp
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -19,8 +20,16 @@ from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.losses import Loss
-from counterpoise.risk import Method, RiskEstimate, Source, estimate_risk, get_method
+from counterpoise.risk import (
+    Method,
+    RiskEstimate,
+    Source,
+    combine_with_labels,
+    estimate_risk,
+    get_method,
+)
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
+from counterpoise.risk.labelled import label_mean
 from counterpoise.risk.methods import check_features
 from counterpoise.search.blend import Blend
 from counterpoise.search.consensus import consensus
@@ -33,6 +42,7 @@ from counterpoise.search.evaluate import (
     evaluate,
 )
 from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
+from counterpoise.search.label_check import blend_labelled, check_same_labels
 from counterpoise.search.progress import text_progress
 from counterpoise.search.resampling import draw_counts
 from counterpoise.search.results import Judged, results_table
@@ -62,7 +72,14 @@ class ShiftSearch(BaseSearchCV):
         return search_html(self) + super()._html_repr()
 
     def fit(
-        self, X: Any, y: Any = None, X_target: Any = None, *, groups: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Any = None,
+        X_target: Any = None,
+        *,
+        y_target: Any = None,
+        groups: Any = None,
+        **fit_params: Any,
     ) -> Any:
         """Evaluate every candidate for the target, choose, and train the choice.
 
@@ -73,6 +90,13 @@ class ShiftSearch(BaseSearchCV):
         y : array of shape (n_source,)
         X_target : like X, of shape (n_target, n_features), optional
             Unlabelled rows of the target. Needed unless `weights` is an array or None.
+        y_target : array of shape (n_target,) or TargetLabels, optional
+            Labels of some target rows, drawn at random; NaN, None or masked where unknown. No model
+            is trained on these rows and they have no part in the choice, so they judge it without
+            bias: `best_risk_` and `corrected_risk_` combine their mean loss with the weighted
+            estimate, and `label_test_` tests whether labels given features are the same in both
+            populations. :class:`counterpoise.search.TargetLabels` holds rows drawn by strata. See
+            :doc:`/guide/labels`.
         groups : array of shape (n_source,), optional
             For the splitter, and for the errors: rows of a group are left out together.
         **fit_params
@@ -94,7 +118,8 @@ class ShiftSearch(BaseSearchCV):
                 "under that name. Pass weights=sample_weight * ratio as one array, or "
                 "fit_weighted=False."
             )
-        found = evaluate(candidates, X, y, X_target, how, groups=groups, fit_params=fit_params)
+        given: Any = {"groups": groups, "fit_params": fit_params, "y_target": y_target}
+        found = evaluate(candidates, X, y, X_target, how, **given)
         self._judge(method, found, y)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
@@ -208,7 +233,8 @@ class ShiftSearch(BaseSearchCV):
 
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
-        for name in ("plausibility_", "expected_regret_", "choice_words_", "blend_"):
+        optional = ("plausibility_", "expected_regret_", "choice_words_", "blend_", "label_test_")
+        for name in optional:
             self.__dict__.pop(name, None)  # of a former fit with other parameters
         held_out, seed = found.held_out, check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
@@ -267,6 +293,8 @@ class ShiftSearch(BaseSearchCV):
             self.corrected_risk_ = corrected_risk(
                 risk, best, prepared, held_out.folds, counts=counts, again=again
             )
+        if found.labels is not None:
+            self._use_labels(found, y)
         self.best_score_ = -self.best_risk_.value
 
     def _places(self, params: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -276,6 +304,24 @@ class ShiftSearch(BaseSearchCV):
             keys = [self.order(own) for own in params]
             places[sorted(range(len(params)), key=keys.__getitem__)] = np.arange(len(params))
         return places
+
+    def _use_labels(self, found: Evaluation, y: np.ndarray) -> None:
+        """Combine the risk of what is delivered with its losses on labelled target rows."""
+        held_out, best = found.held_out, self.best_index_
+        labelled = held_out.labelled
+        assert labelled is not None  # there are labels
+        self.cv_results_["labelled_risk"] = label_mean(xp, labelled)[0]
+        if self.refit == "blend":
+            usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
+            own, losses = blend_labelled(found, usable, self._shares), self.blend_.losses
+        else:
+            own = replace(labelled, losses=labelled.losses[[best]])
+            losses = held_out.losses[best]
+        rows = replace(held_out, losses=losses, labelled=None)
+        own = replace(own, losses=own.losses[0])
+        self.best_risk_ = combine_with_labels(self.best_risk_, rows, own)
+        self.corrected_risk_ = combine_with_labels(self.corrected_risk_, rows, own)
+        self.label_test_ = check_same_labels(found, best, y)
 
     def _blend(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Find the members of the blend and its risk, from cross-fitted stacking weights."""
@@ -289,6 +335,7 @@ class ShiftSearch(BaseSearchCV):
         losses = blend_losses(predictions, labels, folds, found.responses, **options)
         risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
+        self._shares = shares
         self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
         self.best_risk_ = self.corrected_risk_ = risk[0]
 

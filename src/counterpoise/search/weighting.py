@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,14 @@ class FoldWeights:
 
 
 def resolve_fold_weights(
-    weights: Any, X: Any, X_target: Any, splits: Splits, /, *, fit: str = "once"
+    weights: Any,
+    X: Any,
+    X_target: Any,
+    splits: Splits,
+    /,
+    *,
+    fit: str = "once",
+    labelled: np.ndarray | None = None,
 ) -> FoldWeights:
     """Find the weights, once for all rows or again on the training part of each split.
 
@@ -51,6 +58,8 @@ def resolve_fold_weights(
     fit : {"once", "fold"}
         "once": fitted on all source rows before the folds (the paper). "fold": fitted on each
         training part and predicted for its held-out rows, which then had no say in their weights.
+    labelled : int array, optional
+        Target rows whose labels are known: their features are kept.
     """
     check_choice(fit, "weights_fit", ("once", "fold"))
     given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
@@ -64,6 +73,9 @@ def resolve_fold_weights(
         rows = np.concatenate([test for _, test in splits])
         source = np.asarray(encoded[rows], dtype=np.float64)
         domains = Domains.of_rows(source, source, target, estimator)
+        if labelled is not None:
+            there = np.asarray(target[labelled], dtype=np.float64)
+            domains = replace(domains, labelled=there)
     if fit == "once" or given:
         training = [full[train] for train, _ in splits]
         held_out = np.concatenate([full[test] for _, test in splits])
