@@ -43,6 +43,8 @@ __all__ = [
     "diagnostics_facts",
     "member_places",
     "members_table",
+    "metrics_card",
+    "metrics_table",
     "name_candidates",
     "risk_card",
     "search_card",
@@ -158,6 +160,30 @@ def comparison_card(comparison: Mapping[str, Any], /) -> Card:
         else:
             rows.append([name, f"{tuple(estimate.value.shape)} risks", "", "", "", ""])
     return Card("Target risk by method", tables=[_risk_table("method", rows)])
+
+
+def metrics_card(report: Mapping[str, Any], /) -> Card:
+    """Return the card of a MetricReport: one row per metric."""
+    return Card("Metrics in the target", tables=[metrics_table(report)])
+
+
+def metrics_table(report: Mapping[str, Any], /, *, title: str = "") -> Table:
+    """Return metrics with their intervals, beside the best constant prediction if it is known."""
+    found = list(report.values())
+    columns = [Column("metric", "text"), Column("value"), Column("std. error", optional=2)]
+    columns.append(Column("95% interval"))
+    rows = []
+    for own in found:
+        low, high = own.interval()
+        row = [own.words, Numeral(format_number(own.value), own.value)]
+        row.append(Numeral(format_error(own.standard_error), own.standard_error))
+        row.append(Numeral(format_interval(low, high), low))
+        rows.append(row)
+    if any(own.baseline is not None for own in found):
+        columns.append(Column("one value for all rows"))
+        for row, own in zip(rows, found, strict=True):
+            row.append(Numeral(format_number(own.baseline), own.baseline))
+    return Table(title, columns, rows)
 
 
 def diagnostics_card(found: Any, /) -> Card:

@@ -10,6 +10,7 @@ from counterpoise.risk.averages import (
     Truncated,
     Weighted,
 )
+from counterpoise.risk.baseline import Baseline
 from counterpoise.risk.controls import Constant, Control, Function, Moments
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
@@ -17,12 +18,19 @@ from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Adjustment, Average, Choice, Method
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
+from counterpoise.risk.target_metrics import (
+    MetricEstimate,
+    MetricReport,
+    estimate_metrics,
+    target_metrics,
+)
 
 __all__ = [
     "METHODS",
     "Adjustment",
     "Auto",
     "Average",
+    "Baseline",
     "Choice",
     "Constant",
     "Control",
@@ -32,6 +40,8 @@ __all__ = [
     "Function",
     "HeldOut",
     "Method",
+    "MetricEstimate",
+    "MetricReport",
     "MomentControlled",
     "Moments",
     "Normalized",
@@ -43,7 +53,9 @@ __all__ = [
     "Truncated",
     "Weighted",
     "compare_risks",
+    "estimate_metrics",
     "estimate_risk",
     "get_method",
+    "target_metrics",
     "target_risk",
 ]

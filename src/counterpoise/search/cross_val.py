@@ -10,11 +10,19 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
 from counterpoise._validation import check_choice
-from counterpoise.risk import Method, RiskComparison, RiskEstimate, estimate_risk, get_method
+from counterpoise.risk import (
+    Method,
+    MetricReport,
+    RiskComparison,
+    RiskEstimate,
+    estimate_risk,
+    get_method,
+)
 from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
+from counterpoise.search.reporting import check_metrics, report_metrics
 from counterpoise.search.scoring import resolve_loss
 
 __all__ = [
@@ -35,6 +43,7 @@ def cross_val_risk(
     weights: Any = "nearest",
     method: str | Method | Iterable[str | Method] = "controlled",
     loss: Any = "auto",
+    metrics: Any = None,
     cv: Any = 5,
     groups: Any = None,
     fit_weighted: bool | str = "auto",
@@ -42,7 +51,7 @@ def cross_val_risk(
     aggregate: str = "fold",
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> RiskEstimate | RiskComparison:
+) -> RiskEstimate | RiskComparison | MetricReport:
     """Estimate the target risk of an estimator by cross-validation on source data.
 
     The estimator is fitted once per fold; any number of risk methods follow from those losses.
@@ -62,6 +71,10 @@ def cross_val_risk(
         Of risk estimation.
     loss : str, Loss or callable, default="auto"
         As in :class:`ShiftGridSearchCV`.
+    metrics : "auto", str, Metric or several of them, optional
+        Report these instead of the mean loss, each with its interval and beside the best constant
+        prediction: names from :data:`counterpoise.metrics.METRICS`. "auto" is RMSE, R^2 and MAE,
+        or accuracy, balanced accuracy, AUC, F1, log loss and Brier score as the estimator allows.
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional
         For the splitter, and for the errors: rows of a group are left out together.
@@ -79,8 +92,8 @@ def cross_val_risk(
 
     Returns
     -------
-    RiskEstimate, or RiskComparison where `method` is several
-        The latter maps method names to estimates.
+    RiskEstimate, or RiskComparison where `method` is several, or MetricReport for `metrics`
+        The latter two map names to estimates.
 
     Examples
     --------
@@ -93,6 +106,11 @@ def cross_val_risk(
     ... )
     >>> list(risks)
     ['weighted', 'controlled']
+    >>> found = cp.cross_val_risk(
+    ...     LogisticRegression(), X, y, X_target, metrics=["accuracy", "auc"]
+    ... )
+    >>> list(found)
+    ['accuracy', 'auc']
     """
     X, y, groups = check_labelled(X, y, groups, "cross_val_risk")
     several = not isinstance(method, str | Method)
@@ -101,18 +119,25 @@ def cross_val_risk(
     for one in methods:
         check_features(one, X_target)
     weighted = resolve_fit_weighted(fit_weighted, estimator)
+    if metrics is not None:
+        check_metrics(metrics, [estimator])
+        if several:
+            raise ValueError("`method` must be one method where `metrics` are asked for.")
     how = CrossValidation(
         resolve_loss(loss, estimator),
         weights=weights,
         cv=cv,
         weights_fit=weights_fit,
         aggregate=aggregate,
+        report=metrics is not None,
         n_jobs=n_jobs,
         progress=progress,
     )
     candidate = Candidate(estimator, fit_weighted=weighted)
-    held_out = evaluate([candidate], X, y, X_target, how, groups=groups).held_out
-    estimates = [estimate_risk(held_out, one)[0][0] for one in methods]
+    found = evaluate([candidate], X, y, X_target, how, groups=groups)
+    if metrics is not None:
+        return report_metrics(found.held_out, found.predicted[0], metrics, methods[0])
+    estimates = [estimate_risk(found.held_out, one)[0][0] for one in methods]
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))

@@ -19,6 +19,7 @@ from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import check_choice
 from counterpoise.losses import Loss
+from counterpoise.metrics import Predicted
 from counterpoise.ridge.row_losses import ridge_losses
 from counterpoise.risk import HeldOut
 from counterpoise.search.fitting import FoldResult, fit_fold
@@ -65,6 +66,7 @@ class CrossValidation:
     return_train_score: bool = False
     predict_target: bool = False  # keep predictions for at most 2000 target rows
     keep_predictions: bool = False  # keep held-out predictions
+    report: bool = False  # keep everything that each candidate predicts for held-out rows
     n_jobs: int | None = None
     pre_dispatch: Any = "2*n_jobs"
     progress: Progress | None = None
@@ -90,6 +92,7 @@ class Evaluation:
     fit_time: np.ndarray  # seconds
     score_time: np.ndarray
     train_risk: np.ndarray  # mean loss on training rows; NaN if not asked for
+    predicted: Sequence[Predicted | None] = ()  # of each candidate; None where a fit failed
 
     @property
     def held_out_rows(self) -> np.ndarray:
@@ -157,6 +160,7 @@ def evaluate(
                 fit_params or {},
                 responses=responses,
                 keep_predictions=how.keep_predictions,
+                report=how.report,
                 X_target=rows,
                 return_train_score=how.return_train_score,
                 catch=not isinstance(how.error_score, str),
@@ -166,25 +170,27 @@ def evaluate(
         ),
         how,
     )
-    found, times = _collect(results, held_out, folds, how)
-    return Evaluation(candidates, found, responses, splits, weights.full, *times)
+    found, times, predicted = _collect(results, held_out, folds, how)
+    return Evaluation(candidates, found, responses, splits, weights.full, *times, predicted)
 
 
 def _collect(
     results: Any, held_out: HeldOut, folds: Folds, how: CrossValidation
-) -> tuple[HeldOut, np.ndarray]:
+) -> tuple[HeldOut, np.ndarray, list[Predicted | None]]:
     """Fill in the results of all fits, in their order; also return times and training risks."""
     shape = held_out.losses.shape[0], len(folds)
     total = shape[0] * shape[1]
     times = np.empty((3, *shape))
     errors: list[str] = []
     predictions = target_predictions = None
+    reported: list[list[Predicted | None]] = [[] for _ in range(shape[0])]
     for i, result in enumerate(results):
         candidate, k = divmod(i, shape[1])
         held_out.losses[candidate, folds[k]] = result.losses
         times[:, candidate, k] = result.fit_time, result.score_time, result.train_risk
         if result.error is not None:
             errors.append(result.error)
+        reported[candidate].append(result.predicted)
         if result.predictions is not None:
             if predictions is None:
                 predictions = _empty(shape[0], folds.n_losses, result.predictions)
@@ -199,7 +205,8 @@ def _collect(
     if errors:
         _report_failures(errors, total)
     found = replace(held_out, predictions=predictions, target_predictions=target_predictions)
-    return found, times
+    joined = [Predicted.join(parts) for parts in reported] if how.report else []
+    return found, times, joined
 
 
 def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:
@@ -261,6 +268,7 @@ def _is_ridge_path(
         and how.loss.name == "squared"
         and not how.return_train_score
         and not how.keep_predictions
+        and not how.report
         and not how.predict_target
         and (weights.shared or not any(c.fit_weighted for c in candidates))
         and not first.estimator.positive

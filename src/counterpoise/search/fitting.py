@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import safe_split
 from counterpoise.losses import Loss
+from counterpoise.metrics import Predicted
 from counterpoise.search.responses import Responses
 
 __all__ = [
@@ -40,6 +41,7 @@ class FoldResult:
     error: str | None = None  # traceback of a failed fit
     predictions: np.ndarray | None = None  # float32, for the held-out rows, if asked for
     target_predictions: np.ndarray | None = None  # the same for the target rows
+    predicted: Predicted | None = None  # everything predicted for the held-out rows, if asked for
 
 
 def weight_parameter(estimator: Any, /) -> str | None:
@@ -89,6 +91,7 @@ def fit_fold(
     *,
     responses: Responses | None = None,
     keep_predictions: bool = False,
+    report: bool = False,
     X_target: Any = None,
     return_train_score: bool = False,
     catch: bool = False,
@@ -108,11 +111,13 @@ def fit_fold(
         response = respond(model, X_test, loss)
         losses = losses_from_response(model, response, y_test, loss)
         scored = time.perf_counter()
-        train_risk, kept, for_target = np.nan, None, None
+        train_risk, kept, for_target, predicted = np.nan, None, None, None
         if return_train_score:
             train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
         if responses is not None and keep_predictions:
             kept = responses.store(model, response)
+        if responses is not None and report:
+            predicted = responses.report(model, X_test, np.asarray(y_test))
         if responses is not None and X_target is not None:
             for_target = responses.store(model, respond(model, X_target, loss))
     except Exception:
@@ -121,7 +126,8 @@ def fit_fold(
         seconds = time.perf_counter() - start
         nothing = np.full(len(test), np.nan)
         return FoldResult(nothing, np.nan, seconds, 0.0, traceback.format_exc())
-    return FoldResult(losses, train_risk, fitted - start, scored - fitted, None, kept, for_target)
+    times = fitted - start, scored - fitted
+    return FoldResult(losses, train_risk, *times, None, kept, for_target, predicted)
 
 
 def respond(model: Any, X: Any, loss: Loss, /) -> Any:

@@ -44,6 +44,10 @@ class ShiftGridSearchCV(ShiftSearch):
         "auto" is squared for regression; log for classifiers with probabilities, else zero_one. A
         name from :mod:`counterpoise.losses`, a scikit-learn scorer name that is a mean of
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
+    metrics : "auto", str, Metric or several of them, optional
+        To report for what is delivered, in `metrics_`; the choice is by `loss`. Names from
+        :data:`counterpoise.metrics.METRICS`, or "auto" for the usual ones of the task. The chosen
+        candidate is cross-validated once more for them.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn.
     fit_weighted : bool, "auto" or "both", default="auto"
@@ -104,6 +108,10 @@ class ShiftGridSearchCV(ShiftSearch):
         many), or of the blend.
     corrected_risk_ : RiskEstimate
         The same with the optimism of the choice added back.
+    baseline_ : counterpoise.risk.Baseline
+        Risk of the best constant prediction, and of what is delivered less that.
+    metrics_ : MetricReport
+        With `metrics`: those of what is delivered, in the target.
     best_score_ : float
         Minus the value of `best_risk_`.
     best_estimator_ : estimator
@@ -154,6 +162,7 @@ class ShiftGridSearchCV(ShiftSearch):
         weights: Any = "nearest",
         method: str | Method = "controlled",
         loss: Any = "auto",
+        metrics: Any = None,
         cv: Any = 5,
         fit_weighted: bool | str = "auto",
         weights_fit: str = "once",
@@ -175,6 +184,7 @@ class ShiftGridSearchCV(ShiftSearch):
         self.weights = weights
         self.method = method
         self.loss = loss
+        self.metrics = metrics
         self.cv = cv
         self.fit_weighted = fit_weighted
         self.weights_fit = weights_fit
@@ -245,6 +255,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         weights: Any = "nearest",
         method: str | Method = "controlled",
         loss: Any = "auto",
+        metrics: Any = None,
         cv: Any = 5,
         fit_weighted: bool | str = "auto",
         weights_fit: str = "once",
@@ -267,6 +278,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         self.weights = weights
         self.method = method
         self.loss = loss
+        self.metrics = metrics
         self.cv = cv
         self.fit_weighted = fit_weighted
         self.weights_fit = weights_fit

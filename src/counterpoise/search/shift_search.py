@@ -19,7 +19,9 @@ from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.losses import Loss
-from counterpoise.risk import Method, RiskEstimate, Source, estimate_risk, get_method
+from counterpoise.metrics import Predicted
+from counterpoise.risk import HeldOut, Method, RiskEstimate, Source, estimate_risk, get_method
+from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.methods import check_features
 from counterpoise.search.blend import Blend
@@ -34,10 +36,11 @@ from counterpoise.search.evaluate import (
 )
 from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
 from counterpoise.search.progress import text_progress
+from counterpoise.search.reporting import check_metrics, predict_again, report_metrics
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, compare_with, corrected_risk
-from counterpoise.search.stacking import blend_losses, stacking_weights
+from counterpoise.search.stacking import blend_predictions, stacking_weights
 
 __all__ = ["ShiftSearch"]
 
@@ -103,6 +106,11 @@ class ShiftSearch(BaseSearchCV):
             )
         found = evaluate(candidates, X, y, X_target, how, groups=groups, fit_params=fit_params)
         self._judge(method, found, y)
+        self._compare_with_constant(method, found, y)
+        self.__dict__.pop("metrics_", None)  # of a former fit
+        if self.metrics is not None:
+            self.predicted_ = self._predict_held_out(X, y, X_target, found, how, groups, fit_params)
+            self.metrics_ = report_metrics(self._delivered, self.predicted_, self.metrics, method)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
         self._order = found.held_out_rows
@@ -172,6 +180,8 @@ class ShiftSearch(BaseSearchCV):
                 "`order` must say which candidate is simpler when selection='one_se'; got "
                 f"{self.order!r}. Pass a key such as order=lambda params: params['max_depth']."
             )
+        if self.metrics is not None:
+            check_metrics(self.metrics, self._prototypes)
         progress = self.progress
         if progress is None and self.verbose:
             progress = text_progress(time.monotonic())
@@ -195,6 +205,12 @@ class ShiftSearch(BaseSearchCV):
     def _prototype(self) -> Any:
         """The estimator, or the first of several families."""
         return self.estimator[0][1] if isinstance(self.estimator, list) else self.estimator
+
+    @property
+    def _prototypes(self) -> list[Any]:
+        """The estimators of all families."""
+        several = isinstance(self.estimator, list)
+        return [own[1] for own in self.estimator] if several else [self.estimator]
 
     def _trained_ways(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return every candidate as `fit_weighted` asks: without weights, with weights, or both."""
@@ -270,11 +286,45 @@ class ShiftSearch(BaseSearchCV):
         shares = stacking_weights(predictions, labels, found.responses, **options)
         own = Folds.of_splits(found.splits)
         folds = replace(held_out.folds, places=own.places)
-        losses = blend_losses(predictions, labels, folds, found.responses, **options)
+        mixed = blend_predictions(predictions, labels, folds, found.responses, **options)
+        losses = found.responses.losses(labels, mixed)
         risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
-        self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
+        self.blend_ = Blend(members, shares[shares > 0], risk[0], losses, mixed)
         self.best_risk_ = self.corrected_risk_ = risk[0]
+
+    @property
+    def _delivered(self) -> HeldOut:
+        """Held-out losses (N,) of what is delivered, with their weights and folds."""
+        losses = self.losses_[self.best_index_]
+        losses = self.blend_.losses if hasattr(self, "blend_") else losses
+        parts = {"predictions": None, "target_predictions": None}
+        return replace(self.held_out_, losses=losses, **parts)
+
+    def _compare_with_constant(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
+        """Set the yardstick: the risk of predicting one value for all rows."""
+        labels, delivered = y[found.held_out_rows], self._delivered
+        loss, classes = found.responses.loss, found.responses.classes
+        if self.best_risk_.choice is not None:
+            method = get_method(self.best_risk_.choice.name)
+        self.baseline_ = baseline_risk(delivered, labels, loss, classes, method)
+
+    def _predict_held_out(
+        self,
+        X: Any,
+        y: np.ndarray,
+        X_target: Any,
+        found: Evaluation,
+        how: CrossValidation,
+        groups: Any,
+        fit_params: Mapping[str, Any],
+    ) -> Predicted | None:
+        """Return everything that the delivered model predicts for held-out rows."""
+        if hasattr(self, "blend_"):
+            labels = y[found.held_out_rows]
+            return found.responses.predicted(labels, self.blend_.predictions)
+        options: Any = {"weights": self.weights, "groups": groups, "fit_params": fit_params}
+        return predict_again(self.best_candidate_, X, y, X_target, found, how, **options)
 
     def _refit(self, X: Any, y: Any, found: Evaluation, fit_params: Mapping[str, Any]) -> None:
         start = time.perf_counter()

@@ -20,7 +20,7 @@ import numpy as np
 from counterpoise._folds import Folds
 from counterpoise.search.responses import Responses
 
-__all__ = ["blend_losses", "minimize_on_simplex", "stacking_weights"]
+__all__ = ["blend_predictions", "minimize_on_simplex", "stacking_weights"]
 
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
@@ -141,7 +141,7 @@ def minimize_on_simplex(
     return q / q.sum()
 
 
-def blend_losses(
+def blend_predictions(
     predictions: np.ndarray,
     y: np.ndarray,
     folds: Folds,
@@ -150,12 +150,12 @@ def blend_losses(
     *,
     negligible: float = 0.0,
 ) -> np.ndarray:
-    """Return the blend's held-out losses (N,), with the stacking weights cross-fitted.
+    """Return the blend's held-out predictions (N, ...), with the stacking weights cross-fitted.
 
     The weights that meet a fold were fitted without its rows and without the groups in it. `y` has
     the labels of the N held-out rows.
     """
-    losses = np.empty(len(y))
+    mixed = np.empty(predictions.shape[1:])
     clusters = folds.clusters
     for fold in folds:
         others = np.ones(len(y), dtype=bool)
@@ -165,6 +165,5 @@ def blend_losses(
         if not others.any():
             others[:] = True
         q = stacking_weights(predictions[:, others], y[others], responses, negligible=negligible)
-        mixed = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
-        losses[fold] = responses.losses(y[fold], mixed)
-    return losses
+        mixed[fold] = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
+    return mixed
