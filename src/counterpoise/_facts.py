@@ -41,6 +41,8 @@ __all__ = [
     "comparison_card",
     "diagnostics_card",
     "diagnostics_facts",
+    "groups_card",
+    "groups_table",
     "member_places",
     "members_table",
     "metrics_card",
@@ -184,6 +186,57 @@ def metrics_table(report: Mapping[str, Any], /, *, title: str = "") -> Table:
         for row, own in zip(rows, found, strict=True):
             row.append(Numeral(format_number(own.baseline), own.baseline))
     return Table(title, columns, rows)
+
+
+def groups_card(found: Any, /) -> Card:
+    """Return the card of GroupRisks: one row per group, the highest risk first."""
+    words = [found.words] if found.words else []
+    return Card("Risk by group", lists=[("", words)], tables=[groups_table(found)])
+
+
+def groups_table(found: Any, /, *, title: str = "", first: str = "group") -> Table:
+    """Return the groups of the target with their risk, rows and verdict, highest risk first."""
+    groups = sorted(
+        found.values(), key=lambda own: -math.inf if own.risk is None else -own.risk.value
+    )
+    known = [own for own in groups if own.risk is not None]
+    groups = known + [own for own in groups if own.risk is None]
+    columns = [
+        Column(first, "text"),
+        Column("risk", sorted="descending"),
+        Column("95% interval"),
+        Column("share of the target", optional=1),
+        Column("source rows", optional=2),
+        Column("effective sample size", optional=3),
+    ]
+    rows = []
+    for own in groups:
+        risk = own.risk
+        value, size = (None, None) if risk is None else (risk.value, risk.n_effective)
+        ends = (None, None) if risk is None else risk.interval()
+        rows.append(
+            [
+                own.name,
+                Numeral(format_number(value), value),
+                Numeral(format_interval(*ends), ends[0]),
+                Numeral(format_share(own.target_share), own.target_share),
+                Numeral(f"{own.n_source:,}", own.n_source),
+                Numeral(format_number(size), size),
+            ]
+        )
+    reports = [own.metrics for own in known if own.metrics is not None]
+    for name, estimate in (reports[0] if reports else {}).items():
+        columns.append(Column(estimate.words, optional=5))
+        for row, own in zip(rows, groups, strict=True):
+            value = None if own.metrics is None else own.metrics[name].value
+            row.append(Numeral(format_number(value), value))
+    if any(own.verdict for own in groups):
+        columns += [Column("target outside the source", optional=4), Column("verdict", "word")]
+        for row, own in zip(rows, groups, strict=True):
+            outside = Numeral(format_share(own.outside_share), own.outside_share)
+            row += [outside, own.verdict]
+    caption = "Each interval holds for its group alone, not for all groups at once."
+    return Table(title, columns, rows, caption=caption)
 
 
 def diagnostics_card(found: Any, /) -> Card:

@@ -14,6 +14,7 @@ from counterpoise.risk.baseline import Baseline
 from counterpoise.risk.controls import Constant, Control, Function, Moments
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
+from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Adjustment, Average, Choice, Method
 from counterpoise.risk.methods import METHODS, get_method
@@ -38,6 +39,8 @@ __all__ = [
     "Domains",
     "DoublyRobust",
     "Function",
+    "GroupRisk",
+    "GroupRisks",
     "HeldOut",
     "Method",
     "MetricEstimate",
@@ -56,6 +59,7 @@ __all__ = [
     "estimate_metrics",
     "estimate_risk",
     "get_method",
+    "risk_by_group",
     "target_metrics",
     "target_risk",
 ]

@@ -97,7 +97,7 @@ def best_constant(
     y: np.ndarray, classes: np.ndarray | None, cost: Callable[[Predicted], float], /
 ) -> Predicted:
     """Return the constant prediction of least cost for labels `y` (n,), with equal weights."""
-    some = y
+    some = y = y if classes is not None else np.asarray(y, dtype=np.float64)
     if len(y) > _ROWS:
         some = y[np.random.default_rng(0).choice(len(y), _ROWS, replace=False)]
     costs = [cost(own) for own in _constants(some, classes, y)]
@@ -112,7 +112,7 @@ def _constants(rows: np.ndarray, classes: np.ndarray | None, y: np.ndarray) -> l
         values = [np.mean(y), *np.percentile(y, _PERCENTILES)]
         if np.all(y > -1):
             values.append(np.expm1(np.mean(np.log1p(y))))
-        return [Predicted(np.asarray(rows, float), np.full(n, float(v))) for v in values]
+        return [Predicted(rows, np.full(n, float(value))) for value in values]
     places = np.searchsorted(classes, rows)
     share = np.bincount(np.searchsorted(classes, y), minlength=len(classes)) / len(y)
     probability = np.broadcast_to(share, (n, len(classes)))

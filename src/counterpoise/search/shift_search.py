@@ -18,9 +18,20 @@ from counterpoise._folds import Folds
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
+from counterpoise.diagnostics.groups import judge_groups
+from counterpoise.encoding import encode_pair
 from counterpoise.losses import Loss
-from counterpoise.metrics import Predicted
-from counterpoise.risk import HeldOut, Method, RiskEstimate, Source, estimate_risk, get_method
+from counterpoise.metrics import Predicted, get_metric
+from counterpoise.risk import (
+    GroupRisks,
+    HeldOut,
+    Method,
+    RiskEstimate,
+    Source,
+    estimate_risk,
+    get_method,
+    risk_by_group,
+)
 from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.methods import check_features
@@ -36,7 +47,7 @@ from counterpoise.search.evaluate import (
 )
 from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
 from counterpoise.search.progress import text_progress
-from counterpoise.search.reporting import check_metrics, predict_again, report_metrics
+from counterpoise.search.reporting import check_metrics, group_labels, predict_again, report_metrics
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, compare_with, corrected_risk
@@ -110,7 +121,7 @@ class ShiftSearch(BaseSearchCV):
         self.__dict__.pop("metrics_", None)  # of a former fit
         if self.metrics is not None:
             self.predicted_ = self._predict_held_out(X, y, X_target, found, how, groups, fit_params)
-            self.metrics_ = report_metrics(self._delivered, self.predicted_, self.metrics, method)
+            self.metrics_ = report_metrics(self.delivered_, self.predicted_, self.metrics, method)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
         self._order = found.held_out_rows
@@ -168,6 +179,44 @@ class ShiftSearch(BaseSearchCV):
         check_is_fitted(self, "held_out_")
         return estimate_risk(self.held_out_, get_method(method))[0]
 
+    def risk_by_group(self, by: Any, target: Any = None, /) -> GroupRisks:
+        """Return the risk of what is delivered in subgroups of the target, with a verdict each.
+
+        Parameters
+        ----------
+        by : str or array of shape (n_source,)
+            Name of a column of both tables, or the group of every source row.
+        target : array of shape (n_target,), optional
+            Group of every target row; needed where `by` is an array.
+
+        Returns
+        -------
+        GroupRisks
+            With the metrics of every group, if the search had `metrics`. The worst group is named
+            in its `words`.
+        """
+        check_is_fitted(self, "held_out_")
+        X, X_target = self.__dict__.get("_rows") or (None, None)
+        if X_target is None:
+            raise AttributeError(
+                "`risk_by_group` needs the source and target rows: there was no X_target, or the "
+                "search was unpickled. Use cp.risk.risk_by_group(search.delivered_, ...)."
+            )
+        groups = group_labels(X, X_target, by, target)
+        report = getattr(self, "metrics_", None)
+        found = risk_by_group(
+            self.delivered_,
+            groups[0][self._order],
+            groups[1],
+            method=self.method,
+            predicted=None if report is None else self.predicted_,
+            metrics=[] if report is None else [get_metric(name) for name in report],
+        )
+        losses = np.full(len(self.weights_), np.nan)
+        losses[self._order] = self.delivered_.losses
+        seen = None if np.isnan(losses).any() else losses
+        return judge_groups(found, encode_pair(X, X_target), groups, self.weights_, seen)
+
     def _check_parameters(self) -> tuple[Method, CrossValidation]:
         """Refuse bad parameters before any work."""
         method = get_method(self.method)
@@ -181,7 +230,9 @@ class ShiftSearch(BaseSearchCV):
                 f"{self.order!r}. Pass a key such as order=lambda params: params['max_depth']."
             )
         if self.metrics is not None:
-            check_metrics(self.metrics, self._prototypes)
+            loss = resolve_loss(self.loss, self._prototype)
+            judged = loss.response if self.refit == "blend" else None
+            check_metrics(self.metrics, self._prototypes, blended=judged)
         progress = self.progress
         if progress is None and self.verbose:
             progress = text_progress(time.monotonic())
@@ -294,8 +345,9 @@ class ShiftSearch(BaseSearchCV):
         self.best_risk_ = self.corrected_risk_ = risk[0]
 
     @property
-    def _delivered(self) -> HeldOut:
-        """Held-out losses (N,) of what is delivered, with their weights and folds."""
+    def delivered_(self) -> HeldOut:
+        """Held-out losses (n_held_out,) of what is delivered, with their weights and folds."""
+        check_is_fitted(self, "held_out_")
         losses = self.losses_[self.best_index_]
         losses = self.blend_.losses if hasattr(self, "blend_") else losses
         parts = {"predictions": None, "target_predictions": None}
@@ -303,7 +355,7 @@ class ShiftSearch(BaseSearchCV):
 
     def _compare_with_constant(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set the yardstick: the risk of predicting one value for all rows."""
-        labels, delivered = y[found.held_out_rows], self._delivered
+        labels, delivered = y[found.held_out_rows], self.delivered_
         loss, classes = found.responses.loss, found.responses.classes
         if self.best_risk_.choice is not None:
             method = get_method(self.best_risk_.choice.name)

@@ -20,7 +20,7 @@ import numpy as np
 from counterpoise._folds import Folds
 from counterpoise.search.responses import Responses
 
-__all__ = ["blend_predictions", "minimize_on_simplex", "stacking_weights"]
+__all__ = ["blend_losses", "blend_predictions", "minimize_on_simplex", "stacking_weights"]
 
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
@@ -167,3 +167,17 @@ def blend_predictions(
         q = stacking_weights(predictions[:, others], y[others], responses, negligible=negligible)
         mixed[fold] = np.tensordot(q, predictions[:, fold].astype(np.float64), axes=1)
     return mixed
+
+
+def blend_losses(
+    predictions: np.ndarray,
+    y: np.ndarray,
+    folds: Folds,
+    responses: Responses,
+    /,
+    *,
+    negligible: float = 0.0,
+) -> np.ndarray:
+    """Return the losses (N,) of `blend_predictions`."""
+    mixed = blend_predictions(predictions, y, folds, responses, negligible=negligible)
+    return responses.losses(y, mixed)

@@ -1,0 +1,241 @@
+"""Risk by group: the same estimate for subgroups of the target.
+
+The target restricted to group g has the density ratio w(x) P_source(g) / P_target(g) over the
+source rows of the group. Both shares are known from the samples, so these weights have expectation
+1 over the source rows of the group, and every risk method works there as it does on the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from counterpoise._arrays import to_numpy
+from counterpoise._facts import card_html, card_text, groups_card
+from counterpoise._folds import Folds
+from counterpoise._format import format_interval, format_number
+from counterpoise._validation import InputError
+from counterpoise.metrics import Metric, Predicted
+from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimation import estimate_risk
+from counterpoise.risk.held_out import Domains, HeldOut, kept_target_rows
+from counterpoise.risk.method import Method
+from counterpoise.risk.methods import get_method
+from counterpoise.risk.target_metrics import MetricReport, estimate_metrics
+
+__all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group", "within_group"]
+
+# With fewer source rows of a group nothing is estimated.
+_FEWEST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRisk:
+    """One group of the target.
+
+    Attributes
+    ----------
+    name : str
+    n_source, n_target : int
+        Rows of the group in each sample.
+    target_share : float
+        Of the target rows.
+    risk : RiskEstimate or None
+        Of the model in this part of the target; None where the source has too few rows of it.
+    metrics : MetricReport or None
+        The same for metrics, if there were predictions.
+    verdict, reasons : str and list of str
+        Whether source rows of the group can stand for its target rows; empty if not judged.
+    outside_share : float
+        Share of the group's target rows outside the support of its source rows; NaN if not judged.
+    """
+
+    name: str
+    n_source: int
+    n_target: int
+    target_share: float
+    risk: RiskEstimate | None
+    metrics: MetricReport | None = None
+    verdict: str = ""
+    reasons: list[str] = field(default_factory=list)
+    outside_share: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRisks(Mapping[str, GroupRisk]):
+    """Risk by group; printing it gives a table, the highest risk first.
+
+    Attributes
+    ----------
+    groups : dict of str to GroupRisk
+    overall : RiskEstimate
+        Of the whole target.
+    """
+
+    groups: dict[str, GroupRisk]
+    overall: RiskEstimate
+
+    def __getitem__(self, name: str) -> GroupRisk:
+        return self.groups[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def worst(self) -> GroupRisk | None:
+        """The group with the highest estimated risk; None if no group has one."""
+        known = [own for own in self.groups.values() if own.risk is not None]
+        return max(known, key=lambda own: own.risk.value, default=None)
+
+    @property
+    def words(self) -> str:
+        """The worst group, with a caution: the highest of several estimates is too high."""
+        worst, silent = self.worst, [own for own in self.groups.values() if own.risk is None]
+        words = ""
+        if worst is not None and len(self.groups) - len(silent) > 1:
+            count = len(self.groups) - len(silent)
+            # Simultaneous intervals for all groups (Bonferroni).
+            low, high = worst.risk.interval(1 - 0.05 / count)
+            words = (
+                f"The worst of {count} groups is {worst.name} with a risk of "
+                f"{format_number(worst.risk.value)} ({format_interval(low, high)}, wide enough to "
+                f"hold for all {count} groups at once), against {format_number(self.overall.value)}"
+                " over all. The highest of several estimates is too high on average."
+            )
+            if low <= self.overall.value:
+                words += " It is not significantly worse than the whole."
+        if silent:
+            names = ", ".join(f"{own.name} ({own.n_target:,} target rows)" for own in silent)
+            words += f" Too few source rows to say anything about: {names}."
+        return words.strip()
+
+    def _repr_html_(self) -> str:
+        return card_html(groups_card(self))
+
+    def __str__(self) -> str:
+        return card_text(groups_card(self))
+
+
+def risk_by_group(
+    held_out: HeldOut,
+    source_groups: Any,
+    target_groups: Any,
+    /,
+    *,
+    method: str | Method = "controlled",
+    predicted: Predicted | None = None,
+    metrics: Iterable[Metric] = (),
+) -> GroupRisks:
+    """Estimate the risk of one model in subgroups of the target.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+        Losses of shape (N,) with weights (N,).
+    source_groups : array of shape (N,)
+        Group of the row of every loss.
+    target_groups : array of shape (m,)
+        Group of every target row that `held_out` was made with.
+    method : str or Method, default="controlled"
+    predicted : Predicted, optional
+        Predictions of the same rows, for `metrics`.
+    metrics : iterable of Metric
+
+    Returns
+    -------
+    GroupRisks
+        Every group of the target, the largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.risk import HeldOut, risk_by_group
+    >>> rng = np.random.default_rng(0)
+    >>> region = rng.choice(["north", "south"], p=[0.8, 0.2], size=500)
+    >>> weights = np.where(region == "north", 0.5 / 0.8, 0.5 / 0.2)  # half and half in the target
+    >>> losses = np.where(region == "north", 1.0, 3.0) + rng.normal(size=500)
+    >>> target = np.repeat(["north", "south"], 500)
+    >>> found = risk_by_group(HeldOut.of_sample(losses, weights), region, target)
+    >>> found.worst.name
+    'south'
+    """
+    method = get_method(method)
+    own, other = _labels(source_groups, "source_groups"), _labels(target_groups, "target_groups")
+    n = held_out.losses.shape[-1]
+    if held_out.losses.ndim != 1 or len(own) != n:
+        raise InputError(
+            f"`source_groups` must have one label per loss of one model; got {len(own)} labels for "
+            f"losses of shape {tuple(held_out.losses.shape)}. Pick a candidate first."
+        )
+    overall, _ = estimate_risk(held_out, method)
+    if method.name == "auto" and overall.choice is not None:
+        method = get_method(overall.choice.name)
+    chosen, groups = list(metrics), {}
+    for name, count in group_shares(other).items():
+        rows = np.flatnonzero(own == name)
+        share = count / len(other)
+        n_source = len(rows) if held_out.folds.rows is None else len(set(held_out.folds.rows[rows]))
+        risk = report = None
+        if n_source >= _FEWEST and np.any(to_numpy(held_out.weights)[rows] > 0):
+            part = within_group(held_out, rows, share, other == name)
+            risk, _ = estimate_risk(part, method)
+            if predicted is not None and chosen:
+                report = estimate_metrics(part, predicted.take(rows), chosen, method)
+        groups[name] = GroupRisk(name, n_source, count, share, risk, report)
+    return GroupRisks(groups, overall)
+
+
+def group_shares(labels: np.ndarray, /) -> dict[str, int]:
+    """Return how many rows each group has, the largest first."""
+    names, counts = np.unique(labels, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return {str(names[i]): int(counts[i]) for i in order}
+
+
+def within_group(
+    held_out: HeldOut, rows: np.ndarray, target_share: float, in_target: np.ndarray, /
+) -> HeldOut:
+    """Return the losses of some rows with the weights of the target restricted to their group.
+
+    `in_target` tells which target rows are of the group.
+    """
+    factor = len(rows) / held_out.losses.shape[-1] / target_share
+    domains = held_out.domains
+    if domains is not None:
+        inside, weights = in_target[kept_target_rows(len(in_target))], domains.target_weights
+        domains = Domains(
+            domains.source[rows],
+            domains.target[inside],
+            None if weights is None else factor * weights[inside],
+        )
+    return HeldOut(
+        held_out.losses[rows],
+        factor * held_out.weights[rows],
+        _some_folds(held_out.folds, rows),
+        domains,
+    )
+
+
+def _some_folds(folds: Folds, rows: np.ndarray) -> Folds:
+    """Return the folds of some of the losses, without those that become empty."""
+    place = np.full(folds.n_losses, -1)
+    place[rows] = np.arange(len(rows))
+    places = [place[fold] for fold in folds]
+    labels = [
+        None if own is None else np.unique(own[rows], return_inverse=True)[1]
+        for own in (folds.rows, folds.groups)
+    ]
+    return Folds([own[own >= 0] for own in places if np.any(own >= 0)], *labels)
+
+
+def _labels(groups: Any, name: str) -> np.ndarray:
+    labels = np.asarray(groups)
+    if labels.ndim != 1 or len(labels) == 0:
+        raise InputError(f"`{name}` must have one label per row; got shape {labels.shape}.")
+    return labels.astype(str)
