@@ -14,6 +14,7 @@ import numpy as np
 from counterpoise._facts import blend_name
 from counterpoise._format import candidate_names
 from counterpoise.diagnostics import Diagnostics
+from counterpoise.risk import Baseline, GroupRisks, MetricReport
 
 __all__ = [
     "PLAIN",
@@ -310,6 +311,17 @@ class Selection:
     truth_note : str
         Where the truth comes from and that it was not used to choose; empty without truth.
     provenance : Provenance
+    metrics : MetricReport or None
+        Metrics of what is delivered, in the target; the first two are the headline.
+    true_metrics : dict
+        The same on labelled target rows, as far as they are known.
+    baseline : Baseline or None
+        The delivered model beside the best constant prediction.
+    warnings : list of str
+        What a reader must know first: no better than guessing, one class for all rows.
+    by : str
+        Column whose groups are reported; empty for none.
+    groups : GroupRisks or None
     """
 
     audit: Audit
@@ -339,6 +351,12 @@ class Selection:
     truth_error: float | None
     truth_note: str
     provenance: Provenance
+    metrics: MetricReport | None = None
+    true_metrics: Mapping[str, float] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    warnings: Sequence[str] = ()
+    by: str = ""
+    groups: GroupRisks | None = None
 
     @property
     def delivered(self) -> str:

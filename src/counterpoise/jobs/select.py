@@ -21,6 +21,14 @@ from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import Data, encode
+from counterpoise.jobs.measures import (
+    check_report,
+    group_columns,
+    groups_of,
+    measure,
+    true_metrics,
+    warnings_of,
+)
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.options import Options
 from counterpoise.jobs.plan import Plan, make_plan
@@ -67,6 +75,8 @@ def select(
     weights: str | None = None,
     method: str = "controlled",
     loss: str = "auto",
+    metrics: Sequence[str] | None = None,
+    by: str | None = None,
     selection: str | None = None,
     deliver: str | None = None,
     fit_weighted: str | None = None,
@@ -94,6 +104,12 @@ def select(
     loss : str, default="auto"
         A name from :mod:`counterpoise.losses`. Also decides between classification and regression
         where the labels could be either.
+    metrics : sequence of str, optional
+        To report, by the names of :data:`counterpoise.metrics.METRICS`. Default: RMSE, R^2 and
+        MAE, or accuracy, AUC and what else the models allow.
+    by : str, optional
+        Column of both tables whose groups are reported one by one; numbers are cut at the
+        quartiles of the target.
     selection : {"consensus", "min"}, optional
         How the best single candidate is chosen: the least expected regret over plausible
         candidates, or the least risk. Default: `jobs.options.DEFAULT_SELECTION`.
@@ -127,6 +143,8 @@ def select(
     plan = make_plan(
         labels, models, params=params or (), loss=loss, seed=request.seed, n_features=width
     )
+    check_report(plan, metrics or (), how.deliver)
+    groups = None if by is None else group_columns(data, by)
     notes += plan.notes
     splits = _splits(plan, folds, request.seed, notes)
     request.progress("estimating the weights", 0, 0)
@@ -135,12 +153,20 @@ def select(
         search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request)
         truth = true_risks(data.truth, encoded, plan, search, rng, request)
         final = _final(plan, search, encoded.source)
+        report = measure(plan, search, metrics or ())
+        known = true_metrics(data.truth, encoded, plan, final, report, rng)
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
     request.progress("diagnosing", 0, 0)
     diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
     predictions = predict_target(final, encoded.target, progress=request.progress)
+    told = summarise(predictions, labels)
+    by_group = None
+    if groups is not None:
+        request.progress("looking at the groups", 0, 0)
+        options = {"seed": request.seed}
+        by_group = groups_of(groups, plan, search, encoded, report, held_out, **options)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(
         plan,
@@ -150,7 +176,13 @@ def select(
         label=data.label,
         selection=how.selection,
         folds=folds,
-        predictions=summarise(predictions, labels),
+        predictions=told,
+        metrics=report,
+        true_metrics=known,
+        baseline=search.baseline_,
+        warnings=warnings_of(search, told),
+        by=by or "",
+        groups=by_group,
     )
     pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)
@@ -178,6 +210,7 @@ def _search(
         fit_weighted=how.fit_weighted,
         selection=how.selection,
         refit="blend" if how.deliver == "blend" else True,
+        metrics="auto",
         random_state=request.seed,
         n_jobs=request.jobs,
         progress=lambda done, total: request.progress("searching", done, total),
