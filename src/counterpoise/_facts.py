@@ -205,9 +205,9 @@ def groups_table(found: Any, /, *, title: str = "", first: str = "group") -> Tab
         Column(first, "text"),
         Column("risk", sorted="descending"),
         Column("95% interval"),
-        Column("share of the target", optional=1),
-        Column("source rows", optional=2),
-        Column("effective sample size", optional=3),
+        Column("share of the target", optional=3),
+        Column("source rows", optional=4),
+        Column("effective sample size", optional=1),
     ]
     rows = []
     for own in groups:
@@ -226,12 +226,12 @@ def groups_table(found: Any, /, *, title: str = "", first: str = "group") -> Tab
         )
     reports = [own.metrics for own in known if own.metrics is not None]
     for name, estimate in (reports[0] if reports else {}).items():
-        columns.append(Column(estimate.words, optional=5))
+        columns.append(Column(estimate.words, optional=2))
         for row, own in zip(rows, groups, strict=True):
             value = None if own.metrics is None else own.metrics[name].value
             row.append(Numeral(format_number(value), value))
     if any(own.verdict for own in groups):
-        columns += [Column("target outside the source", optional=4), Column("verdict", "word")]
+        columns += [Column("target outside the source", optional=5), Column("verdict", "word")]
         for row, own in zip(rows, groups, strict=True):
             outside = Numeral(format_share(own.outside_share), own.outside_share)
             row += [outside, own.verdict]

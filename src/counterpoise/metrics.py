@@ -503,5 +503,5 @@ def default_metrics(task: str, parts: Sequence[str], /) -> list[Metric]:
     """Return what to report unless something is asked for, from the parts that models predict."""
     names = ["rmse", "r2", "mae"]
     if task == "classification":
-        names = ["accuracy", "balanced_accuracy", "auc", "f1", "log_loss", "brier"]
+        names = ["accuracy", "auc", "balanced_accuracy", "f1", "log_loss", "brier"]
     return [METRICS[name] for name in names if METRICS[name].needs in parts]

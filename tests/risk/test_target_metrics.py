@@ -162,8 +162,8 @@ def test_a_search_reports_metrics_of_what_it_delivers(rng, refit):
     ).fit(X, y, X_target=X_target)
     assert list(search.metrics_) == [
         "accuracy",
-        "balanced_accuracy",
         "auc",
+        "balanced_accuracy",
         "f1",
         "log_loss",
         "brier",

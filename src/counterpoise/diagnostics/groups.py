@@ -53,9 +53,10 @@ def judge_groups(
             source=pair.source[rows],
             target=pair.target[others],
         )
-        factor = len(rows) / len(own) / group.target_share
+        # Within a group the expected weight is known from its rows alone.
+        total = np.mean(weights[rows])
         seen = None if losses is None else losses[rows]
-        told = diagnose_encoded(part, factor * weights[rows], seen, random_state=random_state)
+        told = diagnose_encoded(part, weights[rows] / total, seen, random_state=random_state)
         judged[name] = replace(
             group,
             verdict=told.verdict,

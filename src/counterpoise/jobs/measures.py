@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Data, Truth
 from counterpoise.jobs.plan import Plan
 from counterpoise.jobs.records import Predictions
+from counterpoise.losses import LOSSES
 from counterpoise.metrics import Predicted, get_metric
-from counterpoise.risk import GroupRisks, MetricReport, get_method, risk_by_group
+from counterpoise.risk import Baseline, GroupRisks, MetricReport, get_method, risk_by_group
 from counterpoise.search.reporting import check_metrics, report_metrics
 from counterpoise.search.responses import Responses
 
@@ -110,11 +112,14 @@ def _label_places(values: np.ndarray, plan: Plan) -> tuple[np.ndarray, np.ndarra
     return places, known
 
 
-def warnings_of(search: Any, predictions: Predictions, /) -> list[str]:
-    """Say so if the model is no better than guessing, or predicts one class for all rows."""
+def warnings_of(baseline: Baseline, loss: str, predictions: Predictions, /) -> list[str]:
+    """Say so if the model is no better than guessing, or predicts one class for all rows.
+
+    `loss` is the name of the risk in words.
+    """
     found = []
-    if search.baseline_.verdict != "better":
-        found.append(search.baseline_.words)
+    if baseline.verdict != "better":
+        found.append(baseline.sentence(loss))
     shares: Mapping[str, float] = predictions.classes
     for name, share in shares.items():
         if share == 1:
@@ -179,16 +184,22 @@ def groups_of(
     *,
     seed: int,
 ) -> GroupRisks:
-    """Estimate the risk of what is delivered by group; `rows` are those of the held-out losses."""
-    headline = [get_metric(name) for name in list(report)[:2]]
+    """Estimate the risk of what is delivered by group; `rows` are those of the held-out losses.
+
+    Of two classes that are coded as -1 and +1, the share of wrong predictions.
+    """
+    delivered, predicted = search.delivered_, delivered_predictions(plan, search)
+    if plan.coded:
+        wrong = LOSSES["zero_one"](predicted.y, predicted.prediction)
+        delivered = replace(delivered, losses=wrong)
     found = risk_by_group(
-        search.delivered_,
+        delivered,
         groups[0][rows],
         groups[1],
         method=search.method,
-        predicted=delivered_predictions(plan, search),
-        metrics=headline,
+        predicted=predicted,
+        metrics=[get_metric(name) for name in list(report)[:2]],
     )
     losses = np.empty(len(rows))
-    losses[rows] = search.delivered_.losses
+    losses[rows] = delivered.losses
     return judge_groups(found, encoded, groups, search.weights_, losses, random_state=seed)

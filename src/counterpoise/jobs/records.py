@@ -322,6 +322,8 @@ class Selection:
     by : str
         Column whose groups are reported; empty for none.
     groups : GroupRisks or None
+    group_words : str
+        What the risk by group is called.
     """
 
     audit: Audit
@@ -357,6 +359,7 @@ class Selection:
     warnings: Sequence[str] = ()
     by: str = ""
     groups: GroupRisks | None = None
+    group_words: str = ""
 
     @property
     def delivered(self) -> str:

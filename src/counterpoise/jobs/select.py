@@ -35,7 +35,7 @@ from counterpoise.jobs.plan import Plan, make_plan
 from counterpoise.jobs.predictions import predict_target, summarise
 from counterpoise.jobs.records import Selection
 from counterpoise.jobs.request import Request
-from counterpoise.jobs.sentences import chosen_words
+from counterpoise.jobs.sentences import LOSS_WORDS, chosen_words
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.disagreement import choice_words
@@ -180,9 +180,10 @@ def select(
         metrics=report,
         true_metrics=known,
         baseline=search.baseline_,
-        warnings=warnings_of(search, told),
+        warnings=warnings_of(search.baseline_, plan.loss_words, told),
         by=by or "",
         groups=by_group,
+        group_words=LOSS_WORDS["zero_one"] if plan.coded else plan.loss_words,
     )
     pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)

@@ -57,7 +57,7 @@ def groups_picture(selection: Selection, /) -> list[Picture]:
     found = selection.groups
     if found is None or found.worst is None:
         return []
-    display = GroupRisksDisplay(found, risk_name=selection.loss_words, width=_NAME)
+    display = GroupRisksDisplay(found, risk_name=selection.group_words, width=_NAME)
     caption = (
         "Each line is a 95% interval for one group of the target; the dashed line is the risk in "
         "the whole target. Hollow markers: do not trust."

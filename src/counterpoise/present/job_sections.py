@@ -197,7 +197,7 @@ def _measured(selection: Selection) -> list[Block]:
     """Return the headline, the yardstick and the table of metrics."""
     words = [headline(selection)] if selection.metrics else []
     if selection.baseline is not None:
-        words.append(selection.baseline.words)
+        words.append(selection.baseline.sentence(selection.loss_words))
     blocks: list[Block] = [" ".join(words)] if words else []
     return [*blocks, measured_table(selection)] if selection.metrics else blocks
 

@@ -33,9 +33,14 @@ def headline_facts(selection: Selection, /) -> list[Fact]:
     """Return the first metrics as facts."""
     facts = []
     for own in list((selection.metrics or {}).values())[:_HEADLINE]:
-        more = f"95% interval {format_interval(*own.interval())}, in the target"
+        low, high = own.interval()
+        more = f"95% interval {format_interval(low, high)}, in the target"
         if own.baseline is not None:
             more += f"; one value for all rows: {format_number(own.baseline)}"
+        truth = selection.true_metrics.get(own.name)
+        if truth is not None:
+            inside = "inside" if low <= truth <= high else "outside"
+            more += f"; truth: {format_number(truth)}, {inside} the interval"
         facts.append(Fact(f"expected {own.words}", format_number(own.value), more))
     return facts
 
@@ -59,7 +64,7 @@ def groups_section(selection: Selection, /) -> list[Section]:
     found = selection.groups
     if found is None:
         return []
-    title = f"{selection.loss_words[:1].upper()}{selection.loss_words[1:]} by {selection.by}"
+    title = f"{selection.group_words[:1].upper()}{selection.group_words[1:]} by {selection.by}"
     table = groups_table(found, title=title, first=selection.by)
     words = [found.words] if found.words else []
     pictures = Pictures(groups_picture(selection))

@@ -55,19 +55,27 @@ class Baseline:
     @property
     def words(self) -> str:
         """The comparison in plain sentences."""
+        return self.sentence("risk")
+
+    def sentence(self, risk: str, /) -> str:
+        """Return the comparison in plain sentences that call the risk by this name."""
         value = format_number(self.risk.value)
-        guess = f"Predicting one value for all rows would have a risk of {value}."
-        if self.verdict == "no better":
-            return f"The model is no better than predicting one value for all rows (risk {value})."
         low, high = self.difference.interval()
+        if self.verdict == "no better":
+            return (
+                "The model is no better than predicting one value for all rows, which has a "
+                f"{risk} of {value}."
+            )
         if self.verdict == "unclear":
             return (
-                "It is not clear that the model is better than predicting one value for all rows "
-                f"(risk {value}; 95% interval of the difference {format_interval(low, high)})."
+                "It is not clear that the model is better than predicting one value for all rows, "
+                f"which has a {risk} of {value}: the 95% interval of the difference is "
+                f"{format_interval(low, high)}."
             )
         gain = format_number(-self.difference.value)
         return (
-            f"{guess} The model's is lower by {gain} (95% interval {format_interval(-high, -low)})."
+            f"Predicting one value for all rows would have a {risk} of {value}; the model's is "
+            f"lower by {gain} (95% interval {format_interval(-high, -low)})."
         )
 
 

@@ -1,32 +1,34 @@
 """Risk by group: the same estimate for subgroups of the target.
 
-The target restricted to group g has the density ratio w(x) P_source(g) / P_target(g) over the
-source rows of the group. Both shares are known from the samples, so these weights have expectation
-1 over the source rows of the group, and every risk method works there as it does on the whole.
+The risk in group g is the ratio E_target[loss, in g] / P_target(g). Both are means over the
+weighted source rows, and the ratio is the self-normalised mean loss R of the group. A row of the
+group has the influence (loss - R) / P_target(g) on it, the others none: these influences are losses
+of the whole sample, and every risk method (control variate, folds, groups of rows, tail) works on
+them as on any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
 from counterpoise._facts import card_html, card_text, groups_card
-from counterpoise._folds import Folds
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
-from counterpoise.risk.held_out import Domains, HeldOut, kept_target_rows
+from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.target_metrics import MetricReport, estimate_metrics
 
-__all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group", "within_group"]
+__all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group"]
 
 # With fewer source rows of a group nothing is estimated.
 _FEWEST = 5
@@ -141,7 +143,7 @@ def risk_by_group(
     source_groups : array of shape (N,)
         Group of the row of every loss.
     target_groups : array of shape (m,)
-        Group of every target row that `held_out` was made with.
+        Group of every target row.
     method : str or Method, default="controlled"
     predicted : Predicted, optional
         Predictions of the same rows, for `metrics`.
@@ -176,17 +178,20 @@ def risk_by_group(
     overall, _ = estimate_risk(held_out, method)
     if method.name == "auto" and overall.choice is not None:
         method = get_method(overall.choice.name)
+    losses, weights = (to_numpy(a) for a in (held_out.losses, held_out.weights))
     chosen, groups = list(metrics), {}
     for name, count in group_shares(other).items():
         rows = np.flatnonzero(own == name)
         share = count / len(other)
         n_source = len(rows) if held_out.folds.rows is None else len(set(held_out.folds.rows[rows]))
         risk = report = None
-        if n_source >= _FEWEST and np.any(to_numpy(held_out.weights)[rows] > 0):
-            part = within_group(held_out, rows, share, other == name)
-            risk, _ = estimate_risk(part, method)
+        if n_source >= _FEWEST and np.any(weights[rows] > 0):
+            mean = float(np.average(losses[rows], weights=weights[rows]))
+            risk = estimate_influence(held_out, losses[rows] - mean, method, rows)
+            risk = replace(risk, value=mean + risk.value)
             if predicted is not None and chosen:
-                report = estimate_metrics(part, predicted.take(rows), chosen, method)
+                part = predicted.take(rows)
+                report = estimate_metrics(held_out, part, chosen, method, rows=rows)
         groups[name] = GroupRisk(name, n_source, count, share, risk, report)
     return GroupRisks(groups, overall)
 
@@ -196,42 +201,6 @@ def group_shares(labels: np.ndarray, /) -> dict[str, int]:
     names, counts = np.unique(labels, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return {str(names[i]): int(counts[i]) for i in order}
-
-
-def within_group(
-    held_out: HeldOut, rows: np.ndarray, target_share: float, in_target: np.ndarray, /
-) -> HeldOut:
-    """Return the losses of some rows with the weights of the target restricted to their group.
-
-    `in_target` tells which target rows are of the group.
-    """
-    factor = len(rows) / held_out.losses.shape[-1] / target_share
-    domains = held_out.domains
-    if domains is not None:
-        inside, weights = in_target[kept_target_rows(len(in_target))], domains.target_weights
-        domains = Domains(
-            domains.source[rows],
-            domains.target[inside],
-            None if weights is None else factor * weights[inside],
-        )
-    return HeldOut(
-        held_out.losses[rows],
-        factor * held_out.weights[rows],
-        _some_folds(held_out.folds, rows),
-        domains,
-    )
-
-
-def _some_folds(folds: Folds, rows: np.ndarray) -> Folds:
-    """Return the folds of some of the losses, without those that become empty."""
-    place = np.full(folds.n_losses, -1)
-    place[rows] = np.arange(len(rows))
-    places = [place[fold] for fold in folds]
-    labels = [
-        None if own is None else np.unique(own[rows], return_inverse=True)[1]
-        for own in (folds.rows, folds.groups)
-    ]
-    return Folds([own[own >= 0] for own in places if np.any(own >= 0)], *labels)
 
 
 def _labels(groups: Any, name: str) -> np.ndarray:

@@ -11,17 +11,10 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_float, de
 from counterpoise._folds import Folds
 from counterpoise.risk.sums import sum_by_label
 
-__all__ = ["Domains", "HeldOut", "kept_target_rows"]
+__all__ = ["Domains", "HeldOut"]
 
 # Target rows that are kept; the error of a mean over them is far below that of the losses.
 _TARGET_ROWS = 20_000
-
-
-def kept_target_rows(m: int, /) -> np.ndarray | slice:
-    """Return which of m target rows `Domains` keeps: all, or 20 000 random ones."""
-    if m <= _TARGET_ROWS:
-        return slice(None)
-    return np.random.default_rng(0).choice(m, _TARGET_ROWS, replace=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +40,9 @@ class Domains:
 
         Of a target with more than 20 000 rows, 20 000 random rows are kept.
         """
-        X_target = X_target[kept_target_rows(X_target.shape[0]), :]
+        if X_target.shape[0] > _TARGET_ROWS:
+            rows = np.random.default_rng(0).choice(X_target.shape[0], _TARGET_ROWS, replace=False)
+            X_target = X_target[rows, :]
         target_weights = estimator.predict(X_target) if hasattr(estimator, "predict") else None
         xp = array_namespace(losses)
         found = (

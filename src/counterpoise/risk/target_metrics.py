@@ -18,6 +18,7 @@ from counterpoise.risk.baseline import constant_for_metric
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.scales import Scale
@@ -223,28 +224,38 @@ def estimate_metrics(
     metrics: Iterable[Metric],
     method: Method,
     /,
+    *,
+    rows: np.ndarray | None = None,
 ) -> MetricReport:
     """Estimate metrics from predictions of the rows of `held_out`; inputs are trusted.
 
-    Each stands beside that of the constant prediction that is best by it in the source.
+    Each stands beside that of the constant prediction that is best by it in the source. With
+    `rows`, the predictions are of these rows only, and so are the metrics.
     """
     report = {}
     for metric in metrics:
-        found = estimate_metric(held_out, predicted, metric, method)
+        found = estimate_metric(held_out, predicted, metric, method, rows=rows)
         constant = constant_for_metric(predicted, metric)
-        guess = estimate_metric(held_out, constant, metric, method).value
+        guess = estimate_metric(held_out, constant, metric, method, rows=rows).value
         report[metric.name] = replace(found, baseline=guess)
     return MetricReport(report)
 
 
 def estimate_metric(
-    held_out: HeldOut, predicted: Predicted, metric: Metric, method: Method, /
+    held_out: HeldOut,
+    predicted: Predicted,
+    metric: Metric,
+    method: Method,
+    /,
+    *,
+    rows: np.ndarray | None = None,
 ) -> MetricEstimate:
     """Estimate one metric; its losses or influences go through the risk method."""
     scale = Scale(metric.low, metric.high)
     weights = np.asarray(to_numpy(held_out.weights), dtype=np.float64)
+    weights = weights if rows is None else weights[rows]
     weighted, influence = metric.value_and_influence(predicted, weights)
-    if metric.of_one_mean:
+    if metric.of_one_mean and rows is None:
         assert metric.terms is not None
         losses = metric.terms(predicted)[0]
         risk, _ = estimate_risk(replace(held_out, losses=losses), method)
@@ -254,7 +265,7 @@ def estimate_metric(
             _, slope = _of_mean(metric, mean)
             value = scale.move(weighted, slope * (risk.value - mean))
     else:
-        risk, _ = estimate_risk(replace(held_out, losses=influence), method)
+        risk = estimate_influence(held_out, influence, method, rows)
         value, slope = scale.move(weighted, float(risk.value)), 1.0
         value = weighted if math.isnan(weighted) else value
     return MetricEstimate(
