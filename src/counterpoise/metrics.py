@@ -92,8 +92,9 @@ class Predicted:
             _columns(values, name, len(y), len(classes))
             for values, name in ((probability, "probability"), (score, "score"))
         )
-        places = (np.searchsorted(classes, labels) for labels in (y, prediction))
-        return cls(*places, probability, probability if score is None else score, classes)
+        places, said = (np.searchsorted(classes, labels) for labels in (y, prediction))
+        score = probability if score is None else score
+        return cls(places, said, probability, score, classes)
 
     @classmethod
     def join(cls, parts: Sequence[Predicted | None], /) -> Predicted | None:
@@ -103,7 +104,7 @@ class Predicted:
             return None
         first, names = known[0], ("y", "prediction", "probability", "score")
         columns = {name: [getattr(part, name) for part in known] for name in names}
-        joined = {k: None if v[0] is None else np.concatenate(v) for k, v in columns.items()}
+        joined: Any = {k: None if v[0] is None else np.concatenate(v) for k, v in columns.items()}
         return replace(first, **joined)
 
     @property
@@ -115,7 +116,8 @@ class Predicted:
         """Return some of the rows."""
         parts = ("y", "prediction", "probability", "score")
         found = {name: getattr(self, name) for name in parts}
-        return replace(self, **{k: None if v is None else v[rows] for k, v in found.items()})
+        some: Any = {k: None if v is None else v[rows] for k, v in found.items()}
+        return replace(self, **some)
 
 
 def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | None:

@@ -18,13 +18,13 @@ from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Adjustment, Average, Choice, Method
 from counterpoise.risk.methods import METHODS, get_method
-from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
-from counterpoise.risk.target_metrics import (
+from counterpoise.risk.metric_estimates import (
     MetricEstimate,
     MetricReport,
     estimate_metrics,
     target_metrics,
 )
+from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
 
 __all__ = [
     "METHODS",

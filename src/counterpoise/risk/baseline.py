@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,26 +109,34 @@ def best_constant(
     some = y = y if classes is not None else np.asarray(y, dtype=np.float64)
     if len(y) > _ROWS:
         some = y[np.random.default_rng(0).choice(len(y), _ROWS, replace=False)]
-    costs = [cost(own) for own in _constants(some, classes, y)]
-    best = int(np.nanargmin(np.where(np.isnan(costs), np.inf, costs)))
-    return list(_constants(y, classes, y))[best]
+    makers = _constants(y, classes)
+    costs = np.array([cost(make(some)) for make in makers])
+    best = int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
+    return makers[best](y)
 
 
-def _constants(rows: np.ndarray, classes: np.ndarray | None, y: np.ndarray) -> list[Predicted]:
-    """Constant predictions for `rows`, made from the labels `y`."""
-    n = len(rows)
+def _constants(
+    y: np.ndarray, classes: np.ndarray | None
+) -> list[Callable[[np.ndarray], Predicted]]:
+    """Functions that predict one value, made from the labels `y`, for rows with some labels."""
     if classes is None:
         values = [np.mean(y), *np.percentile(y, _PERCENTILES)]
         if np.all(y > -1):
             values.append(np.expm1(np.mean(np.log1p(y))))
-        return [Predicted(rows, np.full(n, float(value))) for value in values]
-    places = np.searchsorted(classes, rows)
+        return [partial(_one_number, float(value)) for value in values]
     share = np.bincount(np.searchsorted(classes, y), minlength=len(classes)) / len(y)
-    probability = np.broadcast_to(share, (n, len(classes)))
-    return [
-        Predicted(places, np.full(n, c), probability, probability, classes)
-        for c in np.argsort(-share, kind="stable")
-    ]
+    order = np.argsort(-share, kind="stable")
+    return [partial(_one_class, int(place), share, classes) for place in order]
+
+
+def _one_number(value: float, rows: np.ndarray) -> Predicted:
+    return Predicted(rows, np.full(len(rows), value))
+
+
+def _one_class(place: int, share: np.ndarray, classes: np.ndarray, rows: np.ndarray) -> Predicted:
+    probability = np.broadcast_to(share, (len(rows), len(classes)))
+    said = np.full(len(rows), place)
+    return Predicted(np.searchsorted(classes, rows), said, probability, probability, classes)
 
 
 def loss_of(loss: Loss, predicted: Predicted, /) -> np.ndarray:

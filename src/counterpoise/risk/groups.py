@@ -26,7 +26,7 @@ from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
-from counterpoise.risk.target_metrics import MetricReport, estimate_metrics
+from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
 
 __all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group"]
 
@@ -92,21 +92,22 @@ class GroupRisks(Mapping[str, GroupRisk]):
     @property
     def worst(self) -> GroupRisk | None:
         """The group with the highest estimated risk; None if no group has one."""
-        known = [own for own in self.groups.values() if own.risk is not None]
-        return max(known, key=lambda own: own.risk.value, default=None)
+        known = [(own.risk.value, own) for own in self.groups.values() if own.risk is not None]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
 
     @property
     def words(self) -> str:
         """The worst group, with a caution: the highest of several estimates is too high."""
         worst, silent = self.worst, [own for own in self.groups.values() if own.risk is None]
         words = ""
-        if worst is not None and len(self.groups) - len(silent) > 1:
+        risk = None if worst is None else worst.risk
+        if worst is not None and risk is not None and len(self.groups) - len(silent) > 1:
             count = len(self.groups) - len(silent)
             # Simultaneous intervals for all groups (Bonferroni).
-            low, high = worst.risk.interval(1 - 0.05 / count)
+            low, high = risk.interval(1 - 0.05 / count)
             words = (
                 f"The worst of {count} groups is {worst.name} with a risk of "
-                f"{format_number(worst.risk.value)} ({format_interval(low, high)}, wide enough to "
+                f"{format_number(risk.value)} ({format_interval(low, high)}, wide enough to "
                 f"hold for all {count} groups at once), against {format_number(self.overall.value)}"
                 " over all. The highest of several estimates is too high on average."
             )

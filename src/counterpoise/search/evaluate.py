@@ -171,7 +171,8 @@ def evaluate(
         how,
     )
     found, times, predicted = _collect(results, held_out, folds, how)
-    return Evaluation(candidates, found, responses, splits, weights.full, *times, predicted)
+    made = Evaluation(candidates, found, responses, splits, weights.full, *times)
+    return replace(made, predicted=predicted)
 
 
 def _collect(

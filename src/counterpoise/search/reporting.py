@@ -14,7 +14,7 @@ from counterpoise._validation import InputError, feature_names
 from counterpoise.metrics import Metric, Predicted, get_metrics
 from counterpoise.risk import HeldOut, Method, MetricReport, estimate_metrics, get_method
 from counterpoise.risk.estimation import estimate_risk
-from counterpoise.risk.target_metrics import choose_metrics
+from counterpoise.risk.metric_estimates import choose_metrics
 from counterpoise.search.evaluate import Candidate, CrossValidation, Evaluation, evaluate
 
 __all__ = ["check_metrics", "group_labels", "predict_again", "report_metrics"]

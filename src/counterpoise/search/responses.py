@@ -73,7 +73,7 @@ class Responses:
         said = to_numpy(model.predict(X))
         if self.classes is None:
             return Predicted(np.asarray(y, float), np.asarray(said, float).reshape(len(y)))
-        places = (np.searchsorted(self.classes, labels) for labels in (y, said))
+        places, said = (np.searchsorted(self.classes, labels) for labels in (y, said))
         probability = score = None
         if hasattr(model, "predict_proba"):
             score = probability = self._spread(model, model.predict_proba(X), 0.0)
@@ -81,7 +81,7 @@ class Responses:
             score = np.asarray(to_numpy(model.decision_function(X)), dtype=np.float64)
             score = np.stack([-score, score], axis=1) if score.ndim == 1 else score
             score = self._spread(model, score, -np.inf)
-        return Predicted(*places, probability, score, self.classes)
+        return Predicted(places, said, probability, score, self.classes)
 
     def _spread(self, model: Any, values: Any, missing: float) -> np.ndarray:
         """Put a model's columns in the order of `classes`."""

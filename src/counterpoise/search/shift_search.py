@@ -350,8 +350,8 @@ class ShiftSearch(BaseSearchCV):
         check_is_fitted(self, "held_out_")
         losses = self.losses_[self.best_index_]
         losses = self.blend_.losses if hasattr(self, "blend_") else losses
-        parts = {"predictions": None, "target_predictions": None}
-        return replace(self.held_out_, losses=losses, **parts)
+        found = replace(self.held_out_, predictions=None, target_predictions=None)
+        return replace(found, losses=losses)
 
     def _compare_with_constant(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set the yardstick: the risk of predicting one value for all rows."""
