@@ -281,6 +281,10 @@ def search_card(search: Any, /) -> Card | None:
         places = member_places(search)
         tables.insert(0, members_table([names[i] for i in places], blend.weights))
     words = [search.choice_words_, LEAST_REGRET] if hasattr(search, "plausibility_") else []
+    baseline = getattr(search, "baseline_", None)
+    words += [baseline.words] if baseline is not None and baseline.verdict != "better" else []
+    if getattr(search, "metrics_", None) is not None:
+        tables.insert(0, metrics_table(search.metrics_))
     return Card(
         f"{type(search).__name__}, {len(names)} candidates",
         facts=facts,

@@ -70,7 +70,9 @@ def test_equal_weights_give_the_metric_of_scikit_learn(binary, method):
     )
 
 
-@pytest.mark.parametrize("name", ["auc", "f1", "balanced_accuracy", "precision", "r2"])
+@pytest.mark.parametrize(
+    "name", ["auc", "average_precision", "f1", "balanced_accuracy", "precision", "r2"]
+)
 def test_the_standard_error_is_the_delete_one_jackknife(binary, name):
     predicted, w = binary
     metric = get_metric(name)

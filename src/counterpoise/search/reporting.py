@@ -26,6 +26,8 @@ _METHODS = {
     "score": ("predict_proba", "decision_function"),
 }
 
+_WORDS = {"prediction": "labels", "probability": "probabilities", "score": "scores"}
+
 
 def check_metrics(
     metrics: Any, estimators: Sequence[Any], /, *, blended: str | None = None
@@ -38,10 +40,11 @@ def check_metrics(
         return
     task = "classification" if is_classifier(estimators[0]) else "regression"
     for metric in get_metrics(metrics, task):
-        if metric.needs == "probability" and blended not in (None, "predict_proba"):
+        usable = metric.needs == "prediction" or blended in (None, *_METHODS[metric.needs])
+        if not usable:
             raise InputError(
-                f"`metrics` {metric.name!r} needs probabilities, but a blend for this loss has "
-                "none. Pass loss='log' or 'brier', or refit=True."
+                f"`metrics` {metric.name!r} needs {_WORDS[metric.needs]}, but a blend for this "
+                "loss has none. Pass loss='log' or 'brier', or refit=True."
             )
         for estimator in estimators:
             if not any(hasattr(estimator, name) for name in _METHODS[metric.needs]):

@@ -92,14 +92,18 @@ class Responses:
         return found
 
     def predicted(self, y: np.ndarray, stored: np.ndarray, /) -> Predicted:
-        """Return stored predictions (n, ...) in the form that metrics judge."""
+        """Return stored predictions (n, ...) in the form that metrics judge.
+
+        Shares of votes decide a label, and are no score.
+        """
         stored = np.asarray(stored, dtype=np.float64)
         if self.classes is None:
             return Predicted(np.asarray(y, float), stored)
         score = np.stack([-stored, stored], axis=1) if stored.ndim == 1 else stored
         probability = stored if self.loss.response == "predict_proba" else None
         places = np.searchsorted(self.classes, y), np.argmax(score, axis=1)
-        return Predicted(*places, probability, score, self.classes)
+        voted = self.loss.response == "predict"
+        return Predicted(*places, probability, None if voted else score, self.classes)
 
     def losses(self, y: np.ndarray, stored: np.ndarray, /) -> np.ndarray:
         """Return the loss (n,) of stored predictions (n, ...) for labels `y` (n,)."""
