@@ -105,7 +105,7 @@ def select(
         A name from :mod:`counterpoise.losses`. Also decides between classification and regression
         where the labels could be either.
     metrics : sequence of str, optional
-        To report, by the names of :data:`counterpoise.metrics.METRICS`. Default: RMSE, R^2 and
+        To report, by names as in :func:`~counterpoise.metrics.get_metric`. Default: RMSE, R^2 and
         MAE, or accuracy, AUC and what else the models allow.
     by : str, optional
         Column of both tables whose groups are reported one by one; numbers are cut at the

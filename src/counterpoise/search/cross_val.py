@@ -73,7 +73,7 @@ def cross_val_risk(
         As in :class:`ShiftGridSearchCV`.
     metrics : "auto", str, Metric or several of them, optional
         Report these instead of the mean loss, each with its interval and beside the best constant
-        prediction: names from :data:`counterpoise.metrics.METRICS`. "auto" is RMSE, R^2 and MAE,
+        prediction: names as in :func:`~counterpoise.metrics.get_metric`. "auto" is RMSE, R^2 and MAE,
         or accuracy, balanced accuracy, AUC, F1, log loss and Brier score as the estimator allows.
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional

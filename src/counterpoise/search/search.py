@@ -114,8 +114,6 @@ class ShiftGridSearchCV(ShiftSearch):
         With `metrics`: those of what is delivered, in the target.
     predicted_ : counterpoise.metrics.Predicted
         With `metrics`: the held-out predictions that they are made from.
-    delivered_ : counterpoise.risk.HeldOut
-        Held-out losses of what is delivered.
     best_score_ : float
         Minus the value of `best_risk_`.
     best_estimator_ : estimator
