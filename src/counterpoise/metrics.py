@@ -484,8 +484,8 @@ def get_metric(metric: str | Metric, /) -> Metric:
 
     Classification: "accuracy", "balanced_accuracy", "auc", "average_precision", "f1", "precision",
     "recall", "log_loss", "brier", "calibration_error". Regression: "mse", "rmse", "mae", "r2",
-    "pinball". Two take a number after an at sign: ``"pinball@0.9"`` is the pinball loss at level 0.9, and
-    ``"calibration_error@15"`` has 15 bins of equal width.
+    "pinball". Two take a number after an at sign: ``"pinball@0.9"`` is the pinball loss at level
+    0.9, and ``"calibration_error@15"`` has 15 bins of equal width.
 
     Examples
     --------

@@ -72,9 +72,9 @@ class MetricEstimate:
         """Return the confidence interval as (low, high), inside the range of the metric.
 
         It is made on the logit scale for a metric between 0 and 1, on the log scale for one with
-        one end, with the quantile and the errors of :meth:`counterpoise.RiskEstimate.interval`. At an end of
-        the range, where the rows show no spread, the other end of the interval is that of a share
-        of `n_effective` rows (Clopper and Pearson).
+        one end, with the quantile and the errors of :meth:`counterpoise.RiskEstimate.interval`. At
+        an end of the range, where the rows show no spread, the other end of the interval is that of
+        a share of `n_effective` rows (Clopper and Pearson).
         """
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
         if self.risk is None or not math.isfinite(self.value):
@@ -150,8 +150,8 @@ def target_metrics(
     weights : array of shape (n,)
         p_target / p_source at each row.
     metrics : str, Metric or several, optional
-        Names as in :func:`~counterpoise.metrics.get_metric`. Default: RMSE, R^2 and MAE, or accuracy,
-        balanced accuracy, AUC, F1, log loss and Brier score as far as the arguments allow.
+        Names as in :func:`~counterpoise.metrics.get_metric`. Default: RMSE, R^2 and MAE, or
+        accuracy, AUC, balanced accuracy, F1, log loss and Brier score as far as the arguments allow.
     probability : array of shape (n, n_classes), or (n,) for the second of two classes, optional
         In the order of the sorted labels.
     score : array of the same shape, optional

@@ -73,8 +73,9 @@ def cross_val_risk(
         As in :class:`ShiftGridSearchCV`.
     metrics : "auto", str, Metric or several of them, optional
         Report these instead of the mean loss, each with its interval and beside the best constant
-        prediction: names as in :func:`~counterpoise.metrics.get_metric`. "auto" is RMSE, R^2 and MAE,
-        or accuracy, balanced accuracy, AUC, F1, log loss and Brier score as the estimator allows.
+        prediction: names as in :func:`~counterpoise.metrics.get_metric`. "auto" is RMSE, R^2 and
+        MAE, or accuracy, AUC, balanced accuracy, F1, log loss and Brier score as the estimator
+        allows.
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional
         For the splitter, and for the errors: rows of a group are left out together.

@@ -45,8 +45,8 @@ class ShiftGridSearchCV(ShiftSearch):
         name from :mod:`counterpoise.losses`, a scikit-learn scorer name that is a mean of
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
     metrics : "auto", str, Metric or several of them, optional
-        To report for what is delivered, in `metrics_`; the choice is by `loss`. Names from
-        :data:`counterpoise.metrics.METRICS`, or "auto" for the usual ones of the task. The chosen
+        To report for what is delivered, in `metrics_`; the choice is by `loss`. Names as in
+        :func:`~counterpoise.metrics.get_metric`, or "auto" for the usual ones of the task. The chosen
         candidate is cross-validated once more for them.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn.
