@@ -151,7 +151,7 @@ def target_metrics(
         p_target / p_source at each row.
     metrics : str, Metric or several, optional
         Names as in :func:`~counterpoise.metrics.get_metric`. Default: RMSE, R^2 and MAE, or
-        accuracy, AUC, balanced accuracy, F1, log loss and Brier score as far as the arguments allow.
+        accuracy, AUC, balanced accuracy, F1, log loss and Brier score as the arguments allow.
     probability : array of shape (n, n_classes), or (n,) for the second of two classes, optional
         In the order of the sorted labels.
     score : array of the same shape, optional

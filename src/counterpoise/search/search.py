@@ -46,8 +46,8 @@ class ShiftGridSearchCV(ShiftSearch):
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
     metrics : "auto", str, Metric or several of them, optional
         To report for what is delivered, in `metrics_`; the choice is by `loss`. Names as in
-        :func:`~counterpoise.metrics.get_metric`, or "auto" for the usual ones of the task. The chosen
-        candidate is cross-validated once more for them.
+        :func:`~counterpoise.metrics.get_metric`, or "auto" for the usual ones of the task. The
+        chosen candidate is cross-validated once more for them.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn.
     fit_weighted : bool, "auto" or "both", default="auto"
