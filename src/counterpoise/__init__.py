@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         diagnostics,
         jobs,
         losses,
+        metrics,
         present,
         ridge,
         risk,
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
     )
     from counterpoise.diagnostics import Diagnostics, diagnose
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
-    from counterpoise.risk import RiskComparison, RiskEstimate, compare_risks, target_risk
+    from counterpoise.risk import (
+        MetricReport,
+        RiskComparison,
+        RiskEstimate,
+        compare_risks,
+        target_metrics,
+        target_risk,
+    )
     from counterpoise.search import (
         ShiftGridSearchCV,
         ShiftRandomizedSearchCV,
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Diagnostics",
+    "MetricReport",
     "RiskComparison",
     "RiskEstimate",
     "ShiftGridSearchCV",
@@ -50,16 +59,19 @@ __all__ = [
     "jobs",
     "losses",
     "make_risk_scorer",
+    "metrics",
     "present",
     "ridge",
     "risk",
     "search",
+    "target_metrics",
     "target_risk",
     "weights",
 ]
 
 _HOME = {
     "Diagnostics": "diagnostics",
+    "MetricReport": "risk",
     "RiskComparison": "risk",
     "RiskEstimate": "risk",
     "ShiftGridSearchCV": "search",
@@ -71,6 +83,7 @@ _HOME = {
     "diagnose": "diagnostics",
     "from_domains": "search",
     "make_risk_scorer": "search",
+    "target_metrics": "risk",
     "target_risk": "risk",
 }
 

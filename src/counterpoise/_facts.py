@@ -41,8 +41,12 @@ __all__ = [
     "comparison_card",
     "diagnostics_card",
     "diagnostics_facts",
+    "groups_card",
+    "groups_table",
     "member_places",
     "members_table",
+    "metrics_card",
+    "metrics_table",
     "name_candidates",
     "risk_card",
     "search_card",
@@ -167,6 +171,81 @@ def comparison_card(comparison: Mapping[str, Any], /) -> Card:
     return Card("Target risk by method", tables=[_risk_table("method", rows)])
 
 
+def metrics_card(report: Mapping[str, Any], /) -> Card:
+    """Return the card of a MetricReport: one row per metric."""
+    return Card("Metrics in the target", tables=[metrics_table(report)])
+
+
+def metrics_table(report: Mapping[str, Any], /, *, title: str = "") -> Table:
+    """Return metrics with their intervals, beside the best constant prediction if it is known."""
+    found = list(report.values())
+    columns = [Column("metric", "text"), Column("value"), Column("std. error", optional=2)]
+    columns.append(Column("95% interval"))
+    rows = []
+    for own in found:
+        low, high = own.interval()
+        row = [own.words, Numeral(format_number(own.value), own.value)]
+        row.append(Numeral(format_error(own.standard_error), own.standard_error))
+        row.append(Numeral(format_interval(low, high), low))
+        rows.append(row)
+    if any(own.baseline is not None for own in found):
+        columns.append(Column("one value for all rows"))
+        for row, own in zip(rows, found, strict=True):
+            row.append(Numeral(format_number(own.baseline), own.baseline))
+    return Table(title, columns, rows)
+
+
+def groups_card(found: Any, /) -> Card:
+    """Return the card of GroupRisks: one row per group, the highest risk first."""
+    words = [found.words] if found.words else []
+    return Card("Risk by group", lists=[("", words)], tables=[groups_table(found)])
+
+
+def groups_table(found: Any, /, *, title: str = "", first: str = "group") -> Table:
+    """Return the groups of the target with their risk, rows and verdict, highest risk first."""
+    groups = sorted(
+        found.values(), key=lambda own: -math.inf if own.risk is None else -own.risk.value
+    )
+    known = [own for own in groups if own.risk is not None]
+    groups = known + [own for own in groups if own.risk is None]
+    columns = [
+        Column(first, "text"),
+        Column("risk", sorted="descending"),
+        Column("95% interval"),
+        Column("share of the target", optional=3),
+        Column("source rows", optional=4),
+        Column("effective sample size", optional=1),
+    ]
+    rows = []
+    for own in groups:
+        risk = own.risk
+        value, size = (None, None) if risk is None else (risk.value, risk.n_effective)
+        ends = (None, None) if risk is None else risk.interval()
+        rows.append(
+            [
+                own.name,
+                Numeral(format_number(value), value),
+                Numeral(format_interval(*ends), ends[0]),
+                Numeral(format_share(own.target_share), own.target_share),
+                Numeral(f"{own.n_source:,}", own.n_source),
+                Numeral(format_number(size), size),
+            ]
+        )
+    reports = [own.metrics for own in known if own.metrics is not None]
+    for name, estimate in (reports[0] if reports else {}).items():
+        columns.append(Column(estimate.words, optional=2))
+        for row, own in zip(rows, groups, strict=True):
+            value = None if own.metrics is None else own.metrics[name].value
+            row.append(Numeral(format_number(value), value))
+    if any(own.verdict for own in groups):
+        columns += [Column("target outside the source", optional=5), Column("verdict", "word")]
+        for row, own in zip(rows, groups, strict=True):
+            outside = Numeral(format_share(own.outside_share), own.outside_share)
+            row += [outside, own.verdict]
+    caption = "Each interval holds for its group alone, not for all groups at once."
+    return Table(title, columns, rows, caption=caption)
+
+
 def diagnostics_card(found: Any, /) -> Card:
     """Return the card of a Diagnostics record: verdict, reasons, advice and numbers."""
     return Card(
@@ -216,6 +295,10 @@ def search_card(search: Any, /) -> Card | None:
     words = [search.choice_words_, LEAST_REGRET] if hasattr(search, "plausibility_") else []
     if hasattr(search, "label_test_"):
         words.append(search.label_test_.words)
+    baseline = getattr(search, "baseline_", None)
+    words += [baseline.words] if baseline is not None and baseline.verdict != "better" else []
+    if getattr(search, "metrics_", None) is not None:
+        tables.insert(0, metrics_table(search.metrics_))
     return Card(
         f"{type(search).__name__}, {len(names)} candidates",
         facts=facts,

@@ -422,3 +422,17 @@ def test_version_help_and_completion(invoke):
     assert "Exit codes: 0 done" in text
     assert "counterpoise select hospital.csv country.csv" in text
     assert "--install-completion" in invoke("--help").stdout
+
+
+def test_metrics_and_groups_are_options(write, invoke):
+    files = write("source.csv"), write("target.csv", shift=0.3, label=False)
+    options = ["--label", "y", "--param", "alpha=1,10", "--metric", "r2", "--metric", "mae"]
+    done = invoke("select", *files, *options, "--by", "kind")
+    assert done.exit_code == 0, done.output
+    for words in ("R²", "mean absolute error", "By kind", "The worst of 3 groups is"):
+        assert words in done.stdout
+    content = json.loads(invoke("select", *files, *options, "--by", "kind", "--json").stdout)
+    assert list(content["metrics"]) == ["r2", "mae"]
+    refused = invoke("select", *files, "--label", "y", "--metric", "auc")
+    assert refused.exit_code == 2
+    assert "is for classification, but the task is regression" in refused.output

@@ -25,6 +25,7 @@ from counterpoise.jobs.options import (
 from counterpoise.jobs.target_labels import USES
 from counterpoise.jobs.weighting import WEIGHTS
 from counterpoise.losses import LOSSES
+from counterpoise.metrics import METRICS
 from counterpoise.present.job_sections import audit_document, selection_document
 from counterpoise.present.page import render_page
 from counterpoise.present.terminal import print_document
@@ -59,6 +60,7 @@ Param = Annotated[
     list[str] | None,
     option("Values to search, NAME=V1,V2,... or MODEL.NAME=V1,V2,...; repeatable."),
 ]
+Metrics = Annotated[list[str] | None, option("Report; repeat for several", choices=METRICS)]
 Selection = Annotated[str, option("How the best candidate is chosen", choices=SELECTIONS)]
 Deliver = Annotated[str, option("Blend of candidates or one model", choices=DELIVERIES)]
 FitWeighted = Annotated[str, option("Train models with the weights", choices=FIT_WEIGHTED)]
@@ -149,6 +151,8 @@ def select(
     weights: Weights = DEFAULT_WEIGHTS,
     method: Annotated[str, option("Risk estimator", choices=METHODS)] = "controlled",
     loss: Annotated[str, option("Loss per row", choices=["auto", *LOSSES])] = "auto",
+    metric: Metrics = None,
+    by: Annotated[str | None, option("Column of both files whose groups are reported.")] = None,
     selection: Selection = DEFAULT_SELECTION,
     deliver: Deliver = DEFAULT_DELIVERY,
     fit_weighted: FitWeighted = DEFAULT_FIT_WEIGHTED,
@@ -191,6 +195,7 @@ def select(
         read |= {"target_labels": target_labels, "suggested": suggested}
         data = work.load_data(source, target, made, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
+        options |= {"metrics": metric, "by": by}
         options |= {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}
         found = work.select(data, made, model=model or "ridge", params=param, dask=dask, **options)
         record = found.record

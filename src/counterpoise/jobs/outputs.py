@@ -157,10 +157,61 @@ def _selection(record: Selection) -> dict[str, Any]:
             for i, weight in zip(record.blend.members, record.blend.weights, strict=True)
         ],
         "target_labels": None if record.judged is None else vars(record.judged),
+        "metrics": _metrics(record),
+        "baseline": _baseline(record),
+        "warnings": list(record.warnings),
+        "groups": _groups(record),
         "plain_cross_validation": _plain_choice(candidates),
         "candidates": len(candidates.parameters),
         "plausible": None if plausible is None else int(np.count_nonzero(plausible)),
         "indistinguishable": int(candidates.indistinguishable.sum()),
+    }
+
+
+def _metrics(record: Selection) -> dict[str, Any]:
+    """Return every metric with its interval, that of the best constant, and the truth of it."""
+    return {
+        name: {
+            "words": own.words,
+            **_risk(own.value, *own.interval()),
+            "baseline": own.baseline,
+            "truth": record.true_metrics.get(name),
+        }
+        for name, own in (record.metrics or {}).items()
+    }
+
+
+def _baseline(record: Selection) -> dict[str, Any] | None:
+    found = record.baseline
+    if found is None:
+        return None
+    risk, difference = (_risk(own.value, *own.interval()) for own in (found.risk, found.difference))
+    return {"risk": risk, "difference": difference, "verdict": found.verdict, "words": found.words}
+
+
+def _groups(record: Selection) -> dict[str, Any] | None:
+    found = record.groups
+    if found is None:
+        return None
+    groups = [
+        {
+            **_some(own, "name", "n_source", "n_target", "target_share", "outside_share"),
+            **_some(own, "verdict", "reasons"),
+            "risk": None if own.risk is None else _risk(own.risk.value, *own.risk.interval()),
+            "n_effective": None if own.risk is None else own.risk.n_effective,
+            "metrics": {
+                name: _risk(metric.value, *metric.interval())
+                for name, metric in (own.metrics or {}).items()
+            },
+        }
+        for own in found.values()
+    ]
+    worst = found.worst
+    return {
+        "by": record.by,
+        "words": found.words,
+        "worst": None if worst is None else worst.name,
+        "groups": groups,
     }
 
 

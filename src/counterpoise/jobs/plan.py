@@ -103,7 +103,7 @@ def make_plan(
     resolved, *_ = (resolve_loss(loss, estimator) for estimator in made.values())
     words = LOSS_WORDS.get(resolved.name, f"mean {resolved.name} loss")
     if coded and list(classes) != [-1, 1]:
-        words += f" of labels coded -1 ({classes[0]}) and +1 ({classes[1]})"
+        words += f" of the scores ({classes[0]} is -1, {classes[1]} is +1)"
     given = _by_model(params, list(made))
     families = [
         (name, own, parse_grid(given[name], own) if given[name] else MODELS[name].grid(n_features))

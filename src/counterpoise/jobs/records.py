@@ -14,6 +14,7 @@ import numpy as np
 from counterpoise._facts import blend_name
 from counterpoise._format import candidate_names
 from counterpoise.diagnostics import Diagnostics
+from counterpoise.risk import Baseline, GroupRisks, MetricReport
 
 __all__ = [
     "PLAIN",
@@ -345,6 +346,19 @@ class Selection:
     judged : JudgedByLabels or None
         Where labels of target rows were used: they are in `risk` and `corrected_risk`, not in the
         risks of `candidates`.
+    metrics : MetricReport or None
+        Metrics of what is delivered, in the target; the first two are the headline.
+    true_metrics : dict
+        The same on labelled target rows, as far as they are known.
+    baseline : Baseline or None
+        The delivered model beside the best constant prediction.
+    warnings : list of str
+        What a reader must know first: no better than guessing, one class for all rows.
+    by : str
+        Column whose groups are reported; empty for none.
+    groups : GroupRisks or None
+    group_words : str
+        What the risk by group is called.
     """
 
     audit: Audit
@@ -375,6 +389,13 @@ class Selection:
     truth_note: str
     provenance: Provenance
     judged: JudgedByLabels | None = None
+    metrics: MetricReport | None = None
+    true_metrics: Mapping[str, float] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    warnings: Sequence[str] = ()
+    by: str = ""
+    groups: GroupRisks | None = None
+    group_words: str = ""
 
     @property
     def delivered(self) -> str:

@@ -21,13 +21,21 @@ from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import Data, encode
+from counterpoise.jobs.measures import (
+    check_report,
+    group_columns,
+    groups_of,
+    measure,
+    true_metrics,
+    warnings_of,
+)
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.options import Options
 from counterpoise.jobs.plan import Plan, make_plan
 from counterpoise.jobs.predictions import predict_target, summarise
 from counterpoise.jobs.records import Selection
 from counterpoise.jobs.request import Request
-from counterpoise.jobs.sentences import chosen_words
+from counterpoise.jobs.sentences import LOSS_WORDS, chosen_words
 from counterpoise.jobs.target_labels import code_labels, heed_labels, judged_by_labels
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 from counterpoise.search import ShiftGridSearchCV, TargetLabels
@@ -70,6 +78,8 @@ def select(
     weights: str = DEFAULT_WEIGHTS,
     method: str = "controlled",
     loss: str = "auto",
+    metrics: Sequence[str] | None = None,
+    by: str | None = None,
     selection: str | None = None,
     deliver: str | None = None,
     fit_weighted: str | None = None,
@@ -97,6 +107,12 @@ def select(
     loss : str, default="auto"
         A name from :mod:`counterpoise.losses`. Also decides between classification and regression
         where the labels could be either.
+    metrics : sequence of str, optional
+        To report, by names as in :func:`~counterpoise.metrics.get_metric`. Default: RMSE, R^2 and
+        MAE, or accuracy, AUC and what else the models allow.
+    by : str, optional
+        Column of both tables whose groups are reported one by one; numbers are cut at the
+        quartiles of the target.
     selection : {"consensus", "min"}, optional
         How the best single candidate is chosen: the least expected regret over plausible
         candidates, or the least risk. Default: `jobs.options.DEFAULT_SELECTION`.
@@ -130,6 +146,8 @@ def select(
     plan = make_plan(
         labels, models, params=params or (), loss=loss, seed=request.seed, n_features=width
     )
+    check_report(plan, metrics or (), how.deliver)
+    groups = None if by is None else group_columns(data, by)
     notes += plan.notes
     judges = code_labels(data.known, plan, data.label)
     splits = _splits(plan, folds, request.seed, notes)
@@ -145,6 +163,8 @@ def select(
         search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request, judges)
         truth = true_risks(data.truth, encoded, plan, search, rng, request)
         final = _final(plan, search, encoded.source)
+        report = measure(plan, search, metrics or ())
+        known = true_metrics(data.truth, encoded, plan, final, report, rng)
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
@@ -152,6 +172,12 @@ def select(
     diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
     diagnostics = heed_labels(diagnostics, search)
     predictions = predict_target(final, encoded.target, progress=request.progress)
+    told = summarise(predictions, labels)
+    by_group = None
+    if groups is not None:
+        request.progress("looking at the groups", 0, 0)
+        options = {"seed": request.seed}
+        by_group = groups_of(groups, plan, search, encoded, report, held_out, **options)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(
         plan,
@@ -161,8 +187,15 @@ def select(
         label=data.label,
         selection=how.selection,
         folds=folds,
-        predictions=summarise(predictions, labels),
+        predictions=told,
         judged=judged_by_labels(data.known, search),
+        metrics=report,
+        true_metrics=known,
+        baseline=search.baseline_,
+        warnings=warnings_of(search.baseline_, plan.loss_words, told),
+        by=by or "",
+        groups=by_group,
+        group_words=LOSS_WORDS["zero_one"] if plan.coded else plan.loss_words,
     )
     pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)
@@ -198,6 +231,7 @@ def _search(
         fit_weighted=how.fit_weighted,
         selection=how.selection,
         refit="blend" if how.deliver == "blend" else True,
+        metrics="auto",
         random_state=request.seed,
         n_jobs=request.jobs,
         progress=lambda done, total: request.progress("searching", done, total),

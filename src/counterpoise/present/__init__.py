@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from counterpoise.present.balance import BalanceDisplay
     from counterpoise.present.blend import BlendDisplay
     from counterpoise.present.candidates import CandidatesDisplay
+    from counterpoise.present.group_risks import GroupRisksDisplay
     from counterpoise.present.job_sections import audit_page, selection_page
     from counterpoise.present.risk_curve import RiskCurveDisplay
     from counterpoise.present.shift_map import ShiftMapDisplay
@@ -22,6 +23,7 @@ __all__ = [
     "BalanceDisplay",
     "BlendDisplay",
     "CandidatesDisplay",
+    "GroupRisksDisplay",
     "RiskCurveDisplay",
     "ShiftMapDisplay",
     "VarianceReductionDisplay",

@@ -15,6 +15,7 @@ from counterpoise.present.balance import BalanceDisplay
 from counterpoise.present.blend import BlendDisplay
 from counterpoise.present.candidates import CandidatesDisplay
 from counterpoise.present.fitted_risks import Band
+from counterpoise.present.group_risks import GroupRisksDisplay
 from counterpoise.present.palette import LIGHT, style
 from counterpoise.present.risk_curve import RiskCurveDisplay
 from counterpoise.present.sections import Picture
@@ -26,7 +27,7 @@ from counterpoise.present.weights import WeightsDisplay
 if TYPE_CHECKING:
     from counterpoise.jobs.records import Audit, Candidates, Selection
 
-__all__ = ["audit_pictures", "selection_pictures"]
+__all__ = ["audit_pictures", "groups_picture", "selection_pictures"]
 
 # Inches: legible on a phone, and on half of a screen.
 _WIDTH, _HEIGHT = 4.5, 3.4
@@ -49,6 +50,20 @@ def selection_pictures(selection: Selection, /) -> list[Picture]:
     if selection.curve is None:
         return [*rows, _shift_map(audit), *data]
     return [_curve(selection), _shift_map(audit), *rows, *data]
+
+
+def groups_picture(selection: Selection, /) -> list[Picture]:
+    """Return the forest plot of the groups, if any of them has an estimate."""
+    found = selection.groups
+    if found is None or found.worst is None:
+        return []
+    display = GroupRisksDisplay(found, risk_name=selection.group_words, width=_NAME)
+    caption = (
+        "Each line is a 95% interval for one group of the target; the dashed line is the risk in "
+        "the whole target. Hollow markers: do not trust."
+    )
+    draw = partial(_draw, display.plot, display.size[1])
+    return [Picture("groups-picture", f"Risk by {selection.by}", caption, draw)]
 
 
 def _draw(plot: Callable[..., Any], height: float = _HEIGHT, **options: Any) -> bytes:

@@ -18,6 +18,12 @@ from counterpoise._format import (
     format_share,
 )
 from counterpoise.present.job_pictures import audit_pictures, selection_pictures
+from counterpoise.present.measures import (
+    groups_section,
+    headline,
+    headline_facts,
+    measured_table,
+)
 from counterpoise.present.page import render_page
 from counterpoise.present.sections import Block, Document, Facts, Made, Pictures, Section, Verdict
 
@@ -75,7 +81,8 @@ def selection_document(selection: Selection, /) -> Document:
     interval = format_interval(selection.risk_low, selection.risk_high)
     count = format_count(len(candidates.parameters), "candidate")
     models = f"Model{'s' * (len(selection.models) > 1)}: {selection.model_words}"
-    choice: list[Block] = [Facts(_selection_facts(selection)), selection.chosen_words]
+    choice: list[Block] = [Facts(_selection_facts(selection)), *_measured(selection)]
+    choice += [selection.chosen_words]
     choice += [selection.truth_note] if selection.truth_note else []
     tables: list[Block] = [
         _candidates_table(selection),
@@ -90,11 +97,12 @@ def selection_document(selection: Selection, /) -> Document:
         title=f"Predicting {selection.label} in {audit.target.name}",
         lead=f"{_samples(audit)} {models}; {count}, {selection.folds} folds.",
         line=f"verdict: {audit.diagnostics.verdict}; chosen: {selection.delivered}; "
-        f"risk: {format_number(selection.risk)} ({interval})",
+        f"{_headline_line(selection)}risk: {format_number(selection.risk)} ({interval})",
         sections=[
-            _verdict(audit, "Are the numbers on this page reliable?"),
+            _verdict(audit, "Are the numbers on this page reliable?", selection.warnings),
             *_judged(selection),
             Section("choice", "The choice", [*choice, _methods_table(selection), *members]),
+            *groups_section(selection),
             Section("pictures", "Pictures", [Pictures(selection_pictures(selection))]),
             Section("tables", "Tables", tables),
             Section("data", "The data", data),
@@ -128,9 +136,9 @@ def _shift(audit: Audit) -> str:
     return _SHIFT.get(audit.shift, audit.shift)
 
 
-def _verdict(audit: Audit, question: str) -> Section:
+def _verdict(audit: Audit, question: str, warnings: Sequence[str] = ()) -> Section:
     found = audit.diagnostics
-    block = Verdict(question, found.verdict, found.reasons, found.advice)
+    block = Verdict(question, found.verdict, [*warnings, *found.reasons], found.advice)
     return Section("verdict", "", [block])
 
 
@@ -179,6 +187,7 @@ def _selection_facts(selection: Selection) -> list[Fact]:
     what = "delivered" if selection.blend else "chosen"
     facts = [
         Fact(what, selection.delivered, f"{selection.model_words}, judged by {loss}"),
+        *headline_facts(selection),
         Fact(f"expected {loss}", risk, more),
     ]
     if selection.truth is not None:
@@ -198,6 +207,22 @@ def _selection_facts(selection: Selection) -> list[Fact]:
         more = f"candidates {SIGNIFICANCE} from the best single one, itself included"
         facts.append(Fact("similar candidates", f"{alike} of {count}", more))
     return facts
+
+
+def _measured(selection: Selection) -> list[Block]:
+    """Return the headline, the yardstick and the table of metrics."""
+    words = [headline(selection)] if selection.metrics else []
+    if selection.baseline is not None:
+        words.append(selection.baseline.sentence(selection.loss_words))
+    blocks: list[Block] = [" ".join(words)] if words else []
+    return [*blocks, measured_table(selection)] if selection.metrics else blocks
+
+
+def _headline_line(selection: Selection) -> str:
+    own = next(iter(selection.metrics.values()), None) if selection.metrics else None
+    if own is None:
+        return ""
+    return f"{own.words}: {format_number(own.value)} ({format_interval(*own.interval())}); "
 
 
 def _plain_facts(selection: Selection) -> list[Fact]:

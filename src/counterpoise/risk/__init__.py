@@ -9,20 +9,29 @@ from counterpoise.risk.averages import (
     Truncated,
     Weighted,
 )
+from counterpoise.risk.baseline import Baseline
 from counterpoise.risk.controls import Constant, Control, Function, Moments
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
+from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut, Labelled
 from counterpoise.risk.label_test import LabelTest, label_test
 from counterpoise.risk.labelled import Combination, combine_with_labels
 from counterpoise.risk.method import Adjustment, Average, Method
 from counterpoise.risk.methods import METHODS, get_method
+from counterpoise.risk.metric_estimates import (
+    MetricEstimate,
+    MetricReport,
+    estimate_metrics,
+    target_metrics,
+)
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
 
 __all__ = [
     "METHODS",
     "Adjustment",
     "Average",
+    "Baseline",
     "Combination",
     "Constant",
     "Control",
@@ -30,10 +39,14 @@ __all__ = [
     "Domains",
     "DoublyRobust",
     "Function",
+    "GroupRisk",
+    "GroupRisks",
     "HeldOut",
     "LabelTest",
     "Labelled",
     "Method",
+    "MetricEstimate",
+    "MetricReport",
     "MomentControlled",
     "Moments",
     "Normalized",
@@ -46,8 +59,11 @@ __all__ = [
     "Weighted",
     "combine_with_labels",
     "compare_risks",
+    "estimate_metrics",
     "estimate_risk",
     "get_method",
     "label_test",
+    "risk_by_group",
+    "target_metrics",
     "target_risk",
 ]

@@ -33,12 +33,15 @@ class Blend:
         From held-out losses with cross-fitted stacking weights.
     losses : array of shape (n_held_out,)
         Those losses.
+    predictions : array of shape (n_held_out,) or (n_held_out, n_classes)
+        What the loss judges: the mean predictions, probabilities, decision values or votes.
     """
 
     members: list[Candidate]
     weights: np.ndarray
     risk: RiskEstimate
     losses: np.ndarray
+    predictions: np.ndarray
 
     def make(self, responses: Responses, /) -> Any:
         """Return the blend as an estimator, not fitted."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 from counterpoise._validation import InputError
 from counterpoise.risk import (
     Method,
+    MetricReport,
     RiskComparison,
     RiskEstimate,
     combine_with_labels,
@@ -22,6 +23,7 @@ from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
+from counterpoise.search.reporting import check_metrics, report_metrics
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
@@ -42,6 +44,7 @@ def cross_val_risk(
     weights: Any = DEFAULT_WEIGHTS,
     method: str | Method | Iterable[str | Method] = "controlled",
     loss: Any = "auto",
+    metrics: Any = None,
     cv: Any = 5,
     groups: Any = None,
     y_target: Any = None,
@@ -50,7 +53,7 @@ def cross_val_risk(
     aggregate: str = "fold",
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> RiskEstimate | RiskComparison:
+) -> RiskEstimate | RiskComparison | MetricReport:
     """Estimate the target risk of an estimator by cross-validation on source data.
 
     The estimator is fitted once per fold; any number of risk methods follow from those losses.
@@ -70,6 +73,11 @@ def cross_val_risk(
         Of risk estimation.
     loss : str, Loss or callable, default="auto"
         As in :class:`ShiftGridSearchCV`.
+    metrics : "auto", str, Metric or several of them, optional
+        Report these instead of the mean loss, each with its interval and beside the best constant
+        prediction: names as in :func:`~counterpoise.metrics.get_metric`. "auto" is RMSE, R^2 and
+        MAE, or accuracy, AUC, balanced accuracy, F1, log loss and Brier score as the estimator
+        allows.
     cv : int, splitter or iterable of (train, test), default=5
     groups : array of shape (n_source,), optional
         For the splitter, and for the errors: rows of a group are left out together.
@@ -90,8 +98,8 @@ def cross_val_risk(
 
     Returns
     -------
-    RiskEstimate, or RiskComparison where `method` is several
-        The latter maps method names to estimates.
+    RiskEstimate, or RiskComparison where `method` is several, or MetricReport for `metrics`
+        The latter two map names to estimates.
 
     Examples
     --------
@@ -104,6 +112,11 @@ def cross_val_risk(
     ... )
     >>> list(risks)
     ['weighted', 'controlled']
+    >>> found = cp.cross_val_risk(
+    ...     LogisticRegression(), X, y, X_target, metrics=["accuracy", "auc"]
+    ... )
+    >>> list(found)
+    ['accuracy', 'auc']
     """
     X, y, groups = check_labelled(X, y, groups, "cross_val_risk")
     several = not isinstance(method, str | Method)
@@ -115,21 +128,28 @@ def cross_val_risk(
         raise InputError(f"`fit_weighted` must be False or True; got {fit_weighted!r}.")
     if fit_weighted:
         require_weights(estimator)
+    if metrics is not None:
+        check_metrics(metrics, [estimator])
+        if several:
+            raise ValueError("`method` must be one method where `metrics` are asked for.")
     how = CrossValidation(
         resolve_loss(loss, estimator),
         weights=weights,
         cv=cv,
         weights_fit=weights_fit,
         aggregate=aggregate,
+        report=metrics is not None,
         n_jobs=n_jobs,
         progress=progress,
     )
     candidate = Candidate(estimator, fit_weighted=fit_weighted)
-    held_out = evaluate([candidate], X, y, X_target, how, groups=groups, y_target=y_target).held_out
+    found = evaluate([candidate], X, y, X_target, how, groups=groups, y_target=y_target)
+    held_out = found.held_out
+    if metrics is not None:
+        return report_metrics(held_out, found.predicted[0], metrics, methods[0])
     estimates = [estimate_risk(held_out, one)[0] for one in methods]
-    labelled = held_out.labelled
-    if labelled is not None:
-        estimates = [combine_with_labels(own, held_out, labelled) for own in estimates]
+    if held_out.labelled is not None:
+        estimates = [combine_with_labels(own, held_out, held_out.labelled) for own in estimates]
     estimates = [own[0] for own in estimates]
     if not several:
         return estimates[0]

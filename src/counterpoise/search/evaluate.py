@@ -19,6 +19,7 @@ from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import check_choice
 from counterpoise.losses import Loss
+from counterpoise.metrics import Predicted
 from counterpoise.ridge.row_losses import ridge_held_out
 from counterpoise.risk import HeldOut, Labelled
 from counterpoise.search.fitting import FoldResult, fit_fold
@@ -67,6 +68,7 @@ class CrossValidation:
     return_train_score: bool = False
     predict_target: bool = False  # keep predictions for at most 1000 target rows
     keep_predictions: bool = False  # keep held-out predictions
+    report: bool = False  # keep everything that each candidate predicts for held-out rows
     n_jobs: int | None = None
     pre_dispatch: Any = "2*n_jobs"
     progress: Progress | None = None
@@ -95,6 +97,7 @@ class Evaluation:
     labels: TargetLabels | None = None
     # (n_candidates, n_folds, k, ...): fold models' predictions for the labelled target rows
     labelled_predictions: np.ndarray | None = None
+    predicted: Sequence[Predicted | None] = ()  # of each candidate; None where a fit failed
 
     @property
     def held_out_rows(self) -> np.ndarray:
@@ -172,6 +175,7 @@ def evaluate(
                 fit_params or {},
                 responses=responses,
                 keep_predictions=how.keep_predictions,
+                report=how.report,
                 X_target=rows,
                 labelled=labelled,
                 return_train_score=how.return_train_score,
@@ -182,35 +186,42 @@ def evaluate(
         ),
         how,
     )
-    found, times, there = _collect(results, held_out, folds, how)
+    found, times, predicted, there = _collect(results, held_out, folds, how)
     if labels is not None:
         losses = np.full((shape[0], len(labels.rows)), np.nan) if there is None else there[0]
         judged = Labelled(losses, labels.strata, labels.shares, num_samples(X_target))
         found = replace(found, labelled=judged)
-    predicted = None if there is None else there[1]
     made = Evaluation(candidates, found, responses, splits, weights.full, *times)
-    return replace(made, labels=labels, labelled_predictions=predicted)
+    kept = None if there is None else there[1]
+    return replace(made, predicted=predicted, labels=labels, labelled_predictions=kept)
 
 
 def _collect(
     results: Any, held_out: HeldOut, folds: Folds, how: CrossValidation
-) -> tuple[HeldOut, np.ndarray, tuple[np.ndarray, np.ndarray | None] | None]:
-    """Fill in the results of all fits, in their order; also return times and training risks.
+) -> tuple[
+    HeldOut,
+    np.ndarray,
+    list[Predicted | None],
+    tuple[np.ndarray, np.ndarray | None] | None,
+]:
+    """Fill in the results of all fits, in their order.
 
-    The last is mean loss and fold models' predictions on the labelled target rows, if there are
-    any.
+    Also return times and training risks; everything predicted, if asked for; and mean loss and
+    fold models' predictions on the labelled target rows, if there are any.
     """
     shape = held_out.losses.shape[0], len(folds)
     total = shape[0] * shape[1]
     times = np.empty((3, *shape))
     errors: list[str] = []
     predictions = target_predictions = there = there_predictions = None
+    reported: list[list[Predicted | None]] = [[] for _ in range(shape[0])]
     for i, result in enumerate(results):
         candidate, k = divmod(i, shape[1])
         held_out.losses[candidate, folds[k]] = result.losses
         times[:, candidate, k] = result.fit_time, result.score_time, result.train_risk
         if result.error is not None:
             errors.append(result.error)
+        reported[candidate].append(result.predicted)
         if result.predictions is not None:
             if predictions is None:
                 predictions = _empty(shape[0], folds.n_losses, result.predictions)
@@ -235,7 +246,8 @@ def _collect(
         _report_failures(errors, total)
     found = replace(held_out, predictions=predictions, target_predictions=target_predictions)
     labelled = None if there is None else (there.mean(axis=1), there_predictions)
-    return found, times, labelled
+    joined = [Predicted.join(parts) for parts in reported] if how.report else []
+    return found, times, joined, labelled
 
 
 def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:
@@ -307,6 +319,7 @@ def _is_ridge_path(
         type(first.estimator) is Ridge
         and how.loss.name == "squared"
         and not how.return_train_score
+        and not how.report
         and (weights.shared or not any(c.fit_weighted for c in candidates))
         and not first.estimator.positive
         and all(c.estimator is first.estimator for c in candidates)

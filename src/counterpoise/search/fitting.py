@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import safe_split
 from counterpoise.losses import Loss
+from counterpoise.metrics import Predicted
 from counterpoise.search.responses import Responses
 
 __all__ = [
@@ -42,6 +43,7 @@ class FoldResult:
     target_predictions: np.ndarray | None = None  # the same for the target rows
     labelled_losses: np.ndarray | None = None  # (k,): on the labelled target rows
     labelled_predictions: np.ndarray | None = None  # for them, if predictions are kept
+    predicted: Predicted | None = None  # everything predicted for the held-out rows, if asked for
 
 
 def weight_parameter(estimator: Any, /) -> str | None:
@@ -91,6 +93,7 @@ def fit_fold(
     *,
     responses: Responses | None = None,
     keep_predictions: bool = False,
+    report: bool = False,
     X_target: Any = None,
     labelled: tuple[Any, np.ndarray] | None = None,
     return_train_score: bool = False,
@@ -114,11 +117,13 @@ def fit_fold(
         response = respond(model, X_test, loss)
         losses = losses_from_response(model, response, y_test, loss)
         scored = time.perf_counter()
-        train_risk, kept, for_target = np.nan, None, None
+        train_risk, kept, for_target, predicted = np.nan, None, None, None
         if return_train_score:
             train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
         if responses is not None and keep_predictions:
             kept = responses.store(model, response)
+        if responses is not None and report:
+            predicted = responses.report(model, X_test, np.asarray(y_test))
         if responses is not None and X_target is not None:
             for_target = responses.store(model, respond(model, X_target, loss))
         there, there_kept = None, None
@@ -134,7 +139,9 @@ def fit_fold(
         nothing = np.full(len(test), np.nan)
         return FoldResult(nothing, np.nan, seconds, 0.0, traceback.format_exc())
     times = fitted - start, scored - fitted
-    return FoldResult(losses, train_risk, *times, None, kept, for_target, there, there_kept)
+    return FoldResult(
+        losses, train_risk, *times, None, kept, for_target, there, there_kept, predicted
+    )
 
 
 def respond(model: Any, X: Any, loss: Loss, /) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpoise._arrays import to_numpy
 from counterpoise.losses import Loss
+from counterpoise.metrics import Predicted
 
 __all__ = ["Responses"]
 
@@ -66,6 +67,43 @@ class Responses:
                 stored -= np.inf  # a class that the model has not seen
             stored[:, np.searchsorted(self.classes, model.classes_)] = response
         return stored
+
+    def report(self, model: Any, X: Any, y: np.ndarray, /) -> Predicted:
+        """Return everything that a fitted model predicts for rows with labels `y`."""
+        said = to_numpy(model.predict(X))
+        if self.classes is None:
+            return Predicted(np.asarray(y, float), np.asarray(said, float).reshape(len(y)))
+        places, said = (np.searchsorted(self.classes, labels) for labels in (y, said))
+        probability = score = None
+        if hasattr(model, "predict_proba"):
+            score = probability = self._spread(model, model.predict_proba(X), 0.0)
+        elif hasattr(model, "decision_function"):
+            score = np.asarray(to_numpy(model.decision_function(X)), dtype=np.float64)
+            score = np.stack([-score, score], axis=1) if score.ndim == 1 else score
+            score = self._spread(model, score, -np.inf)
+        return Predicted(places, said, probability, score, self.classes)
+
+    def _spread(self, model: Any, values: Any, missing: float) -> np.ndarray:
+        """Put a model's columns in the order of `classes`."""
+        assert self.classes is not None
+        values = np.asarray(to_numpy(values), dtype=np.float64)
+        found = np.full((len(values), len(self.classes)), missing)
+        found[:, np.searchsorted(self.classes, model.classes_)] = values
+        return found
+
+    def predicted(self, y: np.ndarray, stored: np.ndarray, /) -> Predicted:
+        """Return stored predictions (n, ...) in the form that metrics judge.
+
+        Shares of votes decide a label, and are no score.
+        """
+        stored = np.asarray(stored, dtype=np.float64)
+        if self.classes is None:
+            return Predicted(np.asarray(y, float), stored)
+        score = np.stack([-stored, stored], axis=1) if stored.ndim == 1 else stored
+        probability = stored if self.loss.response == "predict_proba" else None
+        places = np.searchsorted(self.classes, y), np.argmax(score, axis=1)
+        voted = self.loss.response == "predict"
+        return Predicted(*places, probability, None if voted else score, self.classes)
 
     def losses(self, y: np.ndarray, stored: np.ndarray, /) -> np.ndarray:
         """Return the loss (n,) of stored predictions (n, ...) for labels `y` (n,)."""

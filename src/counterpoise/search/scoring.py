@@ -77,7 +77,8 @@ def _from_scorer(name: str) -> str:
         raise InputError(
             f"`loss` {name!r} compares samples with each other or with a total, so no single "
             "sample has a loss to be weighted. Pass a per-sample loss such as 'zero_one', 'log' or "
-            "'brier' for classification, 'squared' or 'absolute' for regression."
+            "'brier' for classification, 'squared' or 'absolute' for regression; `metrics` can "
+            "report others."
         )
     names = ", ".join(repr(known) for known in LOSSES)
     raise InputError(

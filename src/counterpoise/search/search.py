@@ -45,6 +45,10 @@ class ShiftGridSearchCV(ShiftSearch):
         "auto" is squared for regression; log for classifiers with probabilities, else zero_one. A
         name from :mod:`counterpoise.losses`, a scikit-learn scorer name that is a mean of
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
+    metrics : "auto", str, Metric or several of them, optional
+        To report for what is delivered, in `metrics_`; the choice is by `loss`. Names as in
+        :func:`~counterpoise.metrics.get_metric`, or "auto" for the usual ones of the task. The
+        chosen candidate is cross-validated once more for them.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn.
     fit_weighted : bool or "both", default="both"
@@ -108,6 +112,12 @@ class ShiftGridSearchCV(ShiftSearch):
         many), or of the blend.
     corrected_risk_ : RiskEstimate
         The same with the optimism of the choice, by whatever `selection`, added back.
+    baseline_ : counterpoise.risk.Baseline
+        Risk of the best constant prediction, and of what is delivered less that.
+    metrics_ : MetricReport
+        With `metrics`: those of what is delivered, in the target.
+    predicted_ : counterpoise.metrics.Predicted
+        With `metrics`: the held-out predictions that they are made from.
     label_test_ : counterpoise.risk.LabelTest
         With `y_target` in fit: whether labels given features are the same in both populations.
         `best_risk_` and `corrected_risk_` then use these labels (`best_risk_.labels`); `risk_` and
@@ -163,6 +173,7 @@ class ShiftGridSearchCV(ShiftSearch):
         weights: Any = DEFAULT_WEIGHTS,
         method: str | Method = "controlled",
         loss: Any = "auto",
+        metrics: Any = None,
         cv: Any = 5,
         fit_weighted: bool | str = "both",
         weights_fit: str = "once",
@@ -184,6 +195,7 @@ class ShiftGridSearchCV(ShiftSearch):
         self.weights = weights
         self.method = method
         self.loss = loss
+        self.metrics = metrics
         self.cv = cv
         self.fit_weighted = fit_weighted
         self.weights_fit = weights_fit
@@ -254,6 +266,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         weights: Any = DEFAULT_WEIGHTS,
         method: str | Method = "controlled",
         loss: Any = "auto",
+        metrics: Any = None,
         cv: Any = 5,
         fit_weighted: bool | str = "both",
         weights_fit: str = "once",
@@ -276,6 +289,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         self.weights = weights
         self.method = method
         self.loss = loss
+        self.metrics = metrics
         self.cv = cv
         self.fit_weighted = fit_weighted
         self.weights_fit = weights_fit

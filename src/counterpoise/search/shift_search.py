@@ -19,15 +19,22 @@ from counterpoise._folds import Folds
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose
+from counterpoise.diagnostics.groups import judge_groups
+from counterpoise.encoding import encode_pair
 from counterpoise.losses import Loss
+from counterpoise.metrics import Predicted, get_metric
 from counterpoise.risk import (
+    GroupRisks,
+    HeldOut,
     Method,
     RiskEstimate,
     Source,
     combine_with_labels,
     estimate_risk,
     get_method,
+    risk_by_group,
 )
+from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.labelled import label_mean
 from counterpoise.risk.methods import check_features
@@ -44,11 +51,17 @@ from counterpoise.search.evaluate import (
 from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
 from counterpoise.search.label_check import blend_labelled, check_same_labels
 from counterpoise.search.progress import text_progress
+from counterpoise.search.reporting import check_metrics, group_labels, predict_again, report_metrics
 from counterpoise.search.resampling import draw_counts
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, choose_again, compare_with, corrected_risk
-from counterpoise.search.stacking import FEW_MEMBERS, blend_losses, row_shares, stacking_weights
+from counterpoise.search.stacking import (
+    FEW_MEMBERS,
+    blend_predictions,
+    row_shares,
+    stacking_weights,
+)
 
 __all__ = ["ShiftSearch"]
 
@@ -121,6 +134,11 @@ class ShiftSearch(BaseSearchCV):
         given: Any = {"groups": groups, "fit_params": fit_params, "y_target": y_target}
         found = evaluate(candidates, X, y, X_target, how, **given)
         self._judge(method, found, y)
+        self._compare_with_constant(method, found, y)
+        self.__dict__.pop("metrics_", None)  # of a former fit
+        if self.metrics is not None:
+            self.predicted_ = self._predict_held_out(X, y, X_target, found, how, groups, fit_params)
+            self.metrics_ = report_metrics(self.delivered_, self.predicted_, self.metrics, method)
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
         self._order = found.held_out_rows
@@ -178,6 +196,44 @@ class ShiftSearch(BaseSearchCV):
         check_is_fitted(self, "held_out_")
         return estimate_risk(self.held_out_, get_method(method))[0]
 
+    def risk_by_group(self, by: Any, target: Any = None, /) -> GroupRisks:
+        """Return the risk of what is delivered in subgroups of the target, with a verdict each.
+
+        Parameters
+        ----------
+        by : str or array of shape (n_source,)
+            Name of a column of both tables, or the group of every source row.
+        target : array of shape (n_target,), optional
+            Group of every target row; needed where `by` is an array.
+
+        Returns
+        -------
+        GroupRisks
+            With the metrics of every group, if the search had `metrics`. The worst group is named
+            in its `words`.
+        """
+        check_is_fitted(self, "held_out_")
+        X, X_target = self.__dict__.get("_rows") or (None, None)
+        if X_target is None:
+            raise AttributeError(
+                "`risk_by_group` needs the source and target rows: there was no X_target, or the "
+                "search was unpickled. Use cp.risk.risk_by_group(search.delivered_, ...)."
+            )
+        groups = group_labels(X, X_target, by, target)
+        report = getattr(self, "metrics_", None)
+        found = risk_by_group(
+            self.delivered_,
+            groups[0][self._order],
+            groups[1],
+            method=self.method,
+            predicted=None if report is None else self.predicted_,
+            metrics=[] if report is None else [get_metric(name) for name in report],
+        )
+        losses = np.full(len(self.weights_), np.nan)
+        losses[self._order] = self.delivered_.losses
+        seen = None if np.isnan(losses).any() else losses
+        return judge_groups(found, encode_pair(X, X_target), groups, self.weights_, seen)
+
     def _check_parameters(self) -> tuple[Method, CrossValidation]:
         """Refuse bad parameters before any work."""
         method = get_method(self.method)
@@ -190,6 +246,10 @@ class ShiftSearch(BaseSearchCV):
                 "`order` must say which candidate is simpler when selection='one_se'; got "
                 f"{self.order!r}. Pass a key such as order=lambda params: params['max_depth']."
             )
+        if self.metrics is not None:
+            loss = resolve_loss(self.loss, self._prototype)
+            judged = loss.response if self.refit == "blend" else None
+            check_metrics(self.metrics, self._prototypes, blended=judged)
         progress = self.progress
         if progress is None and self.verbose:
             progress = text_progress(time.monotonic())
@@ -213,6 +273,12 @@ class ShiftSearch(BaseSearchCV):
     def _prototype(self) -> Any:
         """The estimator, or the first of several families."""
         return self.estimator[0][1] if isinstance(self.estimator, list) else self.estimator
+
+    @property
+    def _prototypes(self) -> list[Any]:
+        """The estimators of all families."""
+        several = isinstance(self.estimator, list)
+        return [own[1] for own in self.estimator] if several else [self.estimator]
 
     def _trained_ways(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return every candidate as `fit_weighted` asks: without weights, with weights, or both."""
@@ -328,16 +394,49 @@ class ShiftSearch(BaseSearchCV):
         held_out = found.held_out
         usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
         predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
-        options = {**FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
+        options: Any = {**FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
         shares = stacking_weights(predictions, labels, found.responses, **options)
         own = Folds.of_splits(found.splits)
         folds = replace(held_out.folds, places=own.places)
-        losses = blend_losses(predictions, labels, folds, found.responses, **options)
+        mixed = blend_predictions(predictions, labels, folds, found.responses, **options)
+        losses = found.responses.losses(labels, mixed)
         risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
         self._shares = shares
-        self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
+        self.blend_ = Blend(members, shares[shares > 0], risk[0], losses, mixed)
         self.best_risk_ = self.corrected_risk_ = risk[0]
+
+    @property
+    def delivered_(self) -> HeldOut:
+        """Held-out losses (n_held_out,) of what is delivered, with their weights and folds."""
+        check_is_fitted(self, "held_out_")
+        losses = self.losses_[self.best_index_]
+        losses = self.blend_.losses if hasattr(self, "blend_") else losses
+        found = replace(self.held_out_, predictions=None, target_predictions=None)
+        return replace(found, losses=losses)
+
+    def _compare_with_constant(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
+        """Set the yardstick: the risk of predicting one value for all rows."""
+        labels, delivered = y[found.held_out_rows], self.delivered_
+        loss, classes = found.responses.loss, found.responses.classes
+        self.baseline_ = baseline_risk(delivered, labels, loss, classes, method)
+
+    def _predict_held_out(
+        self,
+        X: Any,
+        y: np.ndarray,
+        X_target: Any,
+        found: Evaluation,
+        how: CrossValidation,
+        groups: Any,
+        fit_params: Mapping[str, Any],
+    ) -> Predicted | None:
+        """Return everything that the delivered model predicts for held-out rows."""
+        if hasattr(self, "blend_"):
+            labels = y[found.held_out_rows]
+            return found.responses.predicted(labels, self.blend_.predictions)
+        options: Any = {"weights": self.weights, "groups": groups, "fit_params": fit_params}
+        return predict_again(self.best_candidate_, X, y, X_target, found, how, **options)
 
     def _refit(self, X: Any, y: Any, found: Evaluation, fit_params: Mapping[str, Any]) -> None:
         start = time.perf_counter()

@@ -15,6 +15,7 @@ weights at every sample size, and better than the weights themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -25,6 +26,7 @@ from counterpoise.search.responses import Responses
 __all__ = [
     "FEW_MEMBERS",
     "blend_losses",
+    "blend_predictions",
     "fewer_members",
     "minimize_on_simplex",
     "row_shares",
@@ -244,7 +246,7 @@ def minimize_on_simplex(
     return q / q.sum()
 
 
-def blend_losses(
+def blend_predictions(
     predictions: np.ndarray,
     y: np.ndarray,
     folds: Folds,
@@ -255,12 +257,12 @@ def blend_losses(
     negligible: float = 0.0,
     change: float = 0.0,
 ) -> np.ndarray:
-    """Return the blend's held-out losses (N,), with the stacking weights cross-fitted.
+    """Return the blend's held-out predictions (N, ...), with the stacking weights cross-fitted.
 
     The weights that meet a fold were fitted without its rows and without the groups in it. `y` has
     the labels of the N held-out rows, `rows` how much they count in stacking.
     """
-    losses = np.empty(len(y))
+    mixed = np.empty(predictions.shape[1:])
     clusters = folds.clusters
     q = None
     for fold in folds:
@@ -276,6 +278,17 @@ def blend_losses(
         # A start near the end. The minimum is unique, so that it does not depend on the start.
         q = _minimum(function, len(predictions), n, q)
         own = _simplified(q, function, n, negligible, change)
-        mixed = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
-        losses[fold] = responses.losses(y[fold], mixed)
-    return losses
+        mixed[fold] = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
+    return mixed
+
+
+def blend_losses(
+    predictions: np.ndarray,
+    y: np.ndarray,
+    folds: Folds,
+    responses: Responses,
+    /,
+    **options: Any,
+) -> np.ndarray:
+    """Return the losses (N,) of `blend_predictions`, which takes the options."""
+    return responses.losses(y, blend_predictions(predictions, y, folds, responses, **options))
