@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
@@ -58,9 +59,29 @@ def test_a_label_of_the_target_alone_is_left_out(write, invoke):
 
 
 def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, invoke):
-    columns = {"[red]bad[/red]": range(0, 600, 3), "esc\x1b[2J": range(0, 800, 4)}
+    columns = dict.fromkeys(["[red]bad[/red]", "esc\x1b[2J"], np.linspace(0, 1, 200))
     done = invoke("audit", write("a.csv", **columns), write("b.csv", **columns))
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.stdout
     assert "[red]bad[/red]" in done.stdout
     assert "esc\ufffd[2J" in done.stdout
+
+
+@pytest.mark.parametrize("small", ["source", "target"])
+def test_three_rows_are_too_few_for_an_answer(write, invoke, small):
+    sizes = {"source": 200, "target": 200, small: 3}
+    done = invoke("audit", *(write(f"{name}.csv", n) for name, n in sizes.items()))
+    assert done.exit_code == 2
+    assert f"{small}.csv has 3 rows. At least 10 are needed" in done.stderr
+    assert done.stdout == ""
+
+
+def test_marks_for_missing_values_can_be_passed(write, invoke):
+    marked = [*range(1, 20), *["lots"] * 181]
+    source, target = write("a.csv", age=marked), write("b.csv", age=range(200))
+    done = invoke("audit", source, target)
+    assert done.exit_code == 2
+    assert "pass --missing lots" in done.stderr
+    done = invoke("audit", source, target, "--missing", "lots", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["columns"]["age"] == "number"

@@ -44,9 +44,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Source = Annotated[Path | None, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .parquet.")]
+Source = Annotated[
+    Path | None, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .xlsx, .parquet.")
+]
 Target = Annotated[Path | None, typer.Argument(help="Rows of the population that matters.")]
 Drop = Annotated[list[str] | None, option("Column to leave out; repeat for several.")]
+Missing = Annotated[
+    list[str] | None, option("Text for a missing value, such as ? or -999; repeat for several.")
+]
 Weights = Annotated[str | None, option("Weight estimator", choices=[*NAMES, "auto", "none"])]
 Example = Annotated[str | None, option("Problem with a known truth", choices=work.EXAMPLES)]
 Model = Annotated[
@@ -90,6 +95,7 @@ def audit(
     target: Target = None,
     label: Annotated[str | None, option("Column of the label, which is left out.")] = None,
     drop: Drop = None,
+    missing: Missing = None,
     weights: Weights = None,
     example: Example = None,
     jobs: Jobs = 1,
@@ -110,7 +116,8 @@ def audit(
         stages(quiet=quiet) as progress,
     ):
         made = request(context, seed, jobs, progress)
-        data = work.load_data(source, target, made, label=label, drop=drop, example=example)
+        read: Any = {"label": label, "drop": drop, "missing": missing, "example": example}
+        data = work.load_data(source, target, made, **read)
         record = work.audit(data, made, weights=weights)
         if directory is not None:
             progress("writing", 0, 0)
@@ -125,6 +132,7 @@ def select(
     target: Target = None,
     label: Annotated[str | None, option("Column of the source to predict.")] = None,
     drop: Drop = None,
+    missing: Missing = None,
     model: Model = None,
     param: Param = None,
     weights: Weights = None,
@@ -166,8 +174,8 @@ def select(
         check_choice(method, "--method", METHODS)
         made = request(context, seed, jobs, progress)
         drawn: Any = {"gamma": gamma, "n_source": n_source, "n_target": n_target}
-        read: Any = {"label": label, "drop": drop, "example": example, "labelled": True}
-        data = work.load_data(source, target, made, **read, **drawn)
+        read: Any = {"label": label, "drop": drop, "missing": missing, "example": example}
+        data = work.load_data(source, target, made, labelled=True, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
         options |= {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}
         found = work.select(data, made, model=model or "ridge", params=param, dask=dask, **options)

@@ -30,6 +30,7 @@ def load_data(
     *,
     label: str | None = None,
     drop: Sequence[str] | None = None,
+    missing: Sequence[str] | None = None,
     labelled: bool = False,
     example: str | None = None,
     **drawn: Any,
@@ -42,16 +43,17 @@ def load_data(
         Unless it is either two files (with a label where one is needed) or an example.
     """
     if example is not None:
-        if source is not None or label is not None or drop:
+        if source is not None or label is not None or drop or missing:
             raise InputError(
-                "`--example` brings its own data: leave out files, --label and --drop."
+                "`--example` brings its own data: leave out files, --label, --drop and --missing."
             )
         return load_example(example, seed=(request or Request()).seed, **drawn)
     if source is None or target is None:
         raise InputError("Pass two files, SOURCE and TARGET, or --example NAME.")
     if labelled and label is None:
         raise InputError("`--label` is missing. Pass the column that is to be predicted.")
-    return load(source, target, request, label=label, labelled=labelled, drop=drop or ())
+    read: Any = {"label": label, "labelled": labelled, "drop": drop or (), "missing": missing or ()}
+    return load(source, target, request, **read)
 
 
 def load_example(

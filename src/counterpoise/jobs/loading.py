@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpoise._format import printable
+from counterpoise._format import format_count, printable
+from counterpoise._validation import InputError
 from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.jobs.records import TableShape
 from counterpoise.jobs.request import Request
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from counterpoise.encoding.pairing import TablePair
 
 __all__ = ["Data", "Truth", "encode", "load"]
+
+# Rows of each sample without which there is nothing to compare, test or learn from.
+_ENOUGH = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +71,14 @@ def load(
     label: str | None = None,
     labelled: bool = False,
     drop: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> Data:
     """Read two files and bring them to the same columns.
 
     Parameters
     ----------
     source, target : path
-        CSV, TSV or Parquet, by suffix.
+        CSV, TSV, Excel or Parquet, by suffix.
     request : Request, optional
     label : str, optional
         Column that is not a feature.
@@ -81,6 +86,8 @@ def load(
         Whether labels are needed. Labels of the target, if there are any, then serve as the truth.
     drop : sequence of str
         Columns to leave out.
+    missing : sequence of str
+        Texts that stand for missing values, beside the usual ones.
 
     Returns
     -------
@@ -94,13 +101,23 @@ def load(
     names = (source.name, target.name)
     if names[0] == names[1]:
         names = (str(source), str(target))
-    tables = []
+    tables: list[Any] = []
+    notes: list[str] = []
     for path, name in zip((source, target), names, strict=True):
         progress(f"reading {printable(name)}", 0, 0)
-        tables.append(read_table(path))
+        tables.append(read_table(path, missing=missing, notes=notes))
     widths = [table.num_columns for table in tables]
     progress("comparing the columns", 0, 0)
     pair = pair_tables(*tables, label=label, need_label=labelled, drop=drop, names=names)
+    pair.notes[:0] = notes
+    for name, frame, what in zip(
+        names, (pair.source, pair.target), (" with a label" if labelled else "", ""), strict=True
+    ):
+        if len(frame) < _ENOUGH:
+            raise InputError(
+                f"{name} has {format_count(len(frame), 'row')}{what}. At least {_ENOUGH} are "
+                "needed to compare the two samples, and many more are wise. Pass more rows."
+            )
     truth = None
     if pair.y_target is not None:
         words = (
