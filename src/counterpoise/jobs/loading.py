@@ -35,11 +35,14 @@ class Truth:
         Labels of its rows.
     words : str
         Where they come from, and that they were used for nothing else.
+    names : tuple of two str
+        What source and target are called.
     """
 
     frame: Any
     y: np.ndarray
     words: str
+    names: tuple[str, str] = ("the source", "the target")
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +127,7 @@ def load(
             f"{names[1]} has the label too. It was used only to show the truth beside the "
             "estimates, not to choose or to train."
         )
-        truth = Truth(pair.target, pair.y_target, words)
+        truth = Truth(pair.target, pair.y_target, words, names)
     return Data(
         pair,
         TableShape(names[0], len(pair.source), widths[0]),

@@ -309,6 +309,8 @@ class Selection:
         Its standard error.
     truth_note : str
         Where the truth comes from and that it was not used to choose; empty without truth.
+    truth_warning : str
+        Which classes of the target the source has never seen, and how the truth counts them.
     provenance : Provenance
     """
 
@@ -339,6 +341,7 @@ class Selection:
     truth_error: float | None
     truth_note: str
     provenance: Provenance
+    truth_warning: str = ""
 
     @property
     def delivered(self) -> str:

@@ -135,6 +135,11 @@ def select(
         search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request)
         truth = true_risks(data.truth, encoded, plan, search, rng, request)
         final = _final(plan, search, encoded.source)
+    if data.truth is not None and truth is None:
+        notes.append(
+            f"{data.target.name} has the label too, but none of its values can be compared with "
+            f"those of {data.source.name}: no truth is shown."
+        )
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
@@ -286,6 +291,7 @@ def _record(plan: Plan, search: Any, truth: TrueRisks | None, /, **given: Any) -
         truth=None if truth is None else truth.delivered[0],
         truth_error=None if truth is None else truth.delivered[1],
         truth_note="" if truth is None else truth.note,
+        truth_warning="" if truth is None else truth.warning,
         provenance=given["audit"].provenance,
         **given,
     )

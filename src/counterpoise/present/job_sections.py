@@ -19,7 +19,16 @@ from counterpoise._format import (
 )
 from counterpoise.present.job_pictures import audit_pictures, selection_pictures
 from counterpoise.present.page import render_page
-from counterpoise.present.sections import Block, Document, Facts, Made, Pictures, Section, Verdict
+from counterpoise.present.sections import (
+    Alert,
+    Block,
+    Document,
+    Facts,
+    Made,
+    Pictures,
+    Section,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from counterpoise.jobs.records import (
@@ -91,7 +100,7 @@ def selection_document(selection: Selection, /) -> Document:
         line=f"verdict: {audit.diagnostics.verdict}; chosen: {selection.delivered}; "
         f"risk: {format_number(selection.risk)} ({interval})",
         sections=[
-            _verdict(audit, "Are the numbers on this page reliable?"),
+            _verdict(audit, "Are the numbers on this page reliable?", selection.truth_warning),
             Section("choice", "The choice", [*choice, _methods_table(selection), *members]),
             Section("pictures", "Pictures", [Pictures(selection_pictures(selection))]),
             Section("tables", "Tables", tables),
@@ -112,10 +121,10 @@ def _shift(audit: Audit) -> str:
     return _SHIFT.get(audit.shift, audit.shift)
 
 
-def _verdict(audit: Audit, question: str) -> Section:
+def _verdict(audit: Audit, question: str, warning: str = "") -> Section:
     found = audit.diagnostics
-    block = Verdict(question, found.verdict, found.reasons, found.advice)
-    return Section("verdict", "", [block])
+    blocks: list[Block] = [Verdict(question, found.verdict, found.reasons, found.advice)]
+    return Section("verdict", "", [*blocks, Alert(warning)] if warning else blocks)
 
 
 def _made(provenance: Provenance, notes: Sequence[str]) -> list[Section]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from counterpoise._facts import Table
 from counterpoise._format import printable
-from counterpoise.present.sections import Document, Section, Verdict
+from counterpoise.present.sections import Alert, Document, Section, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,7 @@ _TEXT = 30
 def print_document(
     document: Document, /, *, brief: bool = False, console: Console | None = None
 ) -> None:
-    """Print a document: paragraphs, verdicts and tables, or its one line where `brief`.
+    """Print a document: paragraphs, verdicts, alerts and tables, or one line where `brief`.
 
     Control characters in names from files are replaced: they cannot steer the terminal. A table
     that is too wide loses its optional columns, so that no cell is wrapped.
@@ -45,7 +45,7 @@ def print_document(
 
 
 def print_section(section: Section, console: Console, /) -> None:
-    """Print the paragraphs, verdicts and tables of a section."""
+    """Print the paragraphs, verdicts, alerts and tables of a section."""
     if section.title and any(isinstance(block, str) for block in section.blocks):
         console.print()
         _print(console, section.title, "bold")
@@ -57,6 +57,8 @@ def print_section(section: Section, console: Console, /) -> None:
             for lead, items in (("-", block.reasons), ("Next:", block.advice)):
                 for item in items:
                     _print(console, f"{lead} {item}")
+        elif isinstance(block, Alert):
+            _print(console, f"Attention: {block.text}", "bold")
         elif isinstance(block, Table) and not block.page_only:
             _print_table(console, block)
 
