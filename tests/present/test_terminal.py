@@ -80,6 +80,22 @@ def test_terminal_and_page_say_the_same(make_selection):
         assert words in page
 
 
+def test_a_choice_among_equals_is_called_arbitrary(make_selection):
+    record = make_selection()
+    risk = RiskEstimate(0.5, 0.01, "controlled", dof=100)
+
+    def words(alike):
+        own = replace(record.candidates, indistinguishable=np.asarray(alike))
+        page = selection_page(replace(record, candidates=own))
+        return chosen_words(own, None, risk, risk, "mean squared error", ""), page
+
+    for text in words([True] * 5):
+        assert "choice" in text
+        assert "arbitrary" in text
+    for text in words([True] * 4 + [False]):
+        assert "arbitrary" not in text
+
+
 def test_a_blend_is_printed_with_its_members(make_selection):
     record = make_selection(blend=True, families=("ridge", "forest"))
     text = printed(selection_document(record), width=120)

@@ -45,7 +45,9 @@ def audit(data: Data, request: Request | None = None, /, *, weights: str | None 
     request.progress("estimating the weights", 0, 0)
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     request.progress("diagnosing", 0, 0)
-    diagnostics = diagnose_encoded(encoded, found.weights_, random_state=request.seed)
+    diagnostics = diagnose_encoded(
+        encoded, found.weights_, random_state=request.seed, used=(found.name,)
+    )
     return describe(data, encoded, found, diagnostics, request.provenance())
 
 

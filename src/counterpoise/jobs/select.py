@@ -144,7 +144,9 @@ def select(
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
     request.progress("diagnosing", 0, 0)
-    diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
+    diagnostics = diagnose_encoded(
+        encoded, found.weights_, losses, random_state=request.seed, used=(how.method, found.name)
+    )
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(

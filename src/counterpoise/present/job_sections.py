@@ -189,6 +189,8 @@ def _selection_facts(selection: Selection) -> list[Fact]:
     elif len(candidates.parameters) > 1:
         alike = int(np.count_nonzero(candidates.indistinguishable))
         more = f"candidates {SIGNIFICANCE} from the best single one, itself included"
+        if alike == len(candidates.parameters):
+            more = "no candidate is significantly different from the best: the choice is arbitrary"
         facts.append(Fact("similar candidates", f"{alike} of {count}", more))
     return facts
 
