@@ -91,7 +91,8 @@ def separating_columns(found: list[Gap], /) -> list[Gap]:
     columns: dict[str, Gap] = {}
     for (column, _), gaps in alike.items():
         share = min(sum(gap.share for gap in gaps), 1.0)
-        words = " or ".join(gap.words for gap in gaps[:_VALUES])
+        more = [gap.words.removeprefix(f"{column} is ") for gap in gaps[1:_VALUES]]
+        words = " or ".join([gaps[0].words, *more])
         words += f" or {len(gaps) - _VALUES} more" if len(gaps) > _VALUES else ""
         if share >= _ALL:
             columns.setdefault(column, Gap(share, words, column))

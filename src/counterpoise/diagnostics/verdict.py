@@ -16,7 +16,7 @@ from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
 if TYPE_CHECKING:
     from counterpoise.diagnostics.record import Diagnostics
 
-__all__ = ["THRESHOLDS", "decide_verdict"]
+__all__ = ["TARGET_LABELS", "THRESHOLDS", "decide_verdict"]
 
 #: Limits of "caution" and of "do not trust" for each quantity. The guide says where
 #: each comes from (docs/guide/trust.rst).
@@ -55,6 +55,12 @@ _CHECK = (
     "Check the assumption: label a few target rows, drawn at random, and compare the labels with "
     "what the model predicts for them."
 )
+_CHECKED = (
+    "Check the assumption: the target has labels, and the true risks from them stand beside the "
+    "estimates."
+)
+#: Among what is used, where the target has labels.
+TARGET_LABELS = "labels of the target"
 # Columns that one sentence names.
 _NAMED = 5
 
@@ -76,7 +82,8 @@ def decide_verdict(
     found : Diagnostics
         With every number filled in.
     used : sequence of str
-        Names of the risk method and of the weights, which are not recommended.
+        Names of the risk method and of the weights, which are not recommended; `TARGET_LABELS`
+        where labels of the target were compared.
     """
     another = _another(used)
     checked = [
@@ -107,7 +114,7 @@ def decide_verdict(
         advice = ["Use the weights." if found.weight_variance > 0 else _WEIGHTS_ASIDE]
     if level < len(_VERDICTS) - 1:
         reasons.append(_ASSUMPTION)
-        advice.append(_CHECK)
+        advice.append(_CHECKED if TARGET_LABELS in used else _CHECK)
     return _VERDICTS[level], reasons, advice
 
 
@@ -166,8 +173,10 @@ def _overlap(found: Diagnostics) -> list[Finding]:
         f"{gap.words} ({format_share(gap.share)} of the target, hardly any of the source)"
         for gap in found.separating[:_NAMED]
     )
-    each = "Each of these columns" if len(found.separating) > 1 else "One column"
     by_chance = found.outside_share <= outside_by_chance(found.n_source, found.n_target)
+    # One such column explains the other two signs of missing overlap.
+    known = bool(found.separating)
+    names = _listed([gap.column for gap in found.separating]) if known else ""
     fewer = min(found.n_source, found.n_target)
     return [
         (
@@ -176,19 +185,18 @@ def _overlap(found: Diagnostics) -> list[Finding]:
             where,
         ),
         (
-            2 if found.separating else 0,
-            f"Source and target do not overlap: {each[0].lower()}{each[1:]} alone tells them "
-            f"apart: {apart}.",
+            2 if known else 0,
+            f"Source and target do not overlap in {names}: {apart}.",
             where,
         ),
         (
-            0 if by_chance else _level(found.outside_share, "outside_share"),
+            0 if by_chance or known else _level(found.outside_share, "outside_share"),
             f"Source and target lack overlap: {format_share(found.outside_share)} of the target "
             f"rows lie outside the source's support ({EXPECTED_OUTSIDE:.0%} is expected).",
             where,
         ),
         (
-            _level(found.auc, "auc") if found.auc_p_value < _SURE else 0,
+            _level(found.auc, "auc") if found.auc_p_value < _SURE and not known else 0,
             "Source and target hardly overlap: a classifier tells them apart with area under "
             f"the curve {format_number(found.auc)}.",
             where,
@@ -227,7 +235,12 @@ def _weights(found: Diagnostics, another: str) -> list[Finding]:
 
 
 def _balance(found: Diagnostics, another: str) -> list[Finding]:
-    left = np.where(np.isfinite(found.balance_after), np.abs(found.balance_after), -1.0)
+    separating = {gap.column for gap in found.separating}
+    judged = [
+        math.isfinite(own) and column not in separating
+        for own, column in zip(found.balance_after, found.feature_columns, strict=True)
+    ]
+    left = np.where(judged, np.abs(found.balance_after), -1.0)
     place = int(np.argmax(left))
     name = found.features[place]
     return [

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.diagnostics import diagnose_encoded
+from counterpoise.diagnostics.verdict import TARGET_LABELS
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
@@ -144,8 +145,9 @@ def select(
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
     request.progress("diagnosing", 0, 0)
+    used = (how.method, found.name, *([] if truth is None else [TARGET_LABELS]))
     diagnostics = diagnose_encoded(
-        encoded, found.weights_, losses, random_state=request.seed, used=(how.method, found.name)
+        encoded, found.weights_, losses, random_state=request.seed, used=used
     )
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
