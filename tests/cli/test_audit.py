@@ -32,7 +32,8 @@ def test_disjoint_supports_are_not_trusted_and_strict_says_so(apart, invoke):
     assert done.exit_code == 3
     assert "Verdict: do not trust" in done.stdout
     assert "outside the source's support" in done.stdout
-    assert "Collect labels where x is above" in done.stdout
+    assert "do not overlap in x: x is above" in done.stdout
+    assert "Drop the column x (command line: --drop x)" in done.stdout
     assert invoke("audit", *apart, "--label", "y").exit_code == 0
 
 
