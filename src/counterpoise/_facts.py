@@ -26,6 +26,7 @@ from counterpoise._format import (
 )
 
 __all__ = [
+    "ARBITRARY",
     "LEAST_REGRET",
     "SIGNIFICANCE",
     "VERDICTS",
@@ -55,6 +56,11 @@ __all__ = [
 
 #: What is said of candidates whose risk may be that of the choice.
 SIGNIFICANCE = "not significantly different"
+#: What is said of the choice where that is so of all candidates.
+ARBITRARY = (
+    "No other candidate is significantly different in risk: the choice among them is arbitrary, "
+    "and these rows cannot improve it."
+)
 #: Why a candidate was chosen by consensus.
 LEAST_REGRET = (
     "The choice has the least expected regret: on average over the plausible candidates, it loses "
@@ -282,7 +288,9 @@ def search_card(search: Any, /) -> Card | None:
     facts.append(Fact("effective sample size", format_number(chosen.n_effective)))
     alike = getattr(search, "indistinguishable_", None)
     if alike is not None:
-        facts.append(Fact("similar to the choice", f"{len(alike)} of {len(names)} candidates"))
+        arbitrary = ": the choice is arbitrary" if 1 < len(alike) == len(names) else ""
+        similar = f"{len(alike)} of {len(names)} candidates{arbitrary}"
+        facts.append(Fact("similar to the choice", similar))
     order = sorted(range(len(names)), key=lambda i: (math.isnan(risk.value[i]), risk.value[i]))
     same = set() if alike is None else {int(i) for i in alike}
     rows = [
@@ -360,8 +368,8 @@ _MEANINGS = {
     "largest weight's share": "Of the total weight.",
     "Pareto k of the weights": _TAIL,
     "Pareto k of the weighted losses": _TAIL,
-    "correlation with the weights": "Of the weighted losses. A control variate uses it.",
-    "variance reduction": "Share of the variance that a control variate removes.",
+    "correlation with the weights": "Of the weighted losses. A control variate can remove at most "
+    "the square of it from the variance.",
     "risk methods differ by": "Normalised against controlled.",
     "risk if weights are off by 2": "Each weight by a factor of up to 2.",
     "AUC of source against target": "0.5: not distinguishable. 1: fully separated.",
@@ -401,20 +409,19 @@ def _loss_values(found: Any) -> dict[str, str]:
     values = {
         "Pareto k of the weighted losses": format_number(found.pareto_k_losses),
         "correlation with the weights": format_number(found.correlation),
-        "variance reduction": format_share(found.variance_reduction),
     }
     if found.disagreement is not None:
-        values["risk methods differ by"] = f"{format_number(found.disagreement)} standard errors"
+        values["risk methods differ by"] = f"{format_error(found.disagreement)} standard errors"
     if type(found.weights).__module__ == "numpy":  # on Dask it takes several passes over the data
         values["risk if weights are off by 2"] = format_interval(*found.sensitivity(2.0))
     return values
 
 
 def _largest(features: Sequence[str], differences: Any) -> str:
-    finite = [(abs(float(d)), j) for j, d in enumerate(differences) if math.isfinite(float(d))]
-    if not finite:
+    known = [(abs(float(d)), -j) for j, d in enumerate(differences) if not math.isnan(float(d))]
+    if not known:
         return format_number(None)
-    place = max(finite)[1]
+    place = -max(known)[1]
     return f"{format_change(differences[place])} ({features[place]})"
 
 

@@ -71,9 +71,19 @@ def format_share(value: Any, /) -> str:
 
 
 def format_change(value: Any, /) -> str:
-    """Return a standardised difference: signed, two decimals."""
+    """Return a standardised difference: signed, two decimals.
+
+    It is infinite where neither sample varies and the two differ.
+
+    Examples
+    --------
+    >>> [format_change(value) for value in (0.345, -0.001, float("inf"))]
+    ['+0.34', '0.00', 'no overlap']
+    """
     value = float(value)
-    return f"{value:+.2f}" if math.isfinite(value) else format_number(value)
+    if not math.isfinite(value):
+        return "no overlap" if math.isinf(value) else format_number(value)
+    return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
 
 
 def format_p_value(p: float | None = None, /, *, log10: float | None = None) -> str:

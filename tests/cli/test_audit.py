@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
@@ -31,7 +32,8 @@ def test_disjoint_supports_are_not_trusted_and_strict_says_so(apart, invoke):
     assert done.exit_code == 3
     assert "Verdict: do not trust" in done.stdout
     assert "outside the source's support" in done.stdout
-    assert "Collect labels where x is above" in done.stdout
+    assert "do not overlap in x: x is above" in done.stdout
+    assert "Drop the column x (command line: --drop x)" in done.stdout
     assert invoke("audit", *apart, "--label", "y").exit_code == 0
 
 
@@ -58,7 +60,7 @@ def test_a_label_of_the_target_alone_is_left_out(write, invoke):
 
 
 def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, invoke):
-    columns = {"[red]bad[/red]": range(0, 600, 3), "esc\x1b[2J": range(0, 800, 4)}
+    columns = dict.fromkeys(["[red]bad[/red]", "esc\x1b[2J"], np.linspace(0, 1, 200))
     done = invoke("audit", write("a.csv", **columns), write("b.csv", **columns))
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.stdout
@@ -97,3 +99,23 @@ def test_suggestions_need_a_directory_and_a_label(write, invoke, tmp_path):
     done = invoke("audit", source, target, *options)
     assert done.exit_code == 2
     assert "at most half" in done.output
+
+
+@pytest.mark.parametrize("small", ["source", "target"])
+def test_three_rows_are_too_few_for_an_answer(write, invoke, small):
+    sizes = {"source": 200, "target": 200, small: 3}
+    done = invoke("audit", *(write(f"{name}.csv", n) for name, n in sizes.items()))
+    assert done.exit_code == 2
+    assert f"{small}.csv has 3 rows. At least 10 are needed" in done.stderr
+    assert done.stdout == ""
+
+
+def test_marks_for_missing_values_can_be_passed(write, invoke):
+    marked = [*range(1, 20), *["lots"] * 181]
+    source, target = write("a.csv", age=marked), write("b.csv", age=range(200))
+    done = invoke("audit", source, target)
+    assert done.exit_code == 2
+    assert "pass --missing lots" in done.stderr
+    done = invoke("audit", source, target, "--missing", "lots", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["columns"]["age"] == "number"

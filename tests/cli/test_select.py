@@ -334,7 +334,7 @@ def test_columns_in_one_file_and_columns_without_values_are_said_and_left_out(wr
 
 
 def test_hostile_names_reach_the_page_as_text(write, invoke, tmp_path):
-    hostile = {"<script>alert(1)</script>": range(0, 400, 2), 'a,"b"': range(0, 600, 3)}
+    hostile = dict.fromkeys(["<script>alert(1)</script>", 'a,"b"'], np.linspace(0, 1, 200))
     source, target = write("a.csv", **hostile), write("b.csv", label=False, **hostile)
     out = tmp_path / "out"
     done = invoke("select", source, target, "--label", "y", "--out", out, *FEW)

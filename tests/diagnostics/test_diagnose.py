@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import counterpoise as cp
+from counterpoise._facts import diagnostics_facts
 from counterpoise.diagnostics import THRESHOLDS
 from counterpoise.diagnostics.verdict import decide_verdict
 from counterpoise.weights import GaussianRatio
@@ -47,7 +48,9 @@ def test_disjoint_supports_are_not_to_be_trusted(weights, distance, rng):
     assert d.verdict == "do not trust"
     assert "overlap" in d.reasons[0]
     assert d.outside_share == 1.0
-    assert d.advice[0].startswith("Collect labels where x0 is above 2.")
+    (advice,) = d.advice
+    assert advice.startswith("Drop the column x0 (command line: --drop x0) if it only tells")
+    assert "collect labels where x0 is above 2." in advice
     assert "do not trust" in str(d).splitlines()[0]
 
 
@@ -120,7 +123,7 @@ def test_two_risk_estimates_are_held_against_each_other(rng):
 @pytest.mark.parametrize(
     ("numbers", "verdict", "reason"),
     [
-        ({"disagreement": 0.7}, "caution", "differ by 0.7 standard errors"),
+        ({"disagreement": 0.7}, "caution", "differ by 0.70 standard errors"),
         ({"disagreement": 1.3}, "do not trust", "differ by 1.3 standard errors"),
         ({"error_ratio": 1.2}, "caution", "1.2 times smaller"),
         ({"error_ratio": 1.6}, "do not trust", "1.6 times smaller"),
@@ -174,6 +177,77 @@ def test_categories_that_the_source_lacks_are_named(rng):
     assert [gap.share for gap in d.gaps] == pytest.approx([0.25, 0.25], abs=0.08)
 
 
+def giveaway(rng, **columns):
+    """Two data frames of one number, and of columns given as (source, target)."""
+    pd = pytest.importorskip("pandas")
+    return tuple(
+        pd.DataFrame({"x": rng.normal(size=200), **{k: v[i] for k, v in columns.items()}})
+        for i in range(2)
+    )
+
+
+def test_columns_that_give_the_split_away_are_to_be_dropped(rng):
+    source, target = giveaway(
+        rng,
+        data_id=(["PSID"] * 200, ["CPS1"] * 200),
+        home=(["owner"] * 200, ["rent", "parents"] * 100),
+        year=(rng.integers(1990, 2000, 200), rng.integers(2005, 2010, 200)),
+    )
+    d = cp.diagnose(source, target, weights=None)
+    assert d.verdict == "do not trust"
+    assert [gap.column for gap in d.separating] == ["data_id", "year", "home"]
+    assert "data_id is 'CPS1' (100% of the target, hardly any of the source)" in d.reasons[0]
+    assert "home is 'parents' or 'rent' (100%" in d.reasons[0]
+    # What follows from these columns is not said again.
+    assert len(d.reasons) == 1
+    (advice,) = d.advice
+    assert "--drop data_id --drop year --drop home" in advice
+    assert "inf" not in str(d)
+    assert "data_id=CPS1 (no overlap)" in d.shift.words
+    # The advice works.
+    again = cp.diagnose(source[["x"]], target[["x"]], weights=None)
+    assert again.verdict == "trust"
+
+
+def test_a_column_that_tells_most_rows_apart_is_no_giveaway(rng):
+    source, target = giveaway(rng, site=(["a"] * 200, ["a"] * 10 + ["b"] * 190))
+    d = cp.diagnose(source, target, weights=None)
+    assert d.separating == []
+    assert "Collect labels where site is 'b' (95% of the target" in " ".join(d.advice)
+
+
+def test_advice_does_not_recommend_what_is_used(rng):
+    X, Z = shifted(rng, 0.5)
+    heavy = replace(cp.diagnose(X, Z), pareto_k=1.3, design_effect=3.0, weight_mean=2.5)
+
+    def advice(*used):
+        return " ".join(decide_verdict(heavy, used)[2])
+
+    assert 'Prefer the risk method "controlled" or "truncated"' in advice()
+    assert 'Prefer the risk method "truncated", or' in advice("controlled", "nearest")
+    assert 'such as "auto"' in advice("controlled", "nearest")
+    assert 'such as "classifier"' in advice("controlled", "auto: kmm")
+
+
+def test_one_quantity_has_one_number_of_digits(rng):
+    X, Z = shifted(rng, 2.0, n=300)
+    d = cp.diagnose(X, Z, losses=X[:, 0] ** 2)
+    facts = {fact.name: fact.value for fact in diagnostics_facts(d)}
+    said = " ".join([d.shift.words, *d.reasons, *d.advice])
+    auc, p = facts["AUC of source against target"].removesuffix(")").split(" (p = ")
+    assert f"area under the curve {auc}, p = {p})" in said
+    outside = facts["target outside the source"]
+    assert f"{outside} of the target rows lie outside" in said
+    assert f"{facts['largest difference of means'].split()[0]}, " in d.shift.words
+    assert any(
+        f"({value})" in said or f"({value} of" in said
+        for name, value in facts.items()
+        if name.startswith("target where")
+    )
+    # What a control variate removes is said once, by the risk method that removed it.
+    assert "variance reduction" not in facts
+
+
 @pytest.mark.parametrize("gamma", [1.0, 1.5, 4.0])
 def test_sensitivity_by_brute_force(gamma, rng):
     # A ratio of linear functions is largest at a corner of the box: all corners are tried.
@@ -199,13 +273,13 @@ def test_sensitivity_needs_losses_and_a_factor(rng):
     [
         (np.r_[np.full(399, 1.0), 200.0], "caution", "One source row carries 33%"),
         (np.r_[np.full(399, 1.0), 420.0], "do not trust", "One source row carries 51%"),
-        (np.tile([0.0, 2.6], 200), "caution", "The weights average 1.3 "),
-        (np.full(400, 1.3), "do not trust", "The weights average 1.3 "),
-        (np.full(400, 0.4), "do not trust", "The weights average 0.4 "),
-        (np.full(400, 1.1), "caution", "The weights average 1.1 "),
+        (np.tile([0.0, 2.6], 200), "caution", "The weights average 1.30 "),
+        (np.full(400, 1.3), "do not trust", "The weights average 1.30 "),
+        (np.full(400, 0.4), "do not trust", "The weights average 0.400 "),
+        (np.full(400, 1.1), "caution", "The weights average 1.10 "),
         (np.full(400, 1.04), "trust", ""),
         (np.r_[np.zeros(385), np.full(15, 400 / 15)], "caution", "rows are worth only 15.0"),
-        (np.r_[np.zeros(396), np.full(4, 100.0)], "do not trust", "rows are worth only 4.0"),
+        (np.r_[np.zeros(396), np.full(4, 100.0)], "do not trust", "rows are worth only 4.00"),
     ],
 )
 def test_each_limit_has_its_reason(weights, verdict, reason, rng):
@@ -294,6 +368,16 @@ def test_estimators_are_not_changed_and_the_record_is_frozen(rng):
     with pytest.raises(FrozenInstanceError):
         d.verdict = "trust"
     assert str(d) == str(cp.diagnose(X, Z))
+
+
+def test_three_rows_say_nothing_about_a_shift(rng):
+    for n, m in ((3, 3), (300, 3), (3, 300)):
+        d = cp.diagnose(rng.normal(size=(n, 1)), rng.normal(size=(m, 1)), weights=None)
+        assert d.verdict == "do not trust"
+        assert "nan" not in str(d)
+        assert "3 rows of a sample are too few" in d.shift.words
+        assert "No shift was found" not in str(d)
+        assert d.advice[0].startswith("Pass more rows")
 
 
 def test_one_row_each():

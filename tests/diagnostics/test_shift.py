@@ -1,5 +1,7 @@
 """One definition of the shift: false alarms are as rare as stated, and shifts are found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -8,6 +10,7 @@ import counterpoise as cp
 from counterpoise.diagnostics.overlap import outside_by_chance, outside_share
 from counterpoise.diagnostics.row_sums import column_sums
 from counterpoise.diagnostics.shift import ERROR_RATE, mean_p_values
+from counterpoise.diagnostics.verdict import decide_verdict
 
 
 def p_values(X, Z):
@@ -124,11 +127,17 @@ def test_a_trusted_verdict_states_its_assumption_and_no_shift_asks_for_no_weight
     moved = cp.diagnose(rng.normal(size=(300, 2)), rng.normal(0.4, 1, size=(300, 2)))
     assert moved.verdict == "trust"
     assert moved.reasons[0] == f"There is a {moved.shift.size} shift."
-    assert moved.advice == ["Use the weights."]
-    for found in (same, moved):
-        assert "same way in source and target" in found.reasons[2]
+    assert moved.advice[0] == "Use the weights."
     careful = cp.diagnose(
         rng.normal(size=(300, 2)), rng.normal(size=(300, 2)), weights=np.full(300, 1.1)
     )
     assert careful.verdict == "caution"
     assert careful.advice[0].startswith("Use no weights")
+    # Without a shift nothing else is to be done about the weights.
+    assert len(careful.advice) == 2
+    for found in (same, moved, careful):
+        assert "same way in source and target. Rows without labels cannot show" in found.reasons[-1]
+        assert found.advice[-1].startswith("Check the assumption: label a few target rows")
+        assert found.reasons[-1] in str(found)
+    _, _, advice = decide_verdict(replace(moved, weight_variance=0.0))
+    assert "every source row was given the same weight" in advice[0]

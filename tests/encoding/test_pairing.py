@@ -58,7 +58,7 @@ def test_kinds_follow_the_types(rng):
         ([None] * N, "'c' has no values in source and target: left out."),
         ([float("nan")] * N, "'c' has no values in source and target: left out."),
         ([f"p{i}" for i in range(N)], "'c' holds 60 different texts in 60 rows"),
-        (list(range(N)), "'c' numbers the rows of both: left out."),
+        (list(range(N)), "'c' holds a different whole number in every row, like an identifier"),
         ([3.5] * N, "'c' is the same in every row of both: left out."),
         (["red"] * N, "'c' is the same in every row of both: left out."),
         ([[1, 2]] * N, "'c' holds list<"),
@@ -114,7 +114,7 @@ def test_booleans_are_labels_as_text_with_and_without_missing_ones(rng):
             "Column 'x' holds text in target ('unknown' in row 10) where numbers are expected",
         ),
         (
-            {"x": [f"{i}.5" for i in range(N - 1)] + ["n.a. "]},
+            {"x": [f"{i}.5" for i in range(N - 1)] + ["many"]},
             {"x": [f"{i}.5" for i in range(N)]},
             "59 of 60 values are numbers",
         ),
@@ -150,3 +150,64 @@ def test_dropped_columns_are_not_used_and_must_exist(rng):
     assert list(pair_tables(source, source, label="y", drop=["a"]).kinds) == ["x"]
     with pytest.raises(InputError, match="`--drop` 'b' is not a column of source or target"):
         pair_tables(source, source, drop=["b"])
+
+
+def paired(source, target, **options):
+    """Pair two tables that share the columns x and y as well."""
+    return pair_tables(pa.table(source), pa.table(target), label="y", **options)
+
+
+def test_whole_numbers_that_never_repeat_are_identifiers_unless_their_range_is_wide(rng):
+    def make(n, **columns):
+        return {"x": rng.normal(size=n), "y": rng.normal(size=n), **columns}
+
+    def columns(name, draw):
+        pair = paired(make(300, **{name: draw(300)}), make(200, **{name: draw(200)}))
+        assert any("like an identifier" in note for note in pair.notes) == (name not in pair.kinds)
+        return list(pair.kinds)
+
+    def some(n):  # some rows of a table with 3000, by their number
+        return rng.choice(3000, n, replace=False)
+
+    def wide(n):  # different by chance
+        return rng.choice(10**9, n, replace=False)
+
+    assert columns("rownames", some) == ["x"]
+    assert columns("count", some) == ["x"]
+    assert columns("income", wide) == ["x", "income"]
+    assert columns("patient_id", wide) == columns("patientID", wide) == ["x"]
+    # A measurement repeats, as do the identifiers of what was measured several times.
+    assert columns("age", lambda n: rng.integers(0, 3000, n)) == ["x", "age"]
+    assert columns("paid", lambda n: some(n) + 0.5) == ["x", "paid"]
+
+
+def test_columns_that_differ_only_in_case_are_named(rng):
+    x = rng.normal(size=N)
+    source = {"x": x, "y": x, "Age": x, "sex ": x, "other": x}
+    target = {"x": x, "age": x, "Sex": x, "more": x}
+    note = paired(source, target).notes[-1]
+    assert note.startswith("Different only in case or spaces, so not the same column: ")
+    assert "'Age' and 'age'; 'sex ' and 'Sex'." in note
+    with pytest.raises(InputError, match=r"no columns in common.*'AGE' and 'age'"):
+        paired({"AGE": x, "y": x}, {"age": x})
+    with pytest.raises(InputError, match="Did you mean 'Y'"):
+        pair_tables(pa.table({"x": x, "Y": x}), pa.table({"x": x}), label="y", need_label=True)
+
+
+def test_all_columns_with_text_among_numbers_are_named_at_once_with_the_options(rng):
+    numbers = [f"{value:.4f}" for value in rng.normal(size=N - 1)]
+    x = rng.normal(size=N)
+    source = {"y": x, "a": [*numbers, "lots"], "b": [*numbers, "not known"], "c": x}
+    target = {"a": x, "b": x, "c": [*numbers, "lots"]}
+    with pytest.raises(InputError) as caught:
+        paired(source, target)
+    message = str(caught.value)
+    assert message.startswith("3 columns hold values that do not belong: 'a' holds text in source")
+    assert f"'lots' in row {N}" in message
+    assert "pass --missing lots --missing 'not known'." in message
+    assert message.endswith("--drop a --drop b --drop c.")
+    # Words that differ from row to row stand for no missing value.
+    several = {"a": [*numbers[:-5], *(f"word {i}" for i in range(6))], "y": x}
+    with pytest.raises(InputError) as caught:
+        paired(several, {"a": x})
+    assert "--missing" not in str(caught.value)

@@ -65,7 +65,9 @@ def write(path, content):
         ("broken.parquet", b"not parquet", "cannot be read as Parquet"),
         ("broken.csv.gz", b"not gzip", "cannot be read as CSV"),
         ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n" * 5000, mtime=0)[:40], "cannot be read as CSV"),
-        ("data.xlsx", b"PK", "no suffix that tells its format"),
+        ("data.xls", b"PK", "an old or binary Excel workbook; save it as .xlsx or CSV"),
+        ("data.json", b"[]", "save the table as CSV or Parquet"),
+        ("data.txt", b"a,b\n", "rename it to .csv"),
         ("data", b"a,b\n", "no suffix that tells its format"),
     ],
 )
@@ -84,3 +86,91 @@ def test_a_directory_is_no_file(tmp_path):
 def test_the_mark_of_utf8_is_no_part_of_the_first_name(tmp_path):
     path = write(tmp_path / "mark.csv", b"\xef\xbb\xbfa,b\n1,2\n")
     assert read_table(path).column_names == ["a", "b"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".tab", ".csv.gz"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_separator_is_found_whatever_the_suffix(tmp_path, frame, suffix, delimiter):
+    path = tmp_path / f"data{suffix}"
+    frame.to_csv(path, index=False, sep=delimiter)
+    notes = []
+    table = read_table(path, notes=notes)
+    assert table.column_names == list(frame.columns)
+    np.testing.assert_array_equal(table[HOSTILE[0]].to_numpy(), frame[HOSTILE[0]])
+    usual = "\t" if suffix in (".tsv", ".tab") else ","
+    assert len(notes) == (delimiter != usual)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_decimal_commas_are_read_as_numbers(tmp_path, rng, delimiter):
+    values = pd.DataFrame({"whole, in cm": rng.integers(0, 9, 30), "part": rng.normal(size=30)})
+    path = tmp_path / "data.csv"
+    values.to_csv(path, index=False, sep=delimiter, decimal=",")
+    notes = []
+    table = read_table(path, notes=notes)
+    np.testing.assert_allclose(table["part"].to_numpy(), values["part"])
+    assert "decimal commas" in notes[0]
+    assert pa.types.is_integer(table["whole, in cm"].type)
+
+
+def test_a_comma_between_digits_is_no_decimal_comma_where_points_are_used(tmp_path):
+    path = write(tmp_path / "data.csv", b"a;b\n1.5;1,5\n2.5;2\n")
+    table = read_table(path)
+    assert table["a"].to_pylist() == [1.5, 2.5]
+    assert table["b"].to_pylist() == ["1,5", "2"]
+
+
+def test_one_column_and_text_with_other_separators_stay_as_they_are(tmp_path):
+    path = write(tmp_path / "one.csv", b"a\nx;y\nx\n")
+    assert read_table(path)["a"].to_pylist() == ["x;y", "x"]
+    path = write(tmp_path / "two.csv", b"a,b\nx;y;z,1\nx;y;z,2\n")
+    assert read_table(path)["b"].to_pylist() == [1, 2]
+    # A row that is broken does not hide the separator of the others.
+    with pytest.raises(InputError, match="Expected 3 columns, got 2"):
+        read_table(write(tmp_path / "broken.csv", b"a;b;c\n1;2;3\n1;2\n"))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
+def test_texts_for_missing_values_can_be_given(tmp_path, suffix):
+    frame = pd.DataFrame({"n": [1, -999, 3], "t": ["a", "?", "b"], "f": [1.5, 2.5, -999.0]})
+    path = tmp_path / f"data{suffix}"
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
+        frame.to_excel(path, index=False)
+    elif suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.astype({"f": str}).replace("-999.0", "-999").to_csv(path, index=False)
+    table = read_table(path, missing=["?", "-999"])
+    assert table["n"].to_pylist() == [1, None, 3]
+    assert table["t"].to_pylist() == ["a", None, "b"]
+    assert table["f"].to_pylist() == [1.5, 2.5, None]
+
+
+def test_a_workbook_is_read_like_a_csv_file(tmp_path, frame):
+    openpyxl = pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
+    frame = frame.assign(day=pd.date_range("2020-01-30", periods=20), mixed=[1, "x"] * 10)
+    path = tmp_path / "data.xlsx"
+    frame.to_excel(path, index=False)
+    book = openpyxl.load_workbook(path)
+    book.create_sheet("other")
+    book.save(path)
+    notes = []
+    table = read_table(path, notes=notes)
+    assert table.column_names == list(frame.columns)
+    np.testing.assert_allclose(table[HOSTILE[0]].to_numpy(), frame[HOSTILE[0]])
+    assert table["colour"].to_pylist() == list(frame["colour"])
+    assert pa.types.is_timestamp(table["day"].type)
+    assert table["mixed"].to_pylist()[:2] == ["1", "x"]
+    assert notes == ["data.xlsx has 2 sheets; only 'Sheet1' was read."]
+    with pytest.raises(InputError, match="cannot be read as an Excel workbook"):
+        read_table(write(tmp_path / "broken.xlsx", b"PK"))
+
+
+def test_a_workbook_without_its_package_is_refused_with_the_remedy(tmp_path, monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr("counterpoise.encoding.excel.import_module", missing)
+    with pytest.raises(InputError, match=r"pip install openpyxl\. Or save the sheet as CSV"):
+        read_table(write(tmp_path / "data.xlsx", b"PK"))

@@ -144,18 +144,20 @@ def test_labels_of_the_target_change_nothing_but_the_truth(data, rng):
         np.testing.assert_array_equal(one.audit.weights, other.audit.weights)
 
 
-def test_truth_leaves_out_rows_without_a_known_label(files, frames):
+def test_truth_leaves_out_rows_without_a_label(files, frames):
     target = frames[1].copy()
     target.loc[:9, "ill"] = None
-    target.loc[10:14, "ill"] = "perhaps"
     target.to_csv(files / "target.csv", index=False)
     data = jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
     record = jobs.select(data, params=FEW).record
-    assert "15 rows without a label that can be compared" in record.truth_note
+    assert "10 rows without a label left out" in record.truth_note
+    assert record.truth_warning == ""
     target["ill"] = 1.5
     target.to_csv(files / "target.csv", index=False)
     data = jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
-    assert jobs.select(data, params=FEW).record.truth is None
+    record = jobs.select(data, params=FEW).record
+    assert record.truth is None
+    assert "can be compared with those of source.csv: no truth is shown." in record.audit.notes[-1]
 
 
 def test_regression_and_its_predictions(files):

@@ -133,6 +133,20 @@ def test_no_errors_no_requests_and_nothing_wider_than_the_screen(browser, files,
     assert min(sizes) >= 13
 
 
+HINTS = """return [...document.querySelectorAll(".scroll + .hint")].map((hint) => {
+    const box = hint.previousElementSibling;
+    return [box.scrollWidth > box.clientWidth + 2, getComputedStyle(hint).display !== "none"];
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_table_that_hides_columns_says_so(browser, files, width):
+    show(browser, files["blend"], width=width)
+    found = browser.execute_script(HINTS)
+    assert all(hidden == said for hidden, said in found)
+    assert any(hidden for hidden, _ in found) or width > 390
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_from_the_data_do_nothing(browser, files, name):
     from selenium.common.exceptions import NoAlertPresentException

@@ -1,5 +1,7 @@
 """Displays draw the numbers they are given, in any style, few or many."""
 
+from itertools import pairwise
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,6 +22,7 @@ from counterpoise.present import (
     VarianceReductionDisplay,
     WeightsDisplay,
 )
+from counterpoise.present.axes import fit_label, row_labels, thin_ticks
 from counterpoise.present.palette import BOTH, DARK, LIGHT, method_look
 
 VALUES = np.array([0.01, 0.1, 1.0, 10.0])
@@ -191,7 +194,39 @@ def test_balance_is_signed_and_infinite_differences_stay_at_the_edge():
     assert before.tolist() == [1.0, -1.0, 0.5]
     assert np.isnan(after[0])
     assert after[1:].tolist() == [-0.2, 0.1]
-    assert [text.get_text() for text in display.ax_.texts] == ["→"]
+    assert [text.get_text() for text in display.ax_.texts] == ["no overlap"]
+
+
+def test_long_names_are_broken_between_words_before_they_are_cut():
+    names = ["forest max_features=0.33, min_samples_leaf=1", "ridge alpha=1"]
+    assert row_labels(names, 28) == [
+        "forest max_features=0.33,\nmin_samples_leaf=1",
+        "ridge alpha=1",
+    ]
+    assert row_labels(["strength_of_the_model=0.001, kernel=rbf"], 14) == ["0.001, rbf"]
+    display = CandidatesDisplay(names, {"controlled": np.ones(2)}, width=28)
+    assert display.size[1] > CandidatesDisplay(["a", "b"], {"controlled": np.ones(2)}).size[1]
+
+
+def test_labels_of_ticks_do_not_touch():
+    figure = Figure(figsize=(3, 2), layout="constrained")
+    ax = figure.subplots()
+    ax.set_xlim(400_000, 2_400_000)
+    ax.set_xticks(np.arange(400_000, 2_400_001, 400_000), labels=None)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    thin_ticks(figure)
+    ticks = [t for t in ax.xaxis.get_major_ticks() if 4e5 <= t.get_loc() <= 2.4e6]
+    boxes = [tick.label1.get_window_extent() for tick in ticks]
+    assert 1 <= len(boxes) < 6
+    assert all(right.x0 > left.x1 for left, right in pairwise(boxes))
+
+
+def test_labels_of_axes_have_at_most_two_lines():
+    text = "mean squared error of labels coded -1 (died) and +1 (survived) (95% interval)"
+    lines = fit_label(text, 36).split("\n")
+    assert len(lines) == 2
+    assert all(len(line) <= 36 for line in lines)
+    assert fit_label("mean squared error", 36) == "mean squared error"
 
 
 def test_balance_from_a_fitted_search_is_that_of_its_weights(data, ridge):

@@ -11,8 +11,10 @@ from rich.console import Console
 import counterpoise as cp
 from counterpoise._facts import Column, Table, card_text, diagnostics_facts, risk_card
 from counterpoise._format import format_interval, format_number
+from counterpoise.jobs.sentences import chosen_words
 from counterpoise.present.job_sections import audit_document, selection_document, selection_page
-from counterpoise.present.terminal import fit_table, print_document
+from counterpoise.present.terminal import fit_table, print_document, wrap_sentences
+from counterpoise.risk import RiskEstimate
 
 
 def printed(document, *, width=80, **options):
@@ -30,6 +32,16 @@ def test_intervals_and_names_of_methods_are_never_wrapped(make_selection, width)
         best = risks.best
         assert format_interval(risks.low[best], risks.high[best]) in text
         assert f"\n {risks.label} " in text
+
+
+@pytest.mark.parametrize("width", range(40, 90))
+def test_intervals_in_sentences_stay_on_one_line(width):
+    interval = "-1,228,333 to 1.2e+09"
+    text = f"The least estimated risk in the target among 8: 1,228 (95% interval {interval}; x)."
+    lines = wrap_sentences(text, width).splitlines()
+    assert any(interval in line for line in lines)
+    assert all(len(line) <= width for line in lines)
+    assert " ".join(lines) == text
 
 
 def test_columns_that_do_not_fit_are_left_out_and_named(make_selection):
@@ -78,6 +90,22 @@ def test_terminal_and_page_say_the_same(make_selection):
     ):
         assert words in text
         assert words in page
+
+
+def test_a_choice_among_equals_is_called_arbitrary(make_selection):
+    record = make_selection()
+    risk = RiskEstimate(0.5, 0.01, 0.0, 90.0, 89.0, 0.1, "controlled")
+
+    def words(alike):
+        own = replace(record.candidates, indistinguishable=np.asarray(alike))
+        page = selection_page(replace(record, candidates=own))
+        return chosen_words(own, None, risk, risk, "mean squared error", ""), page
+
+    for text in words([True] * 5):
+        assert "choice" in text
+        assert "arbitrary" in text
+    for text in words([True] * 4 + [False]):
+        assert "arbitrary" not in text
 
 
 def test_a_blend_is_printed_with_its_members(make_selection):

@@ -47,9 +47,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Source = Annotated[Path | None, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .parquet.")]
+Source = Annotated[
+    Path | None, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .xlsx, .parquet.")
+]
 Target = Annotated[Path | None, typer.Argument(help="Rows of the population that matters.")]
 Drop = Annotated[list[str] | None, option("Column to leave out; repeat for several.")]
+Missing = Annotated[
+    list[str] | None, option("Text for a missing value, such as ? or -999; repeat for several.")
+]
 Weights = Annotated[str, option("Weight estimator", choices=WEIGHTS)]
 Example = Annotated[str | None, option("Problem with a known truth", choices=work.EXAMPLES)]
 Model = Annotated[
@@ -103,6 +108,7 @@ def audit(
     target: Target = None,
     label: Annotated[str | None, option("Column of the label, which is left out.")] = None,
     drop: Drop = None,
+    missing: Missing = None,
     weights: Weights = DEFAULT_WEIGHTS,
     suggest: Annotated[
         int | None, option("Number of target rows to suggest for labelling; needs --out.")
@@ -128,7 +134,7 @@ def audit(
         made = request(context, seed, jobs, progress)
         if suggest is not None and out is None:
             raise InputError("`--suggest` writes a file of rows to label. Pass --out DIRECTORY.")
-        read: Any = {"label": label, "drop": drop, "example": example}
+        read: Any = {"label": label, "drop": drop, "missing": missing, "example": example}
         if suggest is not None:
             read |= {"labelled": True, "target_labels": None if example else "check"}
         data = work.load_data(source, target, made, **read)
@@ -146,6 +152,7 @@ def select(
     target: Target = None,
     label: Annotated[str | None, option("Column of the source to predict.")] = None,
     drop: Drop = None,
+    missing: Missing = None,
     model: Model = None,
     param: Param = None,
     weights: Weights = DEFAULT_WEIGHTS,
@@ -191,8 +198,8 @@ def select(
         check_choice(method, "--method", METHODS)
         made = request(context, seed, jobs, progress)
         drawn: Any = {"gamma": gamma, "n_source": n_source, "n_target": n_target}
-        read: Any = {"label": label, "drop": drop, "example": example, "labelled": True}
-        read |= {"target_labels": target_labels, "suggested": suggested}
+        read: Any = {"label": label, "drop": drop, "missing": missing, "example": example}
+        read |= {"labelled": True, "target_labels": target_labels, "suggested": suggested}
         data = work.load_data(source, target, made, **read, **drawn)
         options: Any = {"weights": weights, "method": method, "loss": loss, "folds": folds}
         options |= {"metrics": metric, "by": by}

@@ -22,7 +22,7 @@ from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_same_columns, check_same_width, feature_names
 from counterpoise.diagnostics.diagnosis import METHODS_COMPARED, assemble, conclude
-from counterpoise.diagnostics.gaps import QUANTILES, Gap, beyond_edges, worth_naming
+from counterpoise.diagnostics.gaps import QUANTILES, Gap, beyond_edges
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
 from counterpoise.encoding.rows import some_rows
@@ -74,7 +74,7 @@ def diagnose_dask(
     risks = None
     if losses is not None and found.n_effective > 0:
         risks = [target_risk_dask(losses, w, get_method(name)) for name in METHODS_COMPARED]
-    return conclude(replace(found, weights=w, losses=losses, gaps=gaps), risks)
+    return conclude(replace(found, weights=w, losses=losses), risks, gaps)
 
 
 class _Rows:
@@ -210,7 +210,7 @@ def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
     found = []
     for name, own, (below, above) in zip(features, edges, counts, strict=True):
         found += beyond_edges(name, own, below / n, above / n)
-    return worth_naming(found, source.shape[0], n)
+    return found
 
 
 def _outside_edges(edges: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from counterpoise._arrays import array_namespace, as_float, to_numpy
 from counterpoise._dask import is_dask
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_finite, check_matrix, check_number
-from counterpoise.diagnostics.gaps import find_gaps
+from counterpoise.diagnostics.gaps import Gap, find_gaps, separating_columns, worth_naming
 from counterpoise.diagnostics.overlap import outside_share, two_sample_test
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.row_sums import (
@@ -105,7 +105,7 @@ def diagnose(
     >>> apart.verdict
     'do not trust'
     >>> print(apart.advice[0])  # doctest: +ELLIPSIS
-    Collect labels where x0 is above 2... (100% of the target, hardly any of the source), ...
+    Drop the column x0 (command line: --drop x0) if it only tells the two samples apart, and look...
     """
     check_number(
         0 if random_state is None else random_state,
@@ -142,11 +142,13 @@ def diagnose_encoded(
     *,
     random_state: int | None = 0,
     progress: Callable[[str], None] = _silent,
+    used: Sequence[str] = (),
 ) -> Diagnostics:
     """Return what `diagnose` does, for tables that are encoded and weights that are known.
 
     The numbers come from the encoded features, the names and regions from the tables. Weights that
-    are all zero stand for an estimator that found no overlap.
+    are all zero stand for an estimator that found no overlap. `used` names the risk method and the
+    weight estimator, so that the advice does not recommend them.
     """
     tell, source, target = progress, pair.source, pair.target
     rows = pair.independent(source), pair.independent(target)
@@ -168,7 +170,7 @@ def diagnose_encoded(
     risks = None
     if losses is not None and np.any(w > 0):
         risks = [target_risk(losses, w, method=name) for name in METHODS_COMPARED]
-    return conclude(replace(found, weights=w, losses=losses, gaps=gaps), risks)
+    return conclude(replace(found, weights=w, losses=losses), risks, gaps, used)
 
 
 def assemble(
@@ -219,12 +221,20 @@ def assemble(
 METHODS_COMPARED = ("normalized", "controlled")
 
 
-def conclude(found: Diagnostics, risks: list[RiskEstimate] | None, /) -> Diagnostics:
-    """Add how far the risks by two methods differ, and the verdict."""
+def conclude(
+    found: Diagnostics,
+    risks: list[RiskEstimate] | None,
+    gaps: list[Gap],
+    used: Sequence[str] = (),
+    /,
+) -> Diagnostics:
+    """Add the regions without support, how far the risks by two methods differ, and the verdict."""
+    named = worth_naming(gaps, found.n_source, found.n_target)
+    found = replace(found, gaps=named, separating=separating_columns(gaps))
     if found.losses is not None:
         numbers = (math.nan, math.nan) if risks is None else _compare(*risks)
         found = replace(found, disagreement=numbers[0], error_ratio=numbers[1])
-    verdict, reasons, advice = decide_verdict(found)
+    verdict, reasons, advice = decide_verdict(found, used)
     return replace(found, verdict=verdict, reasons=reasons, advice=advice)
 
 

@@ -73,6 +73,9 @@ class Diagnostics:
     gaps : list of Gap
         Regions of single features, at most 5, where the target has rows and the source hardly
         any: `words` such as "age is above 63", and `share` of the target. Largest first.
+    separating : list of Gap
+        Columns that alone tell the target from the source: 99 % of the target has values that
+        hardly any source row has.
     """
 
     verdict: str
@@ -104,6 +107,7 @@ class Diagnostics:
     disagreement: float | None = None
     error_ratio: float | None = None
     gaps: list[Gap] = field(default_factory=list, repr=False)
+    separating: list[Gap] = field(default_factory=list, repr=False)
 
     def sensitivity(self, gamma: float, /) -> tuple[float, float]:
         """Range of the risk if every weight is off by a factor of up to `gamma`.

@@ -16,11 +16,13 @@ outside is above the limit of "do not trust". Any other shift is mild.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t
 
+from counterpoise._format import format_change, format_number, format_p_value, format_share
 from counterpoise.diagnostics.overlap import TwoSampleTest, outside_by_chance
 from counterpoise.diagnostics.row_sums import ColumnSums, standardized
 from counterpoise.diagnostics.verdict import THRESHOLDS
@@ -132,9 +134,12 @@ def find_shift(
     )
     return Shift(
         size="strong" if strong else "mild" if found else "none",
-        words=_words(found, strong, told_apart, test)
+        words=_words(found, strong, told_apart, test, min(sums[0].count, sums[1].count))
         + (_differences(features, before, after, places) if found else "")
-        + (f" {outside:.0%} of the target rows lie outside the source's support." * far_outside),
+        + (
+            f" {format_share(outside)} of the target rows lie outside the source's support."
+            * far_outside
+        ),
         columns=[columns[j] for j in places],
         auc=test.auc,
         auc_p_value=test.p_value,
@@ -143,8 +148,12 @@ def find_shift(
     )
 
 
-def _words(found: bool, strong: bool, told_apart: bool, test: TwoSampleTest) -> str:
-    curve = f"(area under the curve {test.auc:.2f}, p = {test.p_value:.2g})"
+def _words(found: bool, strong: bool, told_apart: bool, test: TwoSampleTest, rows: int) -> str:
+    if math.isnan(test.auc):
+        size = f"There is a {'strong' if strong else 'mild'} shift" if found else "Nothing is known"
+        return f"{size}: {rows} rows of a sample are too few to tell it from the other."
+    p = format_p_value(test.p_value)
+    curve = f"(area under the curve {format_number(test.auc)}, p = {p})"
     can = "tells" if told_apart else "cannot tell"
     if not found:
         return (
@@ -164,7 +173,9 @@ def _differences(
             "deviations: spreads or relations between columns differ."
         )
     named = ", ".join(
-        f"{features[j]} ({before[j]:+.2f}, {after[j]:+.2f} after weighting)"
+        f"{features[j]} ({format_change(before[j])}, {format_change(after[j])} after weighting)"
+        if math.isfinite(before[j])
+        else f"{features[j]} ({format_change(before[j])})"
         for j in places[:_NAMED]
     )
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""

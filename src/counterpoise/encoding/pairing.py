@@ -7,7 +7,8 @@ note, or refused where leaving it out would hide a mistake.
 from __future__ import annotations
 
 import difflib
-import math
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterpoise._validation import InputError
+from counterpoise.encoding.texts import as_dictionary, is_text, reads_as_number, retype_texts
 
 __all__ = ["TablePair", "label_values", "pair_tables"]
 
@@ -25,8 +27,15 @@ __all__ = ["TablePair", "label_values", "pair_tables"]
 _IDENTIFIER_SHARE = 0.5
 # Fewer different texts are categories in any case.
 _FEW = 30
-# A column of whole numbers is a row number only with at least so many rows.
+# A column of whole numbers identifies rows only with at least so many of them.
 _ROW_NUMBERS = 20
+# Expected repetitions among whole numbers drawn from their range, above which none at all is no
+# coincidence: a probability of exp(-7), 0.1 %.
+_REPETITIONS = 7.0
+# Names of columns that identify rows.
+_IDENTIFIER_NAME = re.compile(
+    r"(?i:(^|[\W_])(id|ids|uid|uuid|key|rownames?|row|index|nr|no)$)|[a-z]I[Dd]$"
+)
 # A column of so many numbers in text is a column of numbers with mistakes in it.
 _MOSTLY = 0.9
 
@@ -100,20 +109,25 @@ def pair_tables(
     if label is not None:
         there = not need_label and label in target.column_names
         _check_column(label, "--label", target if there else source, names[0])
-        if need_label:
-            rows, y = _labelled(source[label], label, names[0], notes)
-            source = source if len(rows) == source.num_rows else source.take(rows)
-            if label in target.column_names:
-                y_target = label_values(target[label])
     for column in drop:
         _check_column(column, "--drop", source if column in source.column_names else target, names)
     columns = _common(source, target, {label, *drop}, names, notes)
+    read = columns if label is None or label not in source.column_names else [*columns, label]
+    source, target = retype_texts(source, target, read, names, notes)
+    if label is not None and need_label:
+        rows, y = _labelled(source[label], label, names[0], notes)
+        source = source if len(rows) == source.num_rows else source.take(rows)
+        if label in target.column_names:
+            y_target = label_values(target[label])
     kinds = {}
+    misfits: list[_Misfit] = []
     for column in columns:
         pair = source[column], target[column]
-        kind = _kind_of_both(column, pair, names, notes)
+        kind = _kind_of_both(column, pair, names, notes, misfits)
         if kind is not None:
             kinds[column] = kind
+    if misfits:
+        raise InputError(_explain(misfits))
     if not kinds:
         raise InputError(
             f"{names[0]} and {names[1]} have no column in common that can be used: "
@@ -127,7 +141,9 @@ def _check_column(column: str, option: str, table: Any, name: Any) -> None:
     known = table.column_names
     if column in known:
         return
+    folded = {name.strip().casefold(): name for name in known}
     close = difflib.get_close_matches(column, known, n=1)
+    close = [folded[c]] if (c := column.strip().casefold()) in folded else close
     hint = f"Did you mean {close[0]!r}?" if close else f"Its columns are {_listed(known)}."
     where = name if isinstance(name, str) else " or ".join(name)
     raise InputError(f"`{option}` {column!r} is not a column of {where}. {hint}")
@@ -144,16 +160,36 @@ def _common(
     here = [c for c in source.column_names if c not in without]
     there = [c for c in target.column_names if c not in without]
     common = [c for c in here if c in set(there)]
+    alike = _alike(here, there, common)
     if not common:
+        why = f" {alike}" if alike else " Rename the columns so that they agree."
         raise InputError(
             f"{names[0]} and {names[1]} have no columns in common: {_listed(here) or 'none'} "
-            f"against {_listed(there) or 'none'}. Rename the columns so that they agree."
+            f"against {_listed(there) or 'none'}.{why}"
         )
     for name, own in zip(names, (here, there), strict=True):
         alone = [c for c in own if c not in set(common)]
         if alone:
             notes.append(f"Only in {name}, left out: {_listed(alone, 20)}.")
+    notes += [alike] if alike else []
     return common
+
+
+def _alike(here: Sequence[str], there: Sequence[str], common: Sequence[str]) -> str:
+    """Name the columns of two tables that differ only in case or in spaces around them."""
+    folded = {c.strip().casefold(): c for c in there if c not in set(common)}
+    pairs = [
+        f"{c!r} and {folded[key]!r}"
+        for c in here
+        if c not in set(common) and (key := c.strip().casefold()) in folded
+    ]
+    if not pairs:
+        return ""
+    more = f" and {len(pairs) - 8} more" if len(pairs) > 8 else ""
+    return (
+        f"Different only in case or spaces, so not the same column: {'; '.join(pairs[:8])}{more}. "
+        "Rename them so that they agree."
+    )
 
 
 def _labelled(
@@ -215,14 +251,17 @@ def _kind(column: Any) -> str:
         return "boolean"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "date"
-    text = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_string(text) or types.is_large_string(text) or types.is_dictionary(kind):
+    if is_text(kind) or types.is_dictionary(kind):
         return "category"
     return "category" if types.is_time(kind) else "other"
 
 
 def _kind_of_both(
-    column: str, pair: tuple[Any, Any], names: tuple[str, str], notes: list[str]
+    column: str,
+    pair: tuple[Any, Any],
+    names: tuple[str, str],
+    notes: list[str],
+    misfits: list[_Misfit],
 ) -> str | None:
     """Return the kind that serves both tables, or None where the column is left out."""
     kinds = [_kind(values) for values in pair]
@@ -238,60 +277,101 @@ def _kind_of_both(
     if set(kinds) == {"boolean", "category"}:
         kinds = ["category", "category"]
     if kinds[0] != kinds[1]:
-        raise InputError(_disagreement(column, pair, kinds, names))
+        # Where one side is text, that is the side with the mistake.
+        wrong = kinds.index("category") if "category" in kinds else 1
+        expected = kinds[1 - wrong]
+        found = _not_expected(pair[wrong], expected)
+        why = f"as in {names[1 - wrong]}"
+        misfits.append(_Misfit(column, names[wrong], kinds[wrong], expected, found, why))
+        return None
     if kinds[0] == "category":
-        return _category(column, pair, names, notes)
+        return _category(column, pair, names, notes, misfits)
     if _useless(column, pair, kinds[0], notes):
         return None
     return kinds[0]
 
 
-def _disagreement(
-    column: str, pair: tuple[Any, Any], kinds: list[str], names: tuple[str, str]
-) -> str:
-    words = {"number": "numbers", "category": "text", "date": "dates", "boolean": "booleans"}
-    # Where one side is text, that is the side with the mistake.
-    wrong = kinds.index("category") if "category" in kinds else 1
-    right = 1 - wrong
-    example = _first_text(pair[wrong], kinds[right])
-    return (
-        f"Column {column!r} holds {words[kinds[wrong]]} in {names[wrong]} ({example}) where "
-        f"{words[kinds[right]]} are expected, as in {names[right]}. "
-        f"Correct the file, or leave the column out with --drop {column!r}."
+@dataclass(frozen=True)
+class _Misfit:
+    """A column of one table whose values are not of the kind that is expected.
+
+    `found` are the values that do not belong, each once, with the row of its first occurrence.
+    """
+
+    column: str
+    table: str
+    kind: str
+    expected: str
+    found: dict[str, int]
+    why: str
+
+    @property
+    def example(self) -> str:
+        text, row = next(iter(self.found.items()))
+        return f"{text[:40]!r} in row {row}"
+
+
+_KINDS = {"number": "numbers", "category": "text", "date": "dates", "boolean": "booleans"}
+# Different texts that may all stand for missing values.
+_FEW_MARKS = 3
+
+
+def _explain(misfits: Sequence[_Misfit]) -> str:
+    """Name all columns at once, and say what to do."""
+    if len(misfits) == 1:
+        (own,) = misfits
+        words = (
+            f"Column {own.column!r} holds {_KINDS[own.kind]} in {own.table} ({own.example}) where "
+            f"{_KINDS[own.expected]} are expected, {own.why}."
+        )
+    else:
+        listed = "; ".join(
+            f"{own.column!r} holds {_KINDS[own.kind]} in {own.table} ({own.example}), "
+            f"{_KINDS[own.expected]} are expected"
+            for own in misfits[:8]
+        )
+        more = f"; and {len(misfits) - 8} more" if len(misfits) > 8 else ""
+        words = f"{len(misfits)} columns hold values that do not belong: {listed}{more}."
+    marks = list(
+        dict.fromkeys(text for own in misfits if len(own.found) <= _FEW_MARKS for text in own.found)
     )
+    if marks and any(own.kind == "category" for own in misfits):
+        options = " ".join(f"--missing {shlex.quote(text)}" for text in marks[:8])
+        words += f" If it stands for a missing value, pass {options}."
+    drop = " ".join(f"--drop {shlex.quote(own.column)}" for own in misfits[:8])
+    what = "the column" if len(misfits) == 1 else "these columns"
+    return f"{words} Correct the file, or leave {what} out with {drop}."
 
 
-def _first_text(column: Any, expected: str) -> str:
-    """Say which value is the first that is not what was expected, and in which row."""
-    values = column.to_pylist()
-    for row, value in enumerate(values, start=1):
-        if value is not None and not (expected == "number" and _reads_as_number(value)):
-            return f"{str(value)[:40]!r} in row {row}"
-    return f"{str(values[0])[:40]!r} in row 1"
-
-
-def _reads_as_number(value: Any) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
+def _not_expected(column: Any, expected: str) -> dict[str, int]:
+    """Return the distinct values that are not what was expected, and the first row of each."""
+    found: dict[str, int] = {}
+    for row, value in enumerate(column.to_pylist(), start=1):
+        if value is not None and not (expected == "number" and reads_as_number(value)):
+            found.setdefault(str(value), row)
+            if len(found) > _FEW_MARKS:
+                break
+    return found or {str(column[0].as_py()): 1}
 
 
 def _category(
-    column: str, pair: tuple[Any, Any], names: tuple[str, str], notes: list[str]
+    column: str,
+    pair: tuple[Any, Any],
+    names: tuple[str, str],
+    notes: list[str],
+    misfits: list[_Misfit],
 ) -> str | None:
     for values, name in zip(pair, names, strict=True):
         counts = _counts(values)
         present = sum(counts.values())
         if len(counts) <= _FEW:
             continue
-        numbers = sum(count for text, count in counts.items() if _reads_as_number(text))
+        numbers = sum(count for text, count in counts.items() if reads_as_number(text))
         if _MOSTLY * present <= numbers < present:
-            raise InputError(
-                f"Column {column!r} holds text in {name} ({_first_text(values, 'number')}) where "
-                f"numbers are expected: {numbers} of {present} values are numbers. "
-                f"Correct the file, or leave the column out with --drop {column!r}."
-            )
+            found = _not_expected(values, "number")
+            why = f"because {numbers} of {present} values are numbers"
+            misfits.append(_Misfit(column, name, "category", "number", found, why))
+            return None
         if len(counts) > _IDENTIFIER_SHARE * present:
             notes.append(
                 f"{column!r} holds {len(counts)} different texts in {present} rows of {name}, "
@@ -317,17 +397,31 @@ def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) ->
     if same and not any(_missing(values) for values in pair):
         notes.append(f"{column!r} is the same in every row of both: left out.")
         return True
-    if kind == "number" and all(
-        pa.types.is_integer(values.type)
-        and not values.null_count
-        and len(values) >= _ROW_NUMBERS
-        and end["max"] - end["min"] == len(values) - 1
-        and pc.count_distinct(values).as_py() == len(values)
-        for values, end in zip(pair, ends, strict=True)
-    ):
-        notes.append(f"{column!r} numbers the rows of both: left out.")
+    if kind == "number" and _identifies(column, pair, ends):
+        notes.append(
+            f"{column!r} holds a different whole number in every row, like an identifier: left out."
+        )
         return True
     return False
+
+
+def _identifies(column: str, pair: tuple[Any, Any], ends: Sequence[Any]) -> bool:
+    """Tell row numbers and other identifiers from measurements in whole numbers.
+
+    Both are different in every row of both tables. For a measurement that is a coincidence unless
+    its range is wide: n numbers from a range R repeat about n (n - 1) / (2 R) times. Where that is
+    small, the name of the column decides.
+    """
+    named = _IDENTIFIER_NAME.search(column.strip()) is not None
+    surprising = False
+    for values, end in zip(pair, ends, strict=True):
+        n = len(values)
+        whole = pa.types.is_integer(values.type) and not values.null_count and n >= _ROW_NUMBERS
+        if not whole or pc.count_distinct(values).as_py() < n:
+            return False
+        span = end["max"] - end["min"] + 1
+        surprising |= n * (n - 1) / (2 * span) > _REPETITIONS
+    return named or surprising
 
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
@@ -367,11 +461,5 @@ def _categorical(values: Any) -> Any:
         # As pandas would write them, so that "True" in the other table is the same.
         texts = values.cast(pa.string()).to_pandas().str.capitalize()
         return pd.Categorical(texts)
-    if not pa.types.is_dictionary(values.type):
-        values = values.cast(pa.string()).dictionary_encode()
-    values = values.unify_dictionaries().combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0)
-    texts = values.dictionary.cast(pa.string()).to_pylist()
-    codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    texts, codes = as_dictionary(values)
     return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))

@@ -57,7 +57,9 @@ def audit(
     request.progress("estimating the weights", 0, 0)
     found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
     request.progress("diagnosing", 0, 0)
-    diagnostics = diagnose_encoded(encoded, found.weights_, random_state=request.seed)
+    diagnostics = diagnose_encoded(
+        encoded, found.weights_, random_state=request.seed, used=(found.name,)
+    )
     rows = None
     if suggest is not None:
         rows = suggest_labels(data, encoded, found, suggest, request)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._facts import member_places
+from counterpoise._format import format_count
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Truth
 from counterpoise.jobs.plan import Plan
 from counterpoise.jobs.records import PLAIN, Blended, Candidates, Curve, Risks
 from counterpoise.jobs.request import Request
-from counterpoise.losses import Loss
+from counterpoise.jobs.unseen import compare_labels, losses_with_unseen, unseen_words
 from counterpoise.risk import RiskEstimate
 from counterpoise.search.evaluate import Candidate
-from counterpoise.search.fitting import fit_estimator, losses_of
+from counterpoise.search.fitting import fit_estimator
 
 __all__ = ["TrueRisks", "blend_of", "candidates_of", "curve_of", "tabulate", "true_risks"]
 
@@ -36,13 +39,15 @@ _TRUTH_ROWS = 100_000
 class TrueRisks:
     """Mean loss of every candidate on labelled target rows, its standard error, and a note.
 
-    `delivered` is the same pair for the delivered model.
+    `delivered` is the same pair for the delivered model. `warning` says which classes the source
+    has never seen.
     """
 
     value: np.ndarray
     error: np.ndarray
     delivered: tuple[float, float]
     note: str
+    warning: str = ""
 
 
 def candidates_of(search: Any, plan: Plan, /) -> list[Candidate]:
@@ -160,51 +165,36 @@ def true_risks(
 ) -> TrueRisks | None:
     """Train every candidate on all source rows and judge it on labelled target rows.
 
-    At most 100 000 of them, without those that have no label or one that the source does not know.
-    None where there is no label that can be compared.
+    At most 100 000 of them, without those that have no label. A class that the source does not have
+    is an error of every model. None where there is no label that can be compared.
     """
     if truth is None:
         return None
-    y, usable = _comparable(truth.y, plan)
-    rows = np.flatnonzero(usable)
+    compared = compare_labels(truth.y, plan)
+    rows = np.flatnonzero(compared.usable)
     if not len(rows):
         return None
     rows = rows[some_rows(len(rows), _TRUTH_ROWS, rng)]
-    Z, z = encoded.encoder.transform(truth.frame.iloc[rows]), plan.code(y[rows])
+    Z, z = encoded.encoder.transform(truth.frame.iloc[rows]), plan.code(compared.y[rows])
+    judge = partial(_judge, Z, z, compared.unseen[rows], plan)
     searched, X, y_source = candidates_of(search, plan), encoded.source, plan.code(plan.labels.y)
     total = len(searched)
     request.progress("looking up the truth", 0, total)
-    tasks = (
-        delayed(_truth_of)(own, X, y_source, search.weights_, Z, z, plan.loss) for own in searched
-    )
+    tasks = (delayed(_truth_of)(own, X, y_source, search.weights_, judge) for own in searched)
     found = []
     # Not on a cluster: the labelled rows would travel with every candidate.
     for done in Parallel(n_jobs=request.jobs, return_as="generator", backend="loky")(tasks):
         found.append(done)
         request.progress("looking up the truth", len(found), total)
     value, error = np.asarray(found).T
-    left_out = int(np.count_nonzero(~usable))
+    left_out = int(np.count_nonzero(~compared.usable))
     note = truth.words
     if left_out:
-        note += f" {left_out} rows without a label that can be compared were left out."
-    if len(rows) < np.count_nonzero(usable):
+        note += f" {format_count(left_out, 'row')} without a label left out."
+    if len(rows) < np.count_nonzero(compared.usable):
         note += f" The truth is the mean over {len(rows)} of the rows, taken at random."
-    delivered = _mean_and_error(losses_of(search.best_estimator_, Z, z, plan.loss))
-    return TrueRisks(value, error, delivered, note)
-
-
-def _comparable(values: np.ndarray, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of the target as those of the source are, and which of them can be compared."""
-    numeric = values.dtype.kind == "f"
-    if plan.labels.task == "regression":
-        return (values, np.isfinite(values)) if numeric else (values, np.zeros(len(values), bool))
-    if numeric != (plan.classes.dtype.kind == "i"):
-        return values, np.zeros(len(values), dtype=bool)
-    known = (
-        np.isin(values, plan.classes) if numeric else np.isin(values, plan.classes.astype(object))
-    )
-    y = np.where(known, values, plan.classes[0]).astype(plan.classes.dtype)
-    return y, known
+    warning = unseen_words(compared, plan.loss, truth.names)
+    return TrueRisks(value, error, judge(search.best_estimator_), note, warning)
 
 
 def _truth_of(
@@ -212,14 +202,15 @@ def _truth_of(
     X: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray,
-    Z: np.ndarray,
-    z: np.ndarray,
-    loss: Loss,
+    judge: Callable[[Any], tuple[float, float]],
 ) -> tuple[float, float]:
     model = candidate.make()
-    fit_estimator(model, X, y, weights if candidate.fit_weighted else None)
-    return _mean_and_error(losses_of(model, Z, z, loss))
+    return judge(fit_estimator(model, X, y, weights if candidate.fit_weighted else None))
 
 
-def _mean_and_error(losses: np.ndarray) -> tuple[float, float]:
+def _judge(
+    Z: np.ndarray, z: np.ndarray, unseen: np.ndarray, plan: Plan, model: Any
+) -> tuple[float, float]:
+    """Return the mean loss of a fitted model on labelled rows, and its standard error."""
+    losses = losses_with_unseen(model, Z, z, unseen, plan.code(plan.classes), plan.loss)
     return float(np.mean(losses)), float(np.std(losses) / np.sqrt(len(losses)))

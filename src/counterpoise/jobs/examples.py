@@ -30,6 +30,7 @@ def load_data(
     *,
     label: str | None = None,
     drop: Sequence[str] | None = None,
+    missing: Sequence[str] | None = None,
     labelled: bool = False,
     target_labels: str | None = None,
     suggested: Path | None = None,
@@ -44,9 +45,9 @@ def load_data(
         Unless it is either two files (with a label where one is needed) or an example.
     """
     if example is not None:
-        if source is not None or label is not None or drop:
+        if source is not None or label is not None or drop or missing:
             raise InputError(
-                "`--example` brings its own data: leave out files, --label and --drop."
+                "`--example` brings its own data: leave out files, --label, --drop and --missing."
             )
         if target_labels is not None or suggested is not None:
             raise InputError(
@@ -58,8 +59,9 @@ def load_data(
         raise InputError("Pass two files, SOURCE and TARGET, or --example NAME.")
     if labelled and label is None:
         raise InputError("`--label` is missing. Pass the column that is to be predicted.")
-    how: Any = {"target_labels": target_labels, "suggested": suggested}
-    return load(source, target, request, label=label, labelled=labelled, drop=drop or (), **how)
+    read: Any = {"label": label, "labelled": labelled, "drop": drop or (), "missing": missing or ()}
+    read |= {"target_labels": target_labels, "suggested": suggested}
+    return load(source, target, request, **read)
 
 
 def load_example(

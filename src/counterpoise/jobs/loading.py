@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpoise._format import printable
+from counterpoise._format import format_count, printable
+from counterpoise._validation import InputError
 from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.jobs.records import TableShape
 from counterpoise.jobs.request import Request
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from counterpoise.encoding.pairing import TablePair
 
 __all__ = ["Data", "Truth", "encode", "load"]
+
+# Rows of each sample without which there is nothing to compare, test or learn from.
+_ENOUGH = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +37,14 @@ class Truth:
         Labels of its rows.
     words : str
         Where they come from, and that they were used for nothing else.
+    names : tuple of two str
+        What source and target are called.
     """
 
     frame: Any
     y: np.ndarray
     words: str
+    names: tuple[str, str] = ("the source", "the target")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +81,14 @@ def load(
     drop: Sequence[str] = (),
     target_labels: str | None = None,
     suggested: Path | None = None,
+    missing: Sequence[str] = (),
 ) -> Data:
     """Read two files and bring them to the same columns.
 
     Parameters
     ----------
     source, target : path
-        CSV, TSV or Parquet, by suffix.
+        CSV, TSV, Excel or Parquet, by suffix.
     request : Request, optional
     label : str, optional
         Column that is not a feature.
@@ -94,6 +102,8 @@ def load(
         Default: "use" if fewer than half of the rows have one.
     suggested : path, optional
         The rows that ``audit --suggest`` drew, with labels filled in there or in the target file.
+    missing : sequence of str
+        Texts that stand for missing values, beside the usual ones.
 
     Returns
     -------
@@ -107,13 +117,23 @@ def load(
     names = (source.name, target.name)
     if names[0] == names[1]:
         names = (str(source), str(target))
-    tables = []
+    tables: list[Any] = []
+    notes: list[str] = []
     for path, name in zip((source, target), names, strict=True):
         progress(f"reading {printable(name)}", 0, 0)
-        tables.append(read_table(path))
+        tables.append(read_table(path, missing=missing, notes=notes))
     widths = [table.num_columns for table in tables]
     progress("comparing the columns", 0, 0)
     pair = pair_tables(*tables, label=label, need_label=labelled, drop=drop, names=names)
+    pair.notes[:0] = notes
+    for name, frame, what in zip(
+        names, (pair.source, pair.target), (" with a label" if labelled else "", ""), strict=True
+    ):
+        if len(frame) < _ENOUGH:
+            raise InputError(
+                f"{name} has {format_count(len(frame), 'row')}{what}. At least {_ENOUGH} are "
+                "needed to compare the two samples, and many more are wise. Pass more rows."
+            )
     truth = known = None
     if labelled:
         given = (pair.y_target, len(pair.target), target_labels, suggested, label or "", names[1])
@@ -123,7 +143,7 @@ def load(
             f"{names[1]} has the label too. It was used only to show the truth beside the "
             "estimates, not to choose or to train (--target-labels check)."
         )
-        truth = Truth(pair.target, pair.y_target, words)
+        truth = Truth(pair.target, pair.y_target, words, names)
     return Data(
         pair,
         TableShape(names[0], len(pair.source), widths[0]),

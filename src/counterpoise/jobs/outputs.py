@@ -142,6 +142,7 @@ def _selection(record: Selection) -> dict[str, Any]:
     return {
         **_some(record, "task", "label", "models", "loss", "method", "selection", "folds"),
         **_some(record, "delivered", "chosen_words", "variance_reduction", "truth_note"),
+        **_some(record, "truth_warning"),
         "chosen": candidates.parameters[candidates.chosen],
         "model": candidates.models[candidates.chosen],
         "fit_weighted": candidates.fit_weighted[candidates.chosen],

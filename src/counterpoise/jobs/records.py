@@ -342,6 +342,8 @@ class Selection:
         Its standard error.
     truth_note : str
         Where the truth comes from and that it was not used to choose; empty without truth.
+    truth_warning : str
+        Which classes of the target the source has never seen, and how the truth counts them.
     provenance : Provenance
     judged : JudgedByLabels or None
         Where labels of target rows were used: they are in `risk` and `corrected_risk`, not in the
@@ -396,6 +398,7 @@ class Selection:
     by: str = ""
     groups: GroupRisks | None = None
     group_words: str = ""
+    truth_warning: str = ""
 
     @property
     def delivered(self) -> str:

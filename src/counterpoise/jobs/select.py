@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.diagnostics import diagnose_encoded
+from counterpoise.diagnostics.verdict import TARGET_LABELS
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
@@ -165,11 +166,19 @@ def select(
         final = _final(plan, search, encoded.source)
         report = measure(plan, search, metrics or ())
         known = true_metrics(data.truth, encoded, plan, final, report, rng)
+    if data.truth is not None and truth is None:
+        notes.append(
+            f"{data.target.name} has the label too, but none of its values can be compared with "
+            f"those of {data.source.name}: no truth is shown."
+        )
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
     request.progress("diagnosing", 0, 0)
-    diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
+    used = (how.method, found.name, *([] if truth is None else [TARGET_LABELS]))
+    diagnostics = diagnose_encoded(
+        encoded, found.weights_, losses, random_state=request.seed, used=used
+    )
     diagnostics = heed_labels(diagnostics, search)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     told = summarise(predictions, labels)
@@ -341,6 +350,7 @@ def _record(plan: Plan, search: Any, truth: TrueRisks | None, /, **given: Any) -
         truth=None if truth is None else truth.delivered[0],
         truth_error=None if truth is None else truth.delivered[1],
         truth_note="" if truth is None else truth.note,
+        truth_warning="" if truth is None else truth.warning,
         provenance=given["audit"].provenance,
         **given,
     )

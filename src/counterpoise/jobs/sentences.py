@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterpoise._facts import LEAST_REGRET, SIGNIFICANCE
+from counterpoise._facts import ARBITRARY, LEAST_REGRET, SIGNIFICANCE
 from counterpoise._format import format_count, format_interval, format_number
 from counterpoise.jobs.records import Blended, Candidates
 from counterpoise.risk import RiskEstimate
@@ -81,6 +81,8 @@ def _single(candidates: Candidates, blend: Blended | None, basis: str) -> str:
     if basis:
         return words + (f" {basis}" if blend is not None else f" {basis} {LEAST_REGRET}")
     close = int(candidates.indistinguishable.sum()) - 1
+    if close == len(candidates.parameters) - 1:
+        return f"{words} {ARBITRARY}"
     if close > 0:
         words += f" {close} {'other is' if close == 1 else 'others are'} {SIGNIFICANCE} in risk."
     return words

@@ -117,8 +117,19 @@ class BalanceDisplay(Display):
             shown = np.clip(values, -edge, edge)
             (self.points_[name],) = ax.plot(shown, y, marker, label=f"{name} weighting", **look)
             for row in np.flatnonzero(np.abs(values) > edge):
-                sign, side = ("→", "left") if values[row] > 0 else ("←", "right")
-                ax.annotate(sign, (shown[row], row), color=color, va="center", ha=side)
+                look = {"color": color, "va": "center"}
+                up = values[row] > 0
+                if np.isinf(values[row]):
+                    if name == "after" and np.isinf(before[row]):
+                        continue
+                    # Beside the marker, towards the middle, where nothing else is drawn.
+                    place = {"xytext": (-9 if up else 9, 0), "textcoords": "offset points"}
+                    side = "right" if up else "left"
+                    ax.annotate("no overlap", (shown[row], row), ha=side, **place, **look)
+                    continue
+                ax.annotate(
+                    "→" if up else "←", (shown[row], row), ha="left" if up else "right", **look
+                )
         ax.set_xlim(-1.12 * edge, 1.12 * edge)
         plain_ticks(ax, "x")
         ax.set_xlabel("target less source (standard deviations)", loc="right")

@@ -63,7 +63,8 @@ class BlendDisplay(Display):
             )
         self.width = width
         self.most = most
-        self.size = (6.4, axes.rows_height(min(len(self.labels), self.most)))
+        labels = axes.row_labels(self.labels, self.width)
+        self.size = (6.4, axes.rows_height(min(len(self.labels), self.most), labels=labels))
 
     @classmethod
     def from_estimator(

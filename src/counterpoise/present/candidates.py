@@ -87,7 +87,9 @@ class CandidatesDisplay(Display):
         self.width = width
         self.most = most
         rows = min(len(self.labels), self.most)
-        self.size = (6.4, axes.rows_height(rows, max(0.30, 0.13 * len(self.bands_))))
+        row = max(0.30, 0.13 * len(self.bands_))
+        labels = axes.row_labels(self.labels, self.width)
+        self.size = (6.4, axes.rows_height(rows, row, labels=labels))
 
     @classmethod
     def from_estimator(
@@ -137,7 +139,8 @@ class CandidatesDisplay(Display):
             (self.points_["truth"],) = ax.plot(
                 self.truth[self.order_], y, "|", label="truth", **look
             )
-        label = f"{axes.plain_text(self.risk_name)} ({self.level:.0%} interval)"
+        name = axes.plain_text(self.risk_name, width=80)
+        label = axes.fit_label(f"{name} ({self.level:.0%} interval)", 48)
         ax.set_xlabel(label, loc="right", parse_math=False)
         note = f"The best {len(self.order_)} of {len(self.labels):,} candidates"
         axes.legend_above(ax, palette, note=note if len(self.order_) < len(self.labels) else "")

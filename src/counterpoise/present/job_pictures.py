@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpoise._facts import SIGNIFICANCE
 from counterpoise._format import candidate_names
-from counterpoise.present.axes import best_first
+from counterpoise.present.axes import best_first, thin_ticks
 from counterpoise.present.balance import BalanceDisplay
 from counterpoise.present.blend import BlendDisplay
 from counterpoise.present.candidates import CandidatesDisplay
@@ -72,6 +72,7 @@ def _draw(plot: Callable[..., Any], height: float = _HEIGHT, **options: Any) -> 
     with style(LIGHT):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         plot(figure.subplots(), theme="light", **options)
+        thin_ticks(figure)
     return figure_svg(figure)
 
 

@@ -25,7 +25,16 @@ from counterpoise.present.measures import (
     measured_table,
 )
 from counterpoise.present.page import render_page
-from counterpoise.present.sections import Block, Document, Facts, Made, Pictures, Section, Verdict
+from counterpoise.present.sections import (
+    Alert,
+    Block,
+    Document,
+    Facts,
+    Made,
+    Pictures,
+    Section,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from counterpoise.jobs.records import (
@@ -99,7 +108,12 @@ def selection_document(selection: Selection, /) -> Document:
         line=f"verdict: {audit.diagnostics.verdict}; chosen: {selection.delivered}; "
         f"{_headline_line(selection)}risk: {format_number(selection.risk)} ({interval})",
         sections=[
-            _verdict(audit, "Are the numbers on this page reliable?", selection.warnings),
+            _verdict(
+                audit,
+                "Are the numbers on this page reliable?",
+                selection.warnings,
+                selection.truth_warning,
+            ),
             *_judged(selection),
             Section("choice", "The choice", [*choice, _methods_table(selection), *members]),
             *groups_section(selection),
@@ -136,10 +150,11 @@ def _shift(audit: Audit) -> str:
     return _SHIFT.get(audit.shift, audit.shift)
 
 
-def _verdict(audit: Audit, question: str, warnings: Sequence[str] = ()) -> Section:
+def _verdict(audit: Audit, question: str, warnings: Sequence[str] = (), alert: str = "") -> Section:
     found = audit.diagnostics
-    block = Verdict(question, found.verdict, [*warnings, *found.reasons], found.advice)
-    return Section("verdict", "", [block])
+    reasons = [*warnings, *found.reasons]
+    blocks: list[Block] = [Verdict(question, found.verdict, reasons, found.advice)]
+    return Section("verdict", "", [*blocks, Alert(alert)] if alert else blocks)
 
 
 def _made(provenance: Provenance, notes: Sequence[str]) -> list[Section]:
@@ -205,6 +220,8 @@ def _selection_facts(selection: Selection) -> list[Fact]:
     elif len(candidates.parameters) > 1:
         alike = int(np.count_nonzero(candidates.indistinguishable))
         more = f"candidates {SIGNIFICANCE} from the best single one, itself included"
+        if alike == len(candidates.parameters):
+            more = "no candidate is significantly different from the best: the choice is arbitrary"
         facts.append(Fact("similar candidates", f"{alike} of {count}", more))
     return facts
 

@@ -181,7 +181,8 @@ class RiskCurveDisplay(Display):
             axes.plain_ticks(ax, "x")
         level = f"{self.level:.0%}"
         ax.set_xlabel(axes.plain_text(self.parameter), parse_math=False)
-        ax.set_ylabel(f"{axes.plain_text(self.risk_name)} ({level} interval)", parse_math=False)
+        name = axes.plain_text(self.risk_name, width=80)
+        ax.set_ylabel(axes.fit_label(f"{name} ({level} interval)", 36), parse_math=False)
 
     def _draw_band(self, ax: Any, name: str, x: np.ndarray, band: Band, palette: Palette) -> None:
         color, line, marker, label = method_look(palette, name)

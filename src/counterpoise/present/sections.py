@@ -1,7 +1,7 @@
 """Documents: what a job found, in reading order. Terminal and page render the same document.
 
-A block of a section is a paragraph (str), a `Verdict`, `Facts`, a `Table`, `Pictures` or `Made`. A
-terminal shows paragraphs, verdicts and tables; a page shows everything.
+A block of a section is a paragraph (str), a `Verdict`, an `Alert`, `Facts`, a `Table`, `Pictures`
+or `Made`. A terminal shows paragraphs, verdicts, alerts and tables; a page shows everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from typing import Any
 
 from counterpoise._facts import Fact, Table
 
-__all__ = ["Block", "Document", "Facts", "Made", "Picture", "Pictures", "Section", "Verdict"]
+__all__ = [
+    "Alert",
+    "Block",
+    "Document",
+    "Facts",
+    "Made",
+    "Picture",
+    "Pictures",
+    "Section",
+    "Verdict",
+]
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,13 @@ class Verdict:
     word: str
     reasons: Sequence[str]
     advice: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What no reader may miss, in sentences."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ class Made:
     options: Mapping[str, Any]
 
 
-Block = str | Verdict | Facts | Table | Pictures | Made
+Block = str | Verdict | Alert | Facts | Table | Pictures | Made
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from counterpoise._facts import Table
 from counterpoise._format import printable
-from counterpoise.present.sections import Document, Section, Verdict
+from counterpoise.present.sections import Alert, Document, Section, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["fit_table", "print_document", "print_section"]
+__all__ = ["fit_table", "print_document", "print_section", "wrap_sentences"]
 
 # Rows of a table; the page and the files have all.
 _ROWS = 8
 # Columns where the output is not a terminal.
 _WIDTH = 120
+# An interval, and a character that no text has in place of its spaces.
+_INTERVAL = re.compile(r"[-∞\d][\d.,e+-]* to [-∞\d][\d.,e+-]*")
+_JOINED = "\ue000"
 # Characters from which text is wrapped before columns are left out.
 _TEXT = 30
 
@@ -25,7 +30,7 @@ _TEXT = 30
 def print_document(
     document: Document, /, *, brief: bool = False, console: Console | None = None
 ) -> None:
-    """Print a document: paragraphs, verdicts and tables, or its one line where `brief`.
+    """Print a document: paragraphs, verdicts, alerts and tables, or one line where `brief`.
 
     Control characters in names from files are replaced: they cannot steer the terminal. A table
     that is too wide loses its optional columns, so that no cell is wrapped.
@@ -45,7 +50,7 @@ def print_document(
 
 
 def print_section(section: Section, console: Console, /) -> None:
-    """Print the paragraphs, verdicts and tables of a section."""
+    """Print the paragraphs, verdicts, alerts and tables of a section."""
     if section.title and any(isinstance(block, str) for block in section.blocks):
         console.print()
         _print(console, section.title, "bold")
@@ -57,6 +62,8 @@ def print_section(section: Section, console: Console, /) -> None:
             for lead, items in (("-", block.reasons), ("Next:", block.advice)):
                 for item in items:
                     _print(console, f"{lead} {item}")
+        elif isinstance(block, Alert):
+            _print(console, f"Attention: {block.text}", "bold")
         elif isinstance(block, Table) and not block.page_only:
             _print_table(console, block)
 
@@ -64,7 +71,17 @@ def print_section(section: Section, console: Console, /) -> None:
 def _print(console: Console, text: str, style: str = "") -> None:
     from rich.text import Text
 
-    console.print(Text(printable(text), style), soft_wrap=not console.is_terminal)
+    shown = printable(text)
+    if console.is_terminal:
+        shown = wrap_sentences(shown, console.width)
+    console.print(Text(shown, style), soft_wrap=True)
+
+
+def wrap_sentences(text: str, width: int, /) -> str:
+    """Break a paragraph into lines between words, never inside an interval such as "0.4 to 0.8"."""
+    joined = _INTERVAL.sub(lambda found: found[0].replace(" ", _JOINED), text)
+    lines = textwrap.wrap(joined, width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_JOINED, " ")
 
 
 def _print_table(console: Console, table: Table) -> None:
@@ -90,7 +107,8 @@ def _print_table(console: Console, table: Table) -> None:
     remarks = [table.caption] if table.caption else []
     if len(table.rows) > _ROWS:
         remarks.append(f"The first {_ROWS} of {len(table.rows)} rows.")
-    left = [column.name for column in table.columns if column not in shown.columns]
+    names = {column.name for column in shown.columns}
+    left = [column.name for column in table.columns if column.name not in names]
     if left:
         remarks.append(f"Not shown for lack of width: {', '.join(dict.fromkeys(left))}.")
     if remarks:

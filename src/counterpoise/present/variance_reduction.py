@@ -67,7 +67,8 @@ class VarianceReductionDisplay(Display):
         self.chosen = chosen
         self.order = np.arange(len(self.labels)) if order is None else np.asarray(order, dtype=int)
         self.width = width
-        self.size = (6.4, axes.rows_height(len(self.order)))
+        labels = axes.row_labels([self.labels[i] for i in self.order], self.width)
+        self.size = (6.4, axes.rows_height(len(self.order), labels=labels))
 
     @classmethod
     def from_estimator(

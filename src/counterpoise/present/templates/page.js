@@ -25,10 +25,11 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-/* The side of a table where columns are hidden fades. */
+/* The side of a table where columns are hidden fades, and a line below says so. */
 for (const box of document.querySelectorAll(".scroll")) {
   const mark = () => {
     const left = box.scrollWidth - box.clientWidth;
+    box.classList.toggle("overflows", left > 2);
     box.classList.toggle("more-right", box.scrollLeft < left - 2);
     box.classList.toggle("more-left", left > 2 && box.scrollLeft > 2);
   };
