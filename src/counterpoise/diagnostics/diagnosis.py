@@ -28,10 +28,17 @@ from counterpoise.diagnostics.row_sums import (
 from counterpoise.diagnostics.shift import find_shift
 from counterpoise.diagnostics.verdict import decide_verdict
 from counterpoise.encoding import EncodedPair, encode_pair
-from counterpoise.risk import RiskEstimate, target_risk
+from counterpoise.risk import Rehearsals, RiskEstimate, target_risk
 from counterpoise.weights.resolve import resolve_weights
 
-__all__ = ["METHODS_COMPARED", "assemble", "conclude", "diagnose", "diagnose_encoded"]
+__all__ = [
+    "METHODS_COMPARED",
+    "assemble",
+    "conclude",
+    "diagnose",
+    "diagnose_encoded",
+    "with_rehearsals",
+]
 
 
 def _silent(phase: str) -> None:
@@ -221,6 +228,26 @@ def conclude(found: Diagnostics, risks: list[RiskEstimate] | None, /) -> Diagnos
     if found.losses is not None:
         numbers = (math.nan, math.nan) if risks is None else _compare(*risks)
         found = replace(found, disagreement=numbers[0], error_ratio=numbers[1])
+    verdict, reasons, advice = decide_verdict(found)
+    return replace(found, verdict=verdict, reasons=reasons, advice=advice)
+
+
+def with_rehearsals(found: Diagnostics, rehearsals: Rehearsals | None, /) -> Diagnostics:
+    """Return the diagnosis with what rehearsals of the transfer found, and the verdict anew.
+
+    Parameters
+    ----------
+    found : Diagnostics
+    rehearsals : Rehearsals or None
+        Of one risk, such as ``search.best_risk_.rehearsals``; None changes nothing.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    if rehearsals is None:
+        return found
+    found = replace(found, rehearsals=rehearsals)
     verdict, reasons, advice = decide_verdict(found)
     return replace(found, verdict=verdict, reasons=reasons, advice=advice)
 

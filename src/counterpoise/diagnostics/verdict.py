@@ -29,6 +29,7 @@ THRESHOLDS: dict[str, tuple[float, float]] = {
     "n_effective": (20.0, 5.0),
     "largest_share": (0.3, 0.5),
     "auc": (0.983, 0.9999),
+    "transfer_error": (0.5, 1.5),
 }
 _VERDICTS = ("trust", "caution", "do not trust")
 # Below this design effect the weights are nearly equal: the shape of what little they vary by
@@ -59,17 +60,28 @@ def decide_verdict(found: Diagnostics, /) -> tuple[str, list[str], list[str]]:
     found : Diagnostics
         With every number filled in.
     """
-    checked = [*_overlap(found), *_weights(found), *_balance(found), *_estimates(found)]
+    checked = [
+        *_overlap(found),
+        *_weights(found),
+        *_balance(found),
+        *_estimates(found),
+        *_rehearsed(found),
+    ]
     findings = sorted((f for f in checked if f[0]), key=lambda finding: -finding[0])
     unshifted = [_NO_WEIGHTS] if found.shift.size == "none" else []
     if findings:
-        levels, reasons, advice = zip(*findings, strict=True)
-        return _VERDICTS[levels[0]], list(reasons), [*unshifted, *dict.fromkeys(advice)]
+        levels, found_reasons, advice = zip(*findings, strict=True)
+        reasons = list(found_reasons)
+        if found.rehearsals is not None and not _rehearsed(found)[0][0]:
+            reasons.append(found.rehearsals.words)
+        return _VERDICTS[levels[0]], reasons, [*unshifted, *dict.fromkeys(advice)]
     reason = (
         "No warning signs were found: the target stays where the source has rows, and the weights "
         f"leave {found.n_effective:.0f} effective rows."
     )
-    return "trust", [found.shift.headline, reason, _ASSUMPTION], unshifted or ["Use the weights."]
+    rehearsed = [] if found.rehearsals is None else [found.rehearsals.words]
+    reasons = [found.shift.headline, reason, *rehearsed, _ASSUMPTION]
+    return "trust", reasons, unshifted or ["Use the weights."]
 
 
 def _level(value: float, name: str) -> int:
@@ -195,4 +207,19 @@ def _estimates(found: Diagnostics) -> list[Finding]:
             heavy.format("weighted losses", k_losses),
             bounded,
         ),
+    ]
+
+
+def _rehearsed(found: Diagnostics) -> list[Finding]:
+    if found.rehearsals is None:
+        return []
+    error = float(found.rehearsals.relative_error)
+    return [
+        (
+            _level(error, "transfer_error"),
+            f"{found.rehearsals.words} With a shift as large as this one, the risk may be off by "
+            f"{error:.0%}.",
+            "Collect labels for some target rows: for a shift of this size, the source alone "
+            "cannot say much about the risk.",
+        )
     ]

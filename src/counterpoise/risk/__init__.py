@@ -11,12 +11,14 @@ from counterpoise.risk.averages import (
     Weighted,
 )
 from counterpoise.risk.controls import Constant, Control, Function, Moments
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import Rehearsals, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Adjustment, Average, Choice, Method
 from counterpoise.risk.methods import METHODS, get_method
+from counterpoise.risk.sensitivity import Sensitivity, sensitivity
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
+from counterpoise.risk.transfer import rehearse_transfer
 
 __all__ = [
     "METHODS",
@@ -36,8 +38,10 @@ __all__ = [
     "Moments",
     "Normalized",
     "ParetoSmoothed",
+    "Rehearsals",
     "RiskComparison",
     "RiskEstimate",
+    "Sensitivity",
     "Shrunk",
     "Source",
     "Truncated",
@@ -45,5 +49,7 @@ __all__ = [
     "compare_risks",
     "estimate_risk",
     "get_method",
+    "rehearse_transfer",
+    "sensitivity",
     "target_risk",
 ]

@@ -19,6 +19,7 @@ from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_from_sums
 from counterpoise.risk.method import Average, Method
+from counterpoise.risk.ranges import Bounds, range_of
 from counterpoise.risk.sums import Sums, sums_from_losses
 
 __all__ = ["target_risk_dask"]
@@ -54,7 +55,10 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     sums = tree_reduce(parts, partial(_block_sums, average), _join).compute()
     _refuse_bad(sums, losses.shape)
     used, plain = _stack([block.used for block in sums]), _stack([block.plain for block in sums])
-    found, _ = estimate_from_sums(xp, average, [_one_fold(used)], [_one_fold(plain)])
+    lows, highs = zip(*(block.bounds for block in sums), strict=True)
+    found, _ = estimate_from_sums(
+        xp, average, [_one_fold(used)], [_one_fold(plain)], bounds=(min(lows), max(highs))
+    )
     # What the other blocks add to the leave-one-out sums of each.
     others = zip(
         _unstack(used.apply(exclusive_sum)), _unstack(plain.apply(exclusive_sum)), strict=True
@@ -122,12 +126,14 @@ def _blockwise(method: Method, weights: Any) -> Average:
 class _BlockSums:
     """Sums of one block: for the weights that the average uses, and for the weights as they are.
 
-    `bad` counts losses and weights that are not finite, and weights below 0.
+    `bad` counts losses and weights that are not finite, and weights below 0. `bounds` is the range
+    that the block's losses show.
     """
 
     used: Any
     plain: Any
     bad: np.ndarray
+    bounds: Bounds
 
 
 def _block_sums(average: Average, losses: np.ndarray, weights: np.ndarray) -> list[_BlockSums]:
@@ -135,7 +141,8 @@ def _block_sums(average: Average, losses: np.ndarray, weights: np.ndarray) -> li
     finite = np.isfinite(weights)
     bad = [np.sum(~np.isfinite(losses)), np.sum(~finite), np.sum(weights[finite] < 0)]
     with np.errstate(invalid="ignore", over="ignore"):
-        return [_BlockSums(used.sum(xp), plain.sum(xp), np.array(bad))]
+        sums = used.sum(xp), plain.sum(xp)
+        return [_BlockSums(*sums, np.array(bad), range_of(xp, losses))]
 
 
 def _row_sums(average: Average, losses: np.ndarray, weights: np.ndarray) -> tuple[Sums, Sums]:

@@ -13,6 +13,7 @@ from counterpoise._validation import check_choice
 from counterpoise.risk import Method, RiskComparison, RiskEstimate, estimate_risk, get_method
 from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
+from counterpoise.risk.transfer import N_REHEARSALS, add_rehearsals, check_rehearsals
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.scoring import resolve_loss
@@ -40,6 +41,7 @@ def cross_val_risk(
     fit_weighted: bool | str = "auto",
     weights_fit: str = "once",
     aggregate: str = "fold",
+    rehearsals: int = N_REHEARSALS,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> RiskEstimate | RiskComparison:
@@ -72,6 +74,10 @@ def cross_val_risk(
     aggregate : {"fold", "pooled"}, default="fold"
         Apply `method` within each fold and average by fold size (the paper), or once to all
         held-out losses together.
+    rehearsals : int, default=6
+        How often the transfer is rehearsed inside the source, to widen the interval by what goes
+        wrong there (:func:`counterpoise.risk.rehearse_transfer`); 0 for never. Each is one fit of
+        the weights on at most 2000 rows.
     n_jobs : int, optional
         Folds fitted at a time.
     progress : callable, optional
@@ -95,6 +101,7 @@ def cross_val_risk(
     ['weighted', 'controlled']
     """
     X, y, groups = check_labelled(X, y, groups, "cross_val_risk")
+    check_rehearsals(rehearsals)
     several = not isinstance(method, str | Method)
     asked: Any = method if several else [method]
     methods = [get_method(one) for one in asked]
@@ -112,7 +119,10 @@ def cross_val_risk(
     )
     candidate = Candidate(estimator, fit_weighted=weighted)
     held_out = evaluate([candidate], X, y, X_target, how, groups=groups).held_out
-    estimates = [estimate_risk(held_out, one)[0][0] for one in methods]
+    estimates = []
+    for one in methods:
+        found = estimate_risk(held_out, one)[0]
+        estimates.append(add_rehearsals(found, held_out, one, count=rehearsals, seed=0)[0])
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))

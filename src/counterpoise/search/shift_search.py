@@ -17,11 +17,12 @@ from counterpoise._facts import search_html
 from counterpoise._folds import Folds
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
-from counterpoise.diagnostics import Diagnostics, diagnose
+from counterpoise.diagnostics import Diagnostics, diagnose, with_rehearsals
 from counterpoise.losses import Loss
 from counterpoise.risk import Method, RiskEstimate, Source, estimate_risk, get_method
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.methods import check_features
+from counterpoise.risk.transfer import add_rehearsals, check_rehearsals
 from counterpoise.search.blend import Blend
 from counterpoise.search.consensus import consensus
 from counterpoise.search.cross_val import check_labelled, require_weights
@@ -133,7 +134,8 @@ class ShiftSearch(BaseSearchCV):
             if np.array_equal(np.sort(self._order), np.arange(len(self.weights_))):
                 losses = np.empty(len(self._order))
                 losses[self._order] = self.losses_[self.best_index_]
-            self._diagnostics = diagnose(X, X_target, weights=self.weights_, losses=losses)
+            found = diagnose(X, X_target, weights=self.weights_, losses=losses)
+            self._diagnostics = with_rehearsals(found, self.best_risk_.rehearsals)
         return self._diagnostics
 
     def __getstate__(self) -> dict[str, Any]:
@@ -167,6 +169,7 @@ class ShiftSearch(BaseSearchCV):
         if isinstance(self.refit, str):
             check_choice(self.refit, "refit", ("blend",))
         check_number(self.n_bootstrap, "n_bootstrap", low=0, closed="low", integer=True)
+        check_rehearsals(self.rehearsals)
         if self.selection == "one_se" and not callable(self.order):
             raise ValueError(
                 "`order` must say which candidate is simpler when selection='one_se'; got "
@@ -219,6 +222,7 @@ class ShiftSearch(BaseSearchCV):
         rng = np.random.default_rng(seed)
         prepared = prepare_rows(held_out, method)
         risk, by_fold = estimate_prepared(held_out, method, prepared)
+        risk = add_rehearsals(risk, held_out, method, count=self.rehearsals, seed=seed)
         source, _ = estimate_risk(held_out, Source())
         params = [candidate.params for candidate in found.candidates]
         best = choose(risk, params, selection=self.selection, order=self.order)
@@ -250,7 +254,7 @@ class ShiftSearch(BaseSearchCV):
         self.indistinguishable_ = comparison.indistinguishable
         self.corrected_risk_ = self.best_risk_
         if self.refit == "blend":
-            self._blend(method, found, y)
+            self._blend(method, found, y, seed)
         elif self.n_bootstrap and len(params) > 1:
             self.corrected_risk_ = corrected_risk(
                 self.best_risk_,
@@ -261,7 +265,7 @@ class ShiftSearch(BaseSearchCV):
             )
         self.best_score_ = -self.best_risk_.value
 
-    def _blend(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
+    def _blend(self, method: Method, found: Evaluation, y: np.ndarray, seed: int) -> None:
         """Find the members of the blend and its risk, from cross-fitted stacking weights."""
         held_out = found.held_out
         usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
@@ -271,7 +275,9 @@ class ShiftSearch(BaseSearchCV):
         own = Folds.of_splits(found.splits)
         folds = replace(held_out.folds, places=own.places)
         losses = blend_losses(predictions, labels, folds, found.responses, **options)
-        risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
+        alone = replace(held_out, losses=losses[None, :])
+        risk, _ = estimate_risk(alone, method)
+        risk = add_rehearsals(risk, alone, method, count=self.rehearsals, seed=seed)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
         self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
         self.best_risk_ = self.corrected_risk_ = risk[0]
