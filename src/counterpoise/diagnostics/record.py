@@ -75,6 +75,8 @@ class Diagnostics:
     gaps : list of Gap
         Regions of single features, at most 5, where the target has rows and the source hardly
         any: `words` such as "age is above 63", and `share` of the target. Largest first.
+    rehearsals : Rehearsals or None
+        What rehearsals of the transfer inside the source found, where a search made them.
     """
 
     verdict: str

@@ -22,6 +22,7 @@ __all__ = [
     "Candidates",
     "ColumnBalance",
     "Curve",
+    "HiddenSelection",
     "Predictions",
     "Provenance",
     "Risks",
@@ -262,6 +263,21 @@ class Predictions:
 
 
 @dataclass(frozen=True, eq=False)
+class HiddenSelection:
+    """The range of the risk if hidden selection makes every weight wrong by a factor up to gamma.
+
+    `gammas`, `low` and `high` have shape (k,). `baseline` is the least gamma at which a constant
+    prediction could be as good (None where it cannot be judged), and `words` say it in sentences.
+    """
+
+    gammas: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    baseline: float | None
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
 class Selection:
     """The model delivered for the target, its risk there, and whether to trust it.
 
@@ -310,6 +326,8 @@ class Selection:
     truth_note : str
         Where the truth comes from and that it was not used to choose; empty without truth.
     provenance : Provenance
+    hidden : HiddenSelection or None
+        How wrong the risk could be if weights are wrong; None where all weights are 0.
     """
 
     audit: Audit
@@ -339,6 +357,7 @@ class Selection:
     truth_error: float | None
     truth_note: str
     provenance: Provenance
+    hidden: HiddenSelection | None = None
 
     @property
     def delivered(self) -> str:

@@ -15,10 +15,11 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
-from counterpoise.diagnostics import diagnose_encoded
+from counterpoise.diagnostics import diagnose_encoded, with_rehearsals
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
+from counterpoise.jobs.hidden_selection import hidden_selection
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.models import MODELS
@@ -138,8 +139,12 @@ def select(
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
+    hidden = hidden_selection(_held_out_losses(search), search, plan, encoded.source, splits)
     request.progress("diagnosing", 0, 0)
-    diagnostics = diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed)
+    diagnostics = with_rehearsals(
+        diagnose_encoded(encoded, found.weights_, losses, random_state=request.seed),
+        search.best_risk_.rehearsals,
+    )
     predictions = predict_target(final, encoded.target, progress=request.progress)
     audit = describe(data, encoded, found, diagnostics, request.provenance())
     record = _record(
@@ -151,6 +156,7 @@ def select(
         selection=how.selection,
         folds=folds,
         predictions=summarise(predictions, labels),
+        hidden=hidden,
     )
     pipeline = Pipeline([("encode", encoded.encoder), ("model", final)])
     return Selected(record, pipeline, predictions, data.pair.rows)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from counterpoise.present.candidates import CandidatesDisplay
     from counterpoise.present.job_sections import audit_page, selection_page
     from counterpoise.present.risk_curve import RiskCurveDisplay
+    from counterpoise.present.sensitivity import SensitivityDisplay
     from counterpoise.present.shift_map import ShiftMapDisplay
     from counterpoise.present.variance_reduction import VarianceReductionDisplay
     from counterpoise.present.weights import WeightsDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "BlendDisplay",
     "CandidatesDisplay",
     "RiskCurveDisplay",
+    "SensitivityDisplay",
     "ShiftMapDisplay",
     "VarianceReductionDisplay",
     "WeightsDisplay",

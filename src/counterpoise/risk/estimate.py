@@ -125,7 +125,7 @@ class RiskEstimate:
     transfer_error: Any = 0.0
     bounds: Bounds = ANY
     constrained: Any = False
-    rehearsals: Rehearsals | None = field(default=None, repr=False)
+    rehearsals: Rehearsals | None = field(default=None, repr=False, compare=False)
     choice: Choice | None = None
     resample: Any = field(default=None, repr=False, compare=False)
 
@@ -177,7 +177,7 @@ class RiskEstimate:
         for more in (self.target_error, self.transfer_error):
             half = np.hypot(half, z * to_numpy(more))
         value, rows = to_numpy(self.value), to_numpy(self.n_effective)
-        low, high = interval_inside(value, half, self.bounds, rows)
+        low, high = interval_inside(value, half, self.bounds, rows, float(z))
         if isinstance(self.value, float):
             return float(low), float(high)
         if isinstance(self.value, np.ndarray):

@@ -22,6 +22,7 @@ Bounds = tuple[float, float]
 ANY: Bounds = (-math.inf, math.inf)
 NOT_NEGATIVE: Bounds = (0.0, math.inf)
 SHARE: Bounds = (0.0, 1.0)
+_NONE = 0.75
 # Half-widths beyond this on the logarithmic scale are not told apart.
 _MOST = 300.0
 
@@ -38,14 +39,15 @@ def range_of(xp: Namespace, losses: Array, /) -> Bounds:
 
 
 def interval_inside(
-    value: np.ndarray, half: np.ndarray, bounds: Bounds, n_effective: Any, /
+    value: np.ndarray, half: np.ndarray, bounds: Bounds, n_effective: Any, z: float, /
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the interval of a risk with this half-width, inside the range.
 
     `ANY`: value - half and value + half. `NOT_NEGATIVE`: value exp(-half / value) and
     value exp(half / value), by the delta method for the logarithm. `SHARE`: the same for the
     log odds, after half a wrong and half a right row were added to the effective ones, so that no
-    mistake among few rows does not mean none at all; an end that passes the value moves to it.
+    mistake among few rows does not mean none at all; an end that passes the value moves to it. `z`
+    is the normal quantile of the level.
     """
     if bounds == ANY:
         return value - half, value + half
@@ -61,7 +63,9 @@ def interval_inside(
     spread, moved = value * (1 - value), middle * (1 - middle)
     # Errors are those of a share: they grow with its spread, as the value moves to the middle.
     grown = np.sqrt(moved / np.where(spread > 0, spread, 1.0)) * half
-    by_count = 2 * np.sqrt(moved / (rows + 1))
+    # Without any mistake, or with nothing else, there is no spread: _NONE was set so that the end
+    # is close to the exact limit 1 - 0.025^(1 / rows).
+    by_count = _NONE * z * np.sqrt(moved / (rows + 1))
     half = np.where(spread > 0, grown, np.hypot(by_count, half))
     step, centre = np.minimum(half / moved, _MOST), np.log(middle) - np.log1p(-middle)
     low, high = (1 / (1 + np.exp(-end)) for end in (centre - step, centre + step))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from counterpoise.weights.classifier import ClassifierRatio
 
 __all__ = [
     "N_REHEARSALS",
+    "Stage",
     "add_rehearsals",
     "check_rehearsals",
     "rehearse_transfer",
@@ -59,17 +60,73 @@ def check_rehearsals(count: int, /) -> None:
     check_number(count, "rehearsals", low=0, closed="low", integer=True, remedy=remedy)
 
 
-def add_rehearsals(
-    estimate: RiskEstimate, held_out: HeldOut, method: Method, /, *, count: int, seed: int
-) -> RiskEstimate:
-    """Return the estimate with what `count` rehearsals add to its error.
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Who plays what in each rehearsal, with the weights between the two sides.
 
-    Unchanged without features, with fewer than 30 rows, or where the weights are equal.
+    Made once for a sample; every method and candidate is then rehearsed on it without another fit.
+
+    Attributes
+    ----------
+    features : array of shape (n, D)
+        One entry per source row.
+    shift : float
+        Size of the real shift.
+    casts : list of (int array, int array, array)
+        Rows that play the source, rows that play the target, and the weights of the former.
     """
-    chosen = method if estimate.choice is None else get_method(estimate.choice.name)
-    found = rehearse_transfer(held_out, chosen, count=count, seed=seed)
-    if found is None:
+
+    features: np.ndarray
+    shift: float
+    casts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(cls, held_out: HeldOut, /, *, count: int, seed: int = 0) -> Stage | None:
+        """Cast `count` rehearsals and fit their weights.
+
+        None where nothing can be rehearsed: no features, fewer than 30 rows, equal weights.
+        """
+        if count == 0 or held_out.domains is None or held_out.weights.ndim != 1:
+            return None
+        groups = held_out.folds.groups if held_out.folds.rows is None else None
+        rows = held_out.once(array_namespace(held_out.losses))
+        assert rows.domains is not None  # they were there before
+        features, weights = to_numpy(rows.domains.source), to_numpy(rows.weights)
+        shift = shift_size(weights)
+        if len(weights) < _FEWEST_ROWS or features.shape[1] == 0 or not shift > 0:
+            return None
+        sides = _sides(features, weights, groups, count, np.random.default_rng(seed))
+        casts = [
+            (here, there, _fit_weights(held_out.estimator, features[here], features[there]))
+            for here, there in sides
+        ]
+        return cls(features, shift, casts) if casts else None
+
+    def rehearse(self, held_out: HeldOut, method: Method, /) -> Rehearsals:
+        """Let the method estimate what is known, for losses (..., N) of the same rows."""
+        rows = held_out.once(array_namespace(held_out.losses))
+        lead, n = rows.losses.shape[:-1], rows.losses.shape[-1]
+        losses = to_numpy(rows.losses).reshape(-1, n)
+        errors = []
+        for here, there, weights in self.casts:
+            domains = Domains(self.features[here], self.features[there])
+            pretended = HeldOut.of_sample(losses[:, here], weights, domains=domains)
+            prepared = prepare_rows(pretended, method)
+            value = average_value(xp, prepared, Folds.whole(len(here)))
+            truth = losses[:, there].mean(axis=-1)
+            size = (np.abs(value) + np.abs(truth)) / 2
+            errors.append((value - truth) / np.where(size > 0, size, 1.0))
+        return Rehearsals(np.stack(errors).reshape(-1, *lead), self.shift)
+
+
+def add_rehearsals(
+    estimate: RiskEstimate, held_out: HeldOut, method: Method, stage: Stage | None, /
+) -> RiskEstimate:
+    """Return the estimate with what rehearsals add to its error; unchanged without a stage."""
+    if stage is None:
         return estimate
+    chosen = method if estimate.choice is None else get_method(estimate.choice.name)
+    found = stage.rehearse(held_out, chosen)
     error = to_numpy(estimate.value) * found.relative_error
     if not isinstance(estimate.value, float):
         error = as_float(error, like=estimate.value)
@@ -87,7 +144,8 @@ def rehearse_transfer(
     Parameters
     ----------
     held_out : HeldOut
-        Losses (..., N) and weights (N,) with the features of the rows.
+        Losses (..., N) and weights (N,) with the features of the rows, such as ``held_out_`` of a
+        search.
     method : Method
     count : int, default=6
         Of rehearsals; one is left out where it leaves a side with fewer than 10 rows.
@@ -98,24 +156,9 @@ def rehearse_transfer(
     Rehearsals or None
         None where nothing can be rehearsed: no features, fewer than 30 rows, equal weights.
     """
-    if count == 0 or held_out.domains is None or held_out.weights.ndim != 1:
-        return None
-    groups = held_out.folds.groups if held_out.folds.rows is None else None
-    rows = held_out.once(array_namespace(held_out.losses))
-    assert rows.domains is not None  # they were there before
-    features, weights = to_numpy(rows.domains.source), to_numpy(rows.weights)
-    lead, n = rows.losses.shape[:-1], len(weights)
-    size = shift_size(weights)
-    if n < _FEWEST_ROWS or features.shape[1] == 0 or not size > 0:
-        return None
-    losses = to_numpy(rows.losses).reshape(-1, n)
-    errors = [
-        _rehearsal(losses, features, held_out.estimator, method, *sides)
-        for sides in _casts(features, weights, groups, count, np.random.default_rng(seed))
-    ]
-    if not errors:
-        return None
-    return Rehearsals(np.stack(errors).reshape(-1, *lead), size)
+    check_rehearsals(count)
+    stage = Stage.of(held_out, count=count, seed=seed)
+    return None if stage is None else stage.rehearse(held_out, method)
 
 
 def shift_size(weights: np.ndarray, /) -> float:
@@ -131,7 +174,7 @@ def shift_size(weights: np.ndarray, /) -> float:
     return max(0.0, float(np.sum(share * np.log(share * len(weights)))))
 
 
-def _casts(
+def _sides(
     features: np.ndarray,
     weights: np.ndarray,
     groups: np.ndarray | None,
@@ -169,25 +212,6 @@ def _chances(weights: np.ndarray) -> np.ndarray:
         return float(np.mean(expit(log_weights + constant)) - _TARGET_SHARE)
 
     return expit(log_weights + brentq(surplus, -1500, 1500))
-
-
-def _rehearsal(
-    losses: np.ndarray,
-    features: np.ndarray,
-    estimator: Any,
-    method: Method,
-    here: np.ndarray,
-    there: np.ndarray,
-) -> np.ndarray:
-    """Return the relative errors (L,) of one rehearsal."""
-    weights = _fit_weights(estimator, features[here], features[there])
-    domains = Domains(features[here], features[there])
-    pretended = HeldOut.of_sample(losses[:, here], weights, domains=domains)
-    folds = Folds.whole(len(here))
-    value = average_value(xp, prepare_rows(pretended, method), folds)
-    truth = losses[:, there].mean(axis=-1)
-    size = (np.abs(value) + np.abs(truth)) / 2
-    return (value - truth) / np.where(size > 0, size, 1.0)
 
 
 def _fit_weights(estimator: Any, here: np.ndarray, there: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from counterpoise._validation import check_choice
 from counterpoise.risk import Method, RiskComparison, RiskEstimate, estimate_risk, get_method
 from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
-from counterpoise.risk.transfer import N_REHEARSALS, add_rehearsals, check_rehearsals
+from counterpoise.risk.transfer import N_REHEARSALS, Stage, add_rehearsals, check_rehearsals
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.scoring import resolve_loss
@@ -119,10 +119,10 @@ def cross_val_risk(
     )
     candidate = Candidate(estimator, fit_weighted=weighted)
     held_out = evaluate([candidate], X, y, X_target, how, groups=groups).held_out
-    estimates = []
+    estimates, stage = [], Stage.of(held_out, count=rehearsals)
     for one in methods:
         found = estimate_risk(held_out, one)[0]
-        estimates.append(add_rehearsals(found, held_out, one, count=rehearsals, seed=0)[0])
+        estimates.append(add_rehearsals(found, held_out, one, stage)[0])
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))

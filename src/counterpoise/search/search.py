@@ -79,7 +79,7 @@ class ShiftGridSearchCV(ShiftSearch):
         wrong there (:func:`counterpoise.risk.rehearse_transfer`); 0 for never. Each is one fit of
         the weights on at most 2000 rows, and serves all candidates.
     random_state : int, RandomState or None, default=None
-        Of those resamples and rehearsals.
+        Of those resamples.
     n_jobs : int, optional
         Fits run at a time, through joblib and whatever backend is active.
     pre_dispatch : int or str, default="2*n_jobs"

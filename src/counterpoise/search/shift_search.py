@@ -22,7 +22,7 @@ from counterpoise.losses import Loss
 from counterpoise.risk import Method, RiskEstimate, Source, estimate_risk, get_method
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.methods import check_features
-from counterpoise.risk.transfer import add_rehearsals, check_rehearsals
+from counterpoise.risk.transfer import Stage, add_rehearsals, check_rehearsals
 from counterpoise.search.blend import Blend
 from counterpoise.search.consensus import consensus
 from counterpoise.search.cross_val import check_labelled, require_weights
@@ -141,7 +141,7 @@ class ShiftSearch(BaseSearchCV):
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
         state = super().__getstate__().items()
-        state = {name: value for name, value in state if name != "_rows"}
+        state = {name: value for name, value in state if name not in ("_rows", "_stage")}
         if "held_out_" in state:
             state["held_out_"] = replace(state["held_out_"], domains=None)
         return state
@@ -157,10 +157,13 @@ class ShiftSearch(BaseSearchCV):
         -------
         RiskEstimate
             With one entry per candidate. After unpickling, the features are gone: methods that
-            need them are then refused, and intervals know nothing of the target rows' weights.
+            need them are then refused, and intervals know nothing of the target rows' weights and
+            of rehearsals.
         """
         check_is_fitted(self, "held_out_")
-        return estimate_risk(self.held_out_, get_method(method))[0]
+        chosen = get_method(method)
+        risk, _ = estimate_risk(self.held_out_, chosen)
+        return add_rehearsals(risk, self.held_out_, chosen, self.__dict__.get("_stage"))
 
     def _check_parameters(self) -> tuple[Method, CrossValidation]:
         """Refuse bad parameters before any work."""
@@ -222,7 +225,8 @@ class ShiftSearch(BaseSearchCV):
         rng = np.random.default_rng(seed)
         prepared = prepare_rows(held_out, method)
         risk, by_fold = estimate_prepared(held_out, method, prepared)
-        risk = add_rehearsals(risk, held_out, method, count=self.rehearsals, seed=seed)
+        self._stage = Stage.of(held_out, count=self.rehearsals)
+        risk = add_rehearsals(risk, held_out, method, self._stage)
         source, _ = estimate_risk(held_out, Source())
         params = [candidate.params for candidate in found.candidates]
         best = choose(risk, params, selection=self.selection, order=self.order)
@@ -254,7 +258,7 @@ class ShiftSearch(BaseSearchCV):
         self.indistinguishable_ = comparison.indistinguishable
         self.corrected_risk_ = self.best_risk_
         if self.refit == "blend":
-            self._blend(method, found, y, seed)
+            self._blend(method, found, y)
         elif self.n_bootstrap and len(params) > 1:
             self.corrected_risk_ = corrected_risk(
                 self.best_risk_,
@@ -265,7 +269,7 @@ class ShiftSearch(BaseSearchCV):
             )
         self.best_score_ = -self.best_risk_.value
 
-    def _blend(self, method: Method, found: Evaluation, y: np.ndarray, seed: int) -> None:
+    def _blend(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Find the members of the blend and its risk, from cross-fitted stacking weights."""
         held_out = found.held_out
         usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
@@ -277,7 +281,7 @@ class ShiftSearch(BaseSearchCV):
         losses = blend_losses(predictions, labels, folds, found.responses, **options)
         alone = replace(held_out, losses=losses[None, :])
         risk, _ = estimate_risk(alone, method)
-        risk = add_rehearsals(risk, alone, method, count=self.rehearsals, seed=seed)
+        risk = add_rehearsals(risk, alone, method, self._stage)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
         self.blend_ = Blend(members, shares[shares > 0], risk[0], losses)
         self.best_risk_ = self.corrected_risk_ = risk[0]
