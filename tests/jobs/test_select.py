@@ -70,7 +70,8 @@ def test_the_risks_are_those_of_the_library(data):
             low, high = want.interval()
             assert risks.low[i] <= low * (1 + 1e-9)
             assert risks.high[i] >= high * (1 - 1e-9)
-            assert risks.low[i] + risks.high[i] == pytest.approx(low + high)
+            # Both are symmetric on the logarithmic scale.
+            assert risks.low[i] * risks.high[i] == pytest.approx(low * high)
     assert [risks.label for risks in own.candidates.risks] == [
         "controlled",
         "weighted",

@@ -37,14 +37,29 @@ def data(rng):
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize(
-    ("tail", "constant"), [(0.0, 0.0), (0.01, 0.0), (5.0, 0.0), (0.0, -3.0), (5.0, 3.0)]
+    ("tail", "constant", "target", "transfer"),
+    [
+        (0.0, 0.0, 0.0, 0.0),
+        (0.01, 0.0, 0.0, 0.0),
+        (5.0, 0.0, 0.3, 0.0),
+        (0.0, -3.0, 0.0, 0.4),
+        (5.0, 3.0, 0.1, 0.2),
+    ],
 )
-def test_the_half_width_is_its_formula(rng, level, tail, constant):
-    risk = cp.target_risk(rng.random(30), rng.exponential(size=30))
-    risk = replace(risk, tail_error=tail, constant_error=constant)
+def test_the_half_width_is_its_formula(rng, level, tail, constant, target, transfer):
+    # Losses of both signs have symmetric intervals; tests of ranges have the others.
+    risk = cp.target_risk(rng.normal(size=30), rng.exponential(size=30))
+    risk = replace(
+        risk,
+        tail_error=tail,
+        constant_error=constant,
+        target_error=target,
+        transfer_error=transfer,
+    )
     by_rows = student.ppf(0.5 + level / 2, risk.degrees_of_freedom) * risk.standard_error
     by_tail = norm.ppf(0.5 + level / 2) * tail
-    half = np.sqrt(max(by_rows, by_tail) ** 2 + constant**2)
+    more = norm.ppf(0.5 + level / 2) ** 2 * (target**2 + transfer**2)
+    half = np.sqrt(max(by_rows, by_tail) ** 2 + constant**2 + more)
     assert risk.interval(level) == pytest.approx((risk.value - half, risk.value + half))
 
 

@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 
 import counterpoise as cp
 from counterpoise._folds import Folds, resolve_splits
+from counterpoise.risk.transfer import add_rehearsals
 from counterpoise.search import BlendClassifier, BlendRegressor
 from counterpoise.search.consensus import consensus
 from counterpoise.search.responses import Responses
@@ -156,6 +157,7 @@ def test_the_blend_is_the_stack_of_held_out_predictions(data):
     held_out = cp.risk.HeldOut(losses, found.weights, found.folds, found.domains, found.estimator)
     want = cp.risk.estimate_risk(held_out, cp.risk.get_method("controlled"))[0]
     assert search.best_risk_.value == pytest.approx(want.value)
+    want = add_rehearsals(want, held_out, cp.risk.get_method("controlled"), search._stage)
     assert search.best_risk_.interval() == pytest.approx(want.interval())
     # Delivered: the members, trained on all rows as they were in the search.
     parts = []

@@ -78,11 +78,12 @@ def test_intervals_that_know_of_groups_cover_and_others_do_not():
                 weights="gaussian",
                 cv=splits,
                 groups=labels,
+                rehearsals=0,
             ).interval()
             covered[name] += (low <= truth <= high) / data_sets
     # Standard errors of these shares: 0.02 and 0.04.
     assert covered["groups"] > 0.9
-    assert covered["rows"] < 0.8
+    assert covered["rows"] < 0.85
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,9 @@ def diagnose_dask(
     tell("losses")
     risks = None
     if losses is not None and found.n_effective > 0:
-        risks = [target_risk_dask(losses, w, get_method(name)) for name in METHODS_COMPARED]
+        risks = [
+            target_risk_dask(losses, w, get_method(name), inside=False) for name in METHODS_COMPARED
+        ]
     return conclude(replace(found, weights=w, losses=losses), risks, gaps)
 
 

@@ -28,11 +28,19 @@ from counterpoise.diagnostics.row_sums import (
 from counterpoise.diagnostics.shift import find_shift
 from counterpoise.diagnostics.verdict import decide_verdict
 from counterpoise.encoding import EncodedPair, encode_pair
-from counterpoise.risk import RiskEstimate, target_risk
+from counterpoise.risk import HeldOut, Rehearsals, RiskEstimate, get_method
+from counterpoise.risk.estimation import average_prepared, prepare_rows
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.resolve import resolve_weights
 
-__all__ = ["METHODS_COMPARED", "assemble", "conclude", "diagnose", "diagnose_encoded"]
+__all__ = [
+    "METHODS_COMPARED",
+    "assemble",
+    "conclude",
+    "diagnose",
+    "diagnose_encoded",
+    "with_rehearsals",
+]
 
 
 def _silent(phase: str) -> None:
@@ -169,7 +177,7 @@ def diagnose_encoded(
     tell("losses")
     risks = None
     if losses is not None and np.any(w > 0):
-        risks = [target_risk(losses, w, method=name) for name in METHODS_COMPARED]
+        risks = [_formula(losses, w, name) for name in METHODS_COMPARED]
     return conclude(replace(found, weights=w, losses=losses), risks, gaps, used)
 
 
@@ -236,6 +244,36 @@ def conclude(
         found = replace(found, disagreement=numbers[0], error_ratio=numbers[1])
     verdict, reasons, advice = decide_verdict(found, used)
     return replace(found, verdict=verdict, reasons=reasons, advice=advice)
+
+
+def with_rehearsals(
+    found: Diagnostics, rehearsals: Rehearsals | None, /, *, used: Sequence[str] = ()
+) -> Diagnostics:
+    """Return the diagnosis with what rehearsals of the transfer found, and the verdict anew.
+
+    Parameters
+    ----------
+    found : Diagnostics
+    rehearsals : Rehearsals or None
+        Of one risk, such as ``search.best_risk_.rehearsals``; None changes nothing.
+    used : sequence of str
+        As in `decide_verdict`.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    if rehearsals is None:
+        return found
+    found = replace(found, rehearsals=rehearsals)
+    verdict, reasons, advice = decide_verdict(found, used)
+    return replace(found, verdict=verdict, reasons=reasons, advice=advice)
+
+
+def _formula(losses: np.ndarray, w: np.ndarray, name: str) -> RiskEstimate:
+    """Return the risk as the method has it, even outside the range of the loss: that tells most."""
+    held_out, method = HeldOut.of_sample(losses, w), get_method(name)
+    return average_prepared(held_out, prepare_rows(held_out, method))[0]
 
 
 def _compare(normalized: RiskEstimate, controlled: RiskEstimate) -> tuple[float, float]:

@@ -11,6 +11,8 @@ from counterpoise._facts import card_html, card_text, diagnostics_card
 from counterpoise._validation import check_number
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.shift import Shift
+from counterpoise.risk.estimate import Rehearsals
+from counterpoise.risk.sensitivity import risk_bounds
 
 __all__ = ["Diagnostics"]
 
@@ -76,6 +78,8 @@ class Diagnostics:
     separating : list of Gap
         Columns that alone tell the target from the source: 99 % of the target has values that
         hardly any source row has.
+    rehearsals : Rehearsals or None
+        What rehearsals of the transfer inside the source found, where a search made them.
     """
 
     verdict: str
@@ -108,14 +112,13 @@ class Diagnostics:
     error_ratio: float | None = None
     gaps: list[Gap] = field(default_factory=list, repr=False)
     separating: list[Gap] = field(default_factory=list, repr=False)
+    rehearsals: Rehearsals | None = field(default=None, repr=False)
 
     def sensitivity(self, gamma: float, /) -> tuple[float, float]:
         """Range of the risk if every weight is off by a factor of up to `gamma`.
 
         The smallest and largest sum(u w loss) / sum(u w) over all u with 1 / gamma <= u <= gamma.
-        Exact: at the maximum, u is gamma where the loss exceeds some threshold and 1 / gamma
-        elsewhere, so that sorting the losses leaves n + 1 candidates. Dask arrays are brought into
-        memory for it.
+        :func:`counterpoise.risk.sensitivity` says more. Dask arrays are brought into memory for it.
 
         Parameters
         ----------
@@ -132,25 +135,11 @@ class Diagnostics:
                 "`losses` are needed for the sensitivity of the risk; got None. "
                 "Call diagnose(..., losses=...) with the loss of each source row."
             )
-        w, losses = np.asarray(self.weights), np.asarray(self.losses)
-        if not np.any(w > 0):
-            return math.nan, math.nan
-        order = np.argsort(losses)
-        w, losses = w[order], losses[order]
-        high = _extreme(w[::-1], losses[::-1], gamma).max()
-        return float(_extreme(w, losses, gamma).min()), float(high)
+        ends = risk_bounds(np.asarray(self.losses), np.asarray(self.weights), np.array([gamma]))
+        return float(ends[0][0]), float(ends[1][0])
 
     def _repr_html_(self) -> str:
         return card_html(diagnostics_card(self))
 
     def __str__(self) -> str:
         return card_text(diagnostics_card(self))
-
-
-def _extreme(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
-    """Risks (n + 1,) with the first k weights multiplied and the others divided by gamma."""
-    # Only the ratio of the two factors matters.
-    extra = gamma**2 - 1.0
-    first = np.concatenate([[0.0], np.cumsum(w)])
-    first_losses = np.concatenate([[0.0], np.cumsum(w * losses)])
-    return (first_losses[-1] + extra * first_losses) / (first[-1] + extra * first)

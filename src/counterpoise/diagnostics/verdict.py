@@ -32,6 +32,7 @@ THRESHOLDS: dict[str, tuple[float, float]] = {
     "n_effective": (20.0, 5.0),
     "largest_share": (0.3, 0.5),
     "auc": (0.983, 0.9999),
+    "transfer_error": (0.5, 1.5),
 }
 _VERDICTS = ("trust", "caution", "do not trust")
 # Below this design effect the weights are nearly equal: the shape of what little they vary by
@@ -91,6 +92,7 @@ def decide_verdict(
         *_weights(found, another),
         *_balance(found, another),
         *_estimates(found, used),
+        *_rehearsed(found),
     ]
     findings = sorted((f for f in checked if f[0]), key=lambda finding: -finding[0])
     level = max((finding[0] for finding in findings), default=0)
@@ -101,6 +103,8 @@ def decide_verdict(
             "No warning signs were found: the target stays where the source has rows, and the "
             f"weights leave {format_number(found.n_effective)} effective rows.",
         ]
+    if found.rehearsals is not None and not _rehearsed(found)[0][0]:
+        reasons.append(found.rehearsals.words)
     if math.isnan(found.auc):
         advice = ["Pass more rows of both samples: at least 20 of each to see a large shift."]
     elif found.shift.size == "none":
@@ -291,4 +295,19 @@ def _estimates(found: Diagnostics, used: Sequence[str]) -> list[Finding]:
             heavy.format("weighted losses", format_number(k_losses)),
             bounded,
         ),
+    ]
+
+
+def _rehearsed(found: Diagnostics) -> list[Finding]:
+    if found.rehearsals is None:
+        return []
+    error = float(found.rehearsals.relative_error)
+    return [
+        (
+            _level(error, "transfer_error"),
+            f"{found.rehearsals.words} With a shift as large as this one, the risk may be off by "
+            f"{error:.0%}.",
+            "Collect labels for some target rows: for a shift of this size, the source alone "
+            "cannot say much about the risk.",
+        )
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -92,7 +92,8 @@ def _all_risks(search: Any, weighted: np.ndarray) -> list[Risks]:
     risks = [_risks(PLAIN if alone else own.method, own)]
     if own.method != "weighted":
         risks.append(_risks("weighted", search.risk_by("weighted")))
-    source = search.risk_by("source")
+    # Plain cross-validation knows of no target: its interval is that of the source rows alone.
+    source = replace(search.risk_by("source"), transfer_error=0.0, target_error=0.0)
     if not alone and np.any(np.isfinite(source.value) & ~weighted):
         risks.append(_risks(PLAIN, source, without=weighted))
     return risks

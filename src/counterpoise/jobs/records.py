@@ -23,6 +23,7 @@ __all__ = [
     "Candidates",
     "ColumnBalance",
     "Curve",
+    "HiddenSelection",
     "JudgedByLabels",
     "Predictions",
     "Provenance",
@@ -295,6 +296,21 @@ class JudgedByLabels:
 
 
 @dataclass(frozen=True, eq=False)
+class HiddenSelection:
+    """The range of the risk if hidden selection makes every weight wrong by a factor up to gamma.
+
+    `gammas`, `low` and `high` have shape (k,). `baseline` is the least gamma at which a constant
+    prediction could be as good (None where it cannot be judged), and `words` say it in sentences.
+    """
+
+    gammas: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    baseline: float | None
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
 class Selection:
     """The model delivered for the target, its risk there, and whether to trust it.
 
@@ -361,6 +377,8 @@ class Selection:
     groups : GroupRisks or None
     group_words : str
         What the risk by group is called.
+    hidden : HiddenSelection or None
+        How wrong the risk could be if weights are wrong; None where all weights are 0.
     """
 
     audit: Audit
@@ -399,6 +417,7 @@ class Selection:
     groups: GroupRisks | None = None
     group_words: str = ""
     truth_warning: str = ""
+    hidden: HiddenSelection | None = None
 
     @property
     def delivered(self) -> str:

@@ -15,11 +15,12 @@ from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
-from counterpoise.diagnostics import diagnose_encoded
+from counterpoise.diagnostics import diagnose_encoded, with_rehearsals
 from counterpoise.diagnostics.verdict import TARGET_LABELS
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
+from counterpoise.jobs.hidden_selection import hidden_selection
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import Data, encode
 from counterpoise.jobs.measures import (
@@ -174,11 +175,13 @@ def select(
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
     losses[held_out] = _held_out_losses(search)
+    hidden = hidden_selection(_held_out_losses(search), search, plan, encoded.source, splits)
     request.progress("diagnosing", 0, 0)
     used = (how.method, found.name, *([] if truth is None else [TARGET_LABELS]))
     diagnostics = diagnose_encoded(
         encoded, found.weights_, losses, random_state=request.seed, used=used
     )
+    diagnostics = with_rehearsals(diagnostics, search.best_risk_.rehearsals, used=used)
     diagnostics = heed_labels(diagnostics, search)
     predictions = predict_target(final, encoded.target, progress=request.progress)
     told = summarise(predictions, labels)
@@ -197,6 +200,7 @@ def select(
         selection=how.selection,
         folds=folds,
         predictions=told,
+        hidden=hidden,
         judged=judged_by_labels(data.known, search),
         metrics=report,
         true_metrics=known,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from counterpoise.present.group_risks import GroupRisksDisplay
     from counterpoise.present.job_sections import audit_page, selection_page
     from counterpoise.present.risk_curve import RiskCurveDisplay
+    from counterpoise.present.sensitivity import SensitivityDisplay
     from counterpoise.present.shift_map import ShiftMapDisplay
     from counterpoise.present.variance_reduction import VarianceReductionDisplay
     from counterpoise.present.weights import WeightsDisplay
@@ -25,6 +26,7 @@ __all__ = [
     "CandidatesDisplay",
     "GroupRisksDisplay",
     "RiskCurveDisplay",
+    "SensitivityDisplay",
     "ShiftMapDisplay",
     "VarianceReductionDisplay",
     "WeightsDisplay",

@@ -19,6 +19,7 @@ from counterpoise.present.group_risks import GroupRisksDisplay
 from counterpoise.present.palette import LIGHT, style
 from counterpoise.present.risk_curve import RiskCurveDisplay
 from counterpoise.present.sections import Picture
+from counterpoise.present.sensitivity import SensitivityDisplay
 from counterpoise.present.shift_map import ShiftMapDisplay
 from counterpoise.present.svg import figure_svg
 from counterpoise.present.variance_reduction import VarianceReductionDisplay
@@ -45,7 +46,7 @@ def selection_pictures(selection: Selection, /) -> list[Picture]:
     audit = selection.audit
     rows = [_candidates(selection), _variance(selection)]
     rows = rows if selection.blend is None else [_blend(selection), *rows]
-    data = [*_weights(audit), *_balance(audit)]
+    data = [*_hidden(selection), *_weights(audit), *_balance(audit)]
     # Pictures side by side have the same height.
     if selection.curve is None:
         return [*rows, _shift_map(audit), *data]
@@ -174,6 +175,25 @@ def _variance(selection: Selection) -> Picture:
     )
     draw = partial(_draw, display.plot, display.size[1])
     return Picture("variance-reduction", "Variance reduction", caption, draw)
+
+
+def _hidden(selection: Selection) -> list[Picture]:
+    found = selection.hidden
+    if found is None:
+        return []
+    display = SensitivityDisplay(
+        found.gammas,
+        found.low,
+        found.high,
+        tipping=found.baseline,
+        risk_name=selection.loss_words,
+    )
+    caption = (
+        "Least and largest risk if every weight may be off by its own factor, up to the one below. "
+        "Sampling error is not included."
+    )
+    title = "How wrong could it be?"
+    return [Picture("sensitivity", title, caption, partial(_draw, display.plot))]
 
 
 def _balance(audit: Audit) -> list[Picture]:

@@ -92,6 +92,7 @@ def selection_document(selection: Selection, /) -> Document:
     models = f"Model{'s' * (len(selection.models) > 1)}: {selection.model_words}"
     choice: list[Block] = [Facts(_selection_facts(selection)), *_measured(selection)]
     choice += [selection.chosen_words]
+    choice += [selection.hidden.words] if selection.hidden is not None else []
     choice += [selection.truth_note] if selection.truth_note else []
     tables: list[Block] = [
         _candidates_table(selection),

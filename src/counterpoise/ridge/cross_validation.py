@@ -36,8 +36,9 @@ from counterpoise.risk import (
     estimate_risk,
 )
 from counterpoise.risk.bootstrap import Resampler
-from counterpoise.risk.estimation import estimate_from_sums, tail_error
+from counterpoise.risk.estimation import estimate_from_sums, tail_error, target_error
 from counterpoise.risk.method import Prepared
+from counterpoise.risk.ranges import NOT_NEGATIVE
 from counterpoise.risk.sums import Sums
 
 __all__ = [
@@ -311,7 +312,7 @@ def path_from_sums(
             used, plain = ([one[0].by_label(xp, clusters)] for one in (used, plain))
             clusters = None
     risk, by_fold = estimate_from_sums(
-        xp, method, used, plain, clusters=clusters, repeats=sums.repeats
+        xp, method, used, plain, clusters=clusters, repeats=sums.repeats, bounds=NOT_NEGATIVE
     )
     best = int(xp.argmin(risk.value))
     model, height = primal_path(
@@ -363,6 +364,10 @@ def _add_row_errors(
                 for own in steps
             ]
             risk = replace(risk, tail_error=xp.concat(errors))
+        if estimator is not None:
+            n_target = domains.target.shape[0]
+            spread = target_error(xp, losses, sample.weights, risk.value, n_target=n_target)
+            risk = replace(risk, target_error=spread)
     folds = replace(sample.folds, places=[own for own in sample.folds if len(own)])
     folds = folds.pooled() if pooled else folds
     held_out = HeldOut(losses, sample.weights, folds, domains, estimator)

@@ -11,7 +11,7 @@ from counterpoise.risk.averages import (
 )
 from counterpoise.risk.baseline import Baseline
 from counterpoise.risk.controls import Constant, Control, Function, Moments
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import Rehearsals, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut, Labelled
@@ -25,7 +25,9 @@ from counterpoise.risk.metric_estimates import (
     estimate_metrics,
     target_metrics,
 )
+from counterpoise.risk.sensitivity import Sensitivity, sensitivity
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
+from counterpoise.risk.transfer import rehearse_transfer
 
 __all__ = [
     "METHODS",
@@ -51,8 +53,10 @@ __all__ = [
     "Moments",
     "Normalized",
     "ParetoSmoothed",
+    "Rehearsals",
     "RiskComparison",
     "RiskEstimate",
+    "Sensitivity",
     "Shrunk",
     "Source",
     "Truncated",
@@ -63,7 +67,9 @@ __all__ = [
     "estimate_risk",
     "get_method",
     "label_test",
+    "rehearse_transfer",
     "risk_by_group",
+    "sensitivity",
     "target_metrics",
     "target_risk",
 ]

@@ -19,6 +19,7 @@ from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_from_sums
 from counterpoise.risk.method import Average, Method
+from counterpoise.risk.ranges import ANY, Bounds, range_of
 from counterpoise.risk.sums import Sums, sums_from_losses
 
 __all__ = ["target_risk_dask"]
@@ -27,7 +28,9 @@ __all__ = ["target_risk_dask"]
 _BY_ROW = (Source, Weighted, Normalized, Controlled)
 
 
-def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstimate:
+def target_risk_dask(
+    losses: Any, weights: Any, method: Method, /, *, inside: bool = True
+) -> RiskEstimate:
     """Estimate the target risk from losses and weights in Dask arrays.
 
     Two passes. The first adds up the sums of each block, which give the value. The second computes
@@ -42,6 +45,9 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     method : Method
         "source", "weighted", "normalized", "truncated" or "controlled". Others need to see all
         rows at once.
+    inside : bool, default=True
+        Whether a risk below the range of the loss is replaced with the self-normalised one, at the
+        price of a third pass.
 
     Returns
     -------
@@ -54,16 +60,14 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     sums = tree_reduce(parts, partial(_block_sums, average), _join).compute()
     _refuse_bad(sums, losses.shape)
     used, plain = _stack([block.used for block in sums]), _stack([block.plain for block in sums])
-    found, _ = estimate_from_sums(xp, average, [_one_fold(used)], [_one_fold(plain)])
-    # What the other blocks add to the leave-one-out sums of each.
-    others = zip(
-        _unstack(used.apply(exclusive_sum)), _unstack(plain.apply(exclusive_sum)), strict=True
-    )
-    again = [(*part, *rest) for part, rest in zip(parts, others, strict=True)]
-    work = partial(_block_jackknife, average)
-    spread = tree_reduce(again, work, _merge_spread).compute()
-    variance, reference = (n - 1) / n * spread[2] if n > 1 else np.full_like(spread[2], np.nan)
+    lows, highs = zip(*(block.bounds for block in sums), strict=True)
+    bounds = (min(lows), max(highs)) if inside else ANY
+    found, _ = estimate_from_sums(xp, average, [_one_fold(used)], [_one_fold(plain)], bounds=bounds)
+    variance, reference = _variances(average, parts, used, plain)
     ratio = variance / np.where(reference > 0, reference, 1.0)
+    if np.any(found.constrained):
+        other, _ = _variances(Normalized(), parts, plain, plain)
+        variance = np.where(found.constrained, other, variance)
     numbers = {
         "standard_error": np.sqrt(variance),
         "degrees_of_freedom": np.clip(np.asarray(found.n_effective) - 1, 1, max(1, n - 1)),
@@ -72,6 +76,18 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     if losses.ndim == 1:
         numbers = {name: float(value) for name, value in numbers.items()}
     return replace(found, **numbers)
+
+
+def _variances(average: Average, parts: Sequence[Any], used: Sums, plain: Sums) -> np.ndarray:
+    """Jackknife variances (2, ...) of the average and of plain weighting, in one pass."""
+    n = float(np.sum(plain.count))
+    # What the other blocks add to the leave-one-out sums of each.
+    others = zip(
+        _unstack(used.apply(exclusive_sum)), _unstack(plain.apply(exclusive_sum)), strict=True
+    )
+    again = [(*part, *rest) for part, rest in zip(parts, others, strict=True)]
+    spread = tree_reduce(again, partial(_block_jackknife, average), _merge_spread).compute()
+    return (n - 1) / n * spread[2] if n > 1 else np.full_like(spread[2], np.nan)
 
 
 def _aligned(losses: Any, weights: Any) -> tuple[Any, Any]:
@@ -122,12 +138,14 @@ def _blockwise(method: Method, weights: Any) -> Average:
 class _BlockSums:
     """Sums of one block: for the weights that the average uses, and for the weights as they are.
 
-    `bad` counts losses and weights that are not finite, and weights below 0.
+    `bad` counts losses and weights that are not finite, and weights below 0. `bounds` is the range
+    that the block's losses show.
     """
 
     used: Any
     plain: Any
     bad: np.ndarray
+    bounds: Bounds
 
 
 def _block_sums(average: Average, losses: np.ndarray, weights: np.ndarray) -> list[_BlockSums]:
@@ -135,7 +153,8 @@ def _block_sums(average: Average, losses: np.ndarray, weights: np.ndarray) -> li
     finite = np.isfinite(weights)
     bad = [np.sum(~np.isfinite(losses)), np.sum(~finite), np.sum(weights[finite] < 0)]
     with np.errstate(invalid="ignore", over="ignore"):
-        return [_BlockSums(used.sum(xp), plain.sum(xp), np.array(bad))]
+        sums = used.sum(xp), plain.sum(xp)
+        return [_BlockSums(*sums, np.array(bad), range_of(xp, losses))]
 
 
 def _row_sums(average: Average, losses: np.ndarray, weights: np.ndarray) -> tuple[Sums, Sums]:

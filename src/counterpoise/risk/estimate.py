@@ -10,10 +10,56 @@ from scipy.special import ndtri, stdtrit
 
 from counterpoise._arrays import Array, array_namespace, device, to_numpy
 from counterpoise._facts import card_html, risk_card
-from counterpoise._format import format_interval, format_number
+from counterpoise._format import format_interval, format_number, format_share
 from counterpoise._validation import check_choice, check_number
+from counterpoise.risk.ranges import ANY, Bounds, interval_inside
 
-__all__ = ["FoldRisks", "RiskEstimate", "as_scalar"]
+__all__ = ["FoldRisks", "Rehearsals", "RiskEstimate", "as_scalar"]
+
+# The error to expect is that of the rehearsals times _FACTOR times the size of the shift, and at
+# most _MOST: set on the making half of the real tables in benchmarks/real_data.py, see the guide.
+_FACTOR, _MOST = 2.2, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsals:
+    """How far the estimate was off when the transfer was rehearsed inside the source.
+
+    Attributes
+    ----------
+    errors : array of shape (R, ...)
+        Estimate less truth of each of R rehearsals, relative to the mean size of the two.
+    shift : float
+        Size of the real shift: the Kullback-Leibler divergence of the target from the source, as
+        the weights see it.
+    """
+
+    errors: np.ndarray
+    shift: float
+
+    @property
+    def typical(self) -> np.ndarray:
+        """Root mean square of the errors, (...)."""
+        return np.sqrt(np.mean(self.errors**2, axis=0))
+
+    @property
+    def relative_error(self) -> np.ndarray:
+        """What to expect of the real transfer, relative to the risk, (...)."""
+        return np.minimum(_FACTOR * self.shift * self.typical, _MOST)
+
+    @property
+    def words(self) -> str:
+        """What was found, in a sentence, for one candidate."""
+        off = np.abs(self.errors)
+        least, most = (format_share(float(end)) for end in (np.min(off), np.max(off)))
+        return (
+            f"In {len(off)} rehearsals inside the source, between rows that play the source and "
+            f"rows that play the target, the estimate was off by {least} to {most}."
+        )
+
+    def __getitem__(self, key: Any) -> Rehearsals:
+        own = key if isinstance(key, tuple) else (key,)
+        return replace(self, errors=self.errors[(slice(None), *own)])
 
 
 @dataclass(frozen=True)
@@ -49,6 +95,18 @@ class RiskEstimate:
     constant_error : float or array
         How far the method would be off if the loss were constant. It is known from the weights
         alone, and 0 for most methods.
+    target_error : float or array
+        Standard error from the finite number of target rows that the weights were fitted to; 0 if
+        they were given.
+    transfer_error : float or array
+        What rehearsals of the transfer inside the source add (`rehearsals`); 0 without them.
+    bounds : (float, float)
+        Range of the loss: (0, inf) if no loss is negative, (0, 1) if all are 0 or 1.
+    constrained : bool or array
+        Whether the method's own value was below the range: then `value` and `standard_error` are
+        those of the self-normalised mean, which cannot leave it.
+    rehearsals : Rehearsals or None
+        What the rehearsals found.
     labels : Combination or None
         The two estimates that were combined, if labels of target rows were known.
     """
@@ -62,6 +120,11 @@ class RiskEstimate:
     method: str
     tail_error: Any = 0.0
     constant_error: Any = 0.0
+    target_error: Any = 0.0
+    transfer_error: Any = 0.0
+    bounds: Bounds = ANY
+    constrained: Any = False
+    rehearsals: Rehearsals | None = field(default=None, repr=False, compare=False)
     labels: Any = None
     resample: Any = field(default=None, repr=False, compare=False)
 
@@ -76,8 +139,13 @@ class RiskEstimate:
         """Return the confidence interval as (low, high).
 
         The half-width is the larger of Student's t quantile with `degrees_of_freedom` times the
-        standard error, and the normal quantile times `tail_error`; `constant_error` is added in
-        the square. It does not count the optimism of having chosen the best candidate.
+        standard error, and the normal quantile times `tail_error`. `constant_error` and the normal
+        quantile times `target_error` and `transfer_error` are added in the square. It does not
+        count the optimism of having chosen the best candidate.
+
+        The interval stays inside the range of the loss: for losses that are never negative it is
+        value * exp(-half / value) to value * exp(half / value), and for losses that are 0 or 1 it
+        is the same for the log odds. Skewed losses need the longer upper side.
 
         Parameters
         ----------
@@ -102,14 +170,20 @@ class RiskEstimate:
             error = self._bootstrap_error(n_resamples, random_state)
         dof = np.asarray(to_numpy(self.degrees_of_freedom), dtype=np.float64)
         by_rows = stdtrit(dof, 0.5 + level / 2) * error
-        by_tail = ndtri(0.5 + level / 2) * to_numpy(self.tail_error)
+        z = ndtri(0.5 + level / 2)
+        by_tail = z * to_numpy(self.tail_error)
         half = np.hypot(np.maximum(by_rows, by_tail), to_numpy(self.constant_error))
+        for more in (self.target_error, self.transfer_error):
+            half = np.hypot(half, z * to_numpy(more))
+        value, rows = to_numpy(self.value), to_numpy(self.n_effective)
+        low, high = interval_inside(value, half, self.bounds, rows, float(z))
         if isinstance(self.value, float):
-            half = float(half)
-        elif not isinstance(self.value, np.ndarray):
-            xp = array_namespace(self.value)
-            half = xp.asarray(half, dtype=self.value.dtype, device=device(self.value))
-        return self.value - half, self.value + half
+            return float(low), float(high)
+        if isinstance(self.value, np.ndarray):
+            return low, high
+        xp, where = array_namespace(self.value), device(self.value)
+        ends = (xp.asarray(end, dtype=self.value.dtype, device=where) for end in (low, high))
+        return tuple(ends)
 
     def _bootstrap_error(self, n_resamples: int, random_state: int) -> np.ndarray:
         check_number(n_resamples, "n_resamples", low=2, closed="low", integer=True)
@@ -138,6 +212,8 @@ class RiskEstimate:
             picked["resample"] = self.resample[key]
         if self.labels is not None:
             picked["labels"] = self.labels[key]
+        if self.rehearsals is not None:
+            picked["rehearsals"] = self.rehearsals[key]
         return replace(self, **picked)
 
     def _repr_html_(self) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise.risk.averages import Normalized
 from counterpoise.risk.bootstrap import Resampler
 from counterpoise.risk.errors import tail_variance, variance_over_folds
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Average, Method, Prepared
+from counterpoise.risk.ranges import ANY, Bounds, range_of
 from counterpoise.risk.strata import Strata, used_weights
 from counterpoise.risk.sums import Sums
 
@@ -25,6 +27,7 @@ __all__ = [
     "estimate_risk",
     "prepare_rows",
     "tail_error",
+    "target_error",
 ]
 
 # Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
@@ -89,13 +92,14 @@ def estimate_prepared(
     held_out: HeldOut, method: Method, prepared: Prepared, /
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Average what `prepare_rows` returned, and keep what the bootstrap needs."""
-    estimate, by_fold = average_prepared(held_out, prepared)
+    bounds = range_of(array_namespace(held_out.losses), held_out.losses)
+    estimate, by_fold = average_prepared(held_out, prepared, bounds)
     inflation: Any = 1.0
     if held_out.folds.groups is not None:
         # Tail error and bootstrap treat rows as independent: scale both by the jackknife's
         # grouped-to-ungrouped ratio.
         ungrouped = replace(held_out, folds=replace(held_out.folds, groups=None), domains=None)
-        alone, _ = average_prepared(ungrouped, prepared)
+        alone, _ = average_prepared(ungrouped, prepared, bounds)
         inflation = _inflation(estimate.standard_error, alone.standard_error)
         estimate = replace(estimate, tail_error=as_scalar(estimate.tail_error * inflation))
     resample = None
@@ -112,15 +116,18 @@ def _inflation(grouped: Any, alone: Any) -> Any:
     return xp.where(ratio > 1, ratio, xp.ones_like(ratio))
 
 
-def average_prepared(held_out: HeldOut, prepared: Prepared, /) -> tuple[RiskEstimate, FoldRisks]:
+def average_prepared(
+    held_out: HeldOut, prepared: Prepared, bounds: Bounds = ANY, /
+) -> tuple[RiskEstimate, FoldRisks]:
     """Average prepared losses over the folds of `held_out`, with errors.
 
-    The losses and weights of `held_out` are the reference of the variance reduction.
+    The losses and weights of `held_out` are the reference of the variance reduction; their
+    self-normalised mean replaces a risk below the range.
     """
     losses, weights, average = prepared.losses, prepared.weights, prepared.average
     xp = array_namespace(losses)
     if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
-        return _in_slices(xp, held_out, prepared)
+        return _in_slices(xp, held_out, prepared, bounds)
     folds, domains = held_out.folds, held_out.domains
     used = used_weights(xp, average, weights, folds)
     strata = Strata.of_folds(folds)
@@ -135,7 +142,15 @@ def average_prepared(held_out: HeldOut, prepared: Prepared, /) -> tuple[RiskEsti
         direct_variance=prepared.direct_variance,
         clusters=strata.clusters,
         repeats=strata.repeats,
+        bounds=bounds,
     )
+    if (
+        domains is not None
+        and held_out.estimator is not None
+        and isinstance(prepared.direct, float)
+    ):
+        error = target_error(xp, losses, used, estimate.value, n_target=domains.target.shape[0])
+        estimate = replace(estimate, target_error=as_scalar(error))
     if domains is not None and domains.target_weights is not None:
         own = prepared.target_weights
         own = domains.target_weights if own is None else own
@@ -172,6 +187,16 @@ def tail_error(
     return xp.sqrt(variance + prepared.direct_variance)
 
 
+def target_error(
+    xp: Namespace, losses: Array, weights: Array, value: Any, /, *, n_target: int
+) -> Array:
+    """Return the standard error (...) of a mean over the target rows: of losses as spread there."""
+    value = xp.asarray(value, dtype=losses.dtype, device=device(losses))
+    total = xp.sum(weights, axis=-1)
+    squares = xp.sum(weights * (losses - value[..., None]) ** 2, axis=-1)
+    return xp.sqrt(squares / xp.where(total > 0, total, xp.ones_like(total)) / n_target)
+
+
 def estimate_from_sums(
     xp: Namespace,
     average: Average,
@@ -183,6 +208,7 @@ def estimate_from_sums(
     direct_variance: Any = 0.0,
     clusters: np.ndarray | None = None,
     repeats: float = 1.0,
+    bounds: Bounds = ANY,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk in each fold and average over folds by size.
 
@@ -202,6 +228,8 @@ def estimate_from_sums(
         several folds.
     repeats : float, default=1.0
         In how many folds a row is, on average.
+    bounds : (float, float)
+        Range of the loss. A risk below it is replaced with the self-normalised mean of `plain`.
 
     Returns
     -------
@@ -236,8 +264,16 @@ def estimate_from_sums(
         one = xp.sum(unit * share, axis=-1)
         off = 1 - 1 / xp.where(one > 0, one, 1.0)
         constant_error = off * xp.abs(value)
+    value = value + direct
+    # Above 1 a mean of losses that are 0 or 1 is left as it is: weights of mean 2 make it so, and
+    # twice the loss must have twice the risk.
+    outside = value < bounds[0]
+    if bool(xp.any(outside)):
+        inside, spread = _normalized(xp, plain, share, clusters)
+        value, variance = xp.where(outside, inside, value), xp.where(outside, spread, variance)
+        constant_error = xp.where(outside, 0.0, constant_error)
     estimate = RiskEstimate(
-        value=as_scalar(value + direct),
+        value=as_scalar(value),
         standard_error=as_scalar(xp.sqrt(variance)),
         beta=as_scalar(xp.sum(betas * share, axis=-1)),
         n_effective=as_scalar(n_effective),
@@ -246,10 +282,29 @@ def estimate_from_sums(
         method=average.name,
         tail_error=as_scalar(no_error),
         constant_error=as_scalar(constant_error),
+        bounds=bounds,
+        constrained=outside if outside.ndim else bool(outside),
     )
     if not isinstance(direct, float):
         direct = direct[..., None]
     return estimate, FoldRisks(values + direct, betas)
+
+
+def _normalized(
+    xp: Namespace, plain: Sequence[Sums], share: Array, clusters: np.ndarray | None
+) -> tuple[Array, Array]:
+    """Self-normalised risk (...) and its variance: a weighted mean of losses, inside their range.
+
+    It is the control variate whose coefficient is the risk itself.
+    """
+
+    def estimate(sums: Sums) -> Array:
+        return Normalized().estimate(xp, sums)[0]
+
+    totals = Sums.concat(xp, [group.sum(xp) for group in plain])
+    left_out = [group.leave_one_out() for group in plain]
+    variance = variance_over_folds(xp, plain, left_out, share, estimate, clusters)
+    return xp.sum(estimate(totals) * share, axis=-1), variance
 
 
 def _most_degrees_of_freedom(
@@ -267,7 +322,7 @@ def _most_degrees_of_freedom(
 
 
 def _in_slices(
-    xp: Namespace, held_out: HeldOut, prepared: Prepared
+    xp: Namespace, held_out: HeldOut, prepared: Prepared, bounds: Bounds
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Do the same for slices of the first axis, one after the other."""
     losses = prepared.losses
@@ -285,7 +340,7 @@ def _in_slices(
         return replace(record, **own)
 
     starts = range(0, losses.shape[0], step)
-    found = [average_prepared(cut(held_out, start), cut(prepared, start)) for start in starts]
+    found = [average_prepared(cut(held_out, i), cut(prepared, i), bounds) for i in starts]
     return _join(xp, [part for part, _ in found]), _join(xp, [part for _, part in found])
 
 

@@ -153,17 +153,19 @@ def combine_with_labels(
     """
     losses = labelled.losses
     xp = array_namespace(losses)
-    value, error, tail, constant, free = (
+    value, error, tail, constant, target, transfer, free = (
         xp.asarray(getattr(estimate, name), dtype=losses.dtype, device=device(losses))
         for name in (
             "value",
             "standard_error",
             "tail_error",
             "constant_error",
+            "target_error",
+            "transfer_error",
             "degrees_of_freedom",
         )
     )
-    v_r = xp.maximum(error**2, tail**2) + constant**2
+    v_r = xp.maximum(error**2, tail**2) + constant**2 + target**2 + transfer**2
     t, v_t, free_t = label_mean(xp, labelled, _weighted_variance(xp, held_out))
     # Weights without an estimate or an error of it leave the labels alone.
     usable = xp.isfinite(value) & xp.isfinite(v_r)
@@ -195,6 +197,8 @@ def combine_with_labels(
         degrees_of_freedom=as_scalar(xp.clip(degrees, 1, None)),
         tail_error=as_scalar(xp.zeros_like(combined)),
         constant_error=as_scalar(xp.zeros_like(combined)),
+        target_error=as_scalar(xp.zeros_like(combined)),
+        transfer_error=as_scalar(xp.zeros_like(combined)),
         labels=labels,
         resample=None,
     )

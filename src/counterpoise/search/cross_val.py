@@ -21,6 +21,7 @@ from counterpoise.risk import (
 )
 from counterpoise.risk.method import name_methods
 from counterpoise.risk.methods import check_features
+from counterpoise.risk.transfer import N_REHEARSALS, Stage, add_rehearsals, check_rehearsals
 from counterpoise.search.evaluate import Candidate, CrossValidation, Progress, evaluate
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.reporting import check_metrics, report_metrics
@@ -51,6 +52,7 @@ def cross_val_risk(
     fit_weighted: bool = False,
     weights_fit: str = "once",
     aggregate: str = "fold",
+    rehearsals: int = N_REHEARSALS,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> RiskEstimate | RiskComparison | MetricReport:
@@ -91,6 +93,10 @@ def cross_val_risk(
     aggregate : {"fold", "pooled"}, default="fold"
         Apply `method` within each fold and average by fold size (the paper), or once to all
         held-out losses together.
+    rehearsals : int, default=6
+        How often the transfer is rehearsed inside the source, to widen the interval by what goes
+        wrong there (:func:`counterpoise.risk.rehearse_transfer`); 0 for never. Each is one fit of
+        the weights on at most 2000 rows.
     n_jobs : int, optional
         Folds fitted at a time.
     progress : callable, optional
@@ -119,6 +125,7 @@ def cross_val_risk(
     ['accuracy', 'auc']
     """
     X, y, groups = check_labelled(X, y, groups, "cross_val_risk")
+    check_rehearsals(rehearsals)
     several = not isinstance(method, str | Method)
     asked: Any = method if several else [method]
     methods = [get_method(one) for one in asked]
@@ -147,10 +154,12 @@ def cross_val_risk(
     held_out = found.held_out
     if metrics is not None:
         return report_metrics(held_out, found.predicted[0], metrics, methods[0])
-    estimates = [estimate_risk(held_out, one)[0] for one in methods]
-    if held_out.labelled is not None:
-        estimates = [combine_with_labels(own, held_out, held_out.labelled) for own in estimates]
-    estimates = [own[0] for own in estimates]
+    estimates, stage = [], Stage.of(held_out, count=rehearsals)
+    for one in methods:
+        risk = add_rehearsals(estimate_risk(held_out, one)[0], held_out, one, stage)
+        if held_out.labelled is not None:
+            risk = combine_with_labels(risk, held_out, held_out.labelled)
+        estimates.append(risk[0])
     if not several:
         return estimates[0]
     return RiskComparison(dict(zip(name_methods(methods), estimates, strict=True)))

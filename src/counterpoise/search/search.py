@@ -10,6 +10,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from counterpoise._validation import check_number
 from counterpoise.risk import Method
+from counterpoise.risk.transfer import N_REHEARSALS
 from counterpoise.search.cross_val import check_families
 from counterpoise.search.evaluate import Candidate, Progress
 from counterpoise.search.shift_search import ShiftSearch
@@ -81,6 +82,10 @@ class ShiftGridSearchCV(ShiftSearch):
     n_bootstrap : int, default=200
         Resamples for `corrected_risk_`; 0 leaves it uncorrected. The plausibility of
         candidates takes at least 100.
+    rehearsals : int, default=6
+        How often the transfer is rehearsed inside the source, to widen the intervals by what goes
+        wrong there (:func:`counterpoise.risk.rehearse_transfer`); 0 for never. Each is one fit of
+        the weights on at most 2000 rows, and serves all candidates.
     random_state : int, RandomState or None, default=None
         Of those resamples.
     n_jobs : int, optional
@@ -184,6 +189,7 @@ class ShiftGridSearchCV(ShiftSearch):
         error_score: Any = np.nan,
         return_train_score: bool = False,
         n_bootstrap: int = 200,
+        rehearsals: int = N_REHEARSALS,
         random_state: Any = None,
         n_jobs: int | None = None,
         pre_dispatch: Any = "2*n_jobs",
@@ -206,6 +212,7 @@ class ShiftGridSearchCV(ShiftSearch):
         self.error_score = error_score
         self.return_train_score = return_train_score
         self.n_bootstrap = n_bootstrap
+        self.rehearsals = rehearsals
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.pre_dispatch = pre_dispatch
@@ -240,7 +247,7 @@ class ShiftRandomizedSearchCV(ShiftSearch):
     random_state : int, RandomState or None, default=None
         Of the candidates and of the resamples for `corrected_risk_`.
     weights, method, loss, cv, fit_weighted, weights_fit, aggregate, selection, order, refit, \
-error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, progress
+error_score, return_train_score, n_bootstrap, rehearsals, n_jobs, pre_dispatch, verbose, progress
         As in :class:`ShiftGridSearchCV`.
 
     Examples
@@ -277,6 +284,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         error_score: Any = np.nan,
         return_train_score: bool = False,
         n_bootstrap: int = 200,
+        rehearsals: int = N_REHEARSALS,
         random_state: Any = None,
         n_jobs: int | None = None,
         pre_dispatch: Any = "2*n_jobs",
@@ -300,6 +308,7 @@ error_score, return_train_score, n_bootstrap, n_jobs, pre_dispatch, verbose, pro
         self.error_score = error_score
         self.return_train_score = return_train_score
         self.n_bootstrap = n_bootstrap
+        self.rehearsals = rehearsals
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.pre_dispatch = pre_dispatch

