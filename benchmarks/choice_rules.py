@@ -20,7 +20,7 @@ from counterpoise.losses import get_loss
 from counterpoise.risk import METHODS, HeldOut, estimate_risk
 from counterpoise.search import consensus as library
 from counterpoise.search.responses import Responses
-from counterpoise.search.stacking import FEW_MEMBERS, minimize_on_simplex
+from counterpoise.search.stacking import FEW_MEMBERS, minimize_on_simplex, row_shares
 from counterpoise.search.stacking import stacking_weights as library_stacking
 
 FOLDS = 5
@@ -245,12 +245,24 @@ def imputed_risk(a: Arrays) -> np.ndarray:
 
 @rule("blend")
 def blend(a: Arrays) -> np.ndarray:
+    """Return what a search with refit="blend" delivers."""
+    return np.tensordot(_delivered_shares(a), a.refit, axes=1)
+
+
+def _delivered_shares(a: Arrays) -> np.ndarray:
+    classes = None if a.loss == "squared" else np.arange(a.held_out.shape[-1])
+    responses = Responses(get_loss(a.loss), classes)
+    return library_stacking(a.held_out, a.y, responses, rows=row_shares(a.weights), **FEW_MEMBERS)
+
+
+@rule("blend, rows count the same")
+def blend_equal(a: Arrays) -> np.ndarray:
     return np.tensordot(stacking_weights(a.loss, a.y, a.held_out), a.refit, axes=1)
 
 
 @rule("blend, mean of fold models")
 def blend_folds(a: Arrays) -> np.ndarray:
-    return np.tensordot(stacking_weights(a.loss, a.y, a.held_out), a.target, axes=1)
+    return np.tensordot(_delivered_shares(a), a.target, axes=1)
 
 
 @rule("blend, unweighted training")
@@ -320,22 +332,6 @@ def blend_most(a: Arrays) -> np.ndarray:
 @rule("blend, refitted and fold models")
 def blend_everything(a: Arrays) -> np.ndarray:
     return (blend(a) + blend_folds(a)) / 2
-
-
-@rule("blend, members of 2 % dropped")
-def blend_dropped(a: Arrays) -> np.ndarray:
-    return np.tensordot(library_stacking(*_stacked(a), negligible=0.02), a.refit, axes=1)
-
-
-@rule("blend, few members")
-def blend_few(a: Arrays) -> np.ndarray:
-    """Return the blend that a search delivers."""
-    return np.tensordot(library_stacking(*_stacked(a), **FEW_MEMBERS), a.refit, axes=1)
-
-
-def _stacked(a: Arrays) -> tuple[np.ndarray, np.ndarray, Responses]:
-    classes = None if a.loss == "squared" else np.arange(a.held_out.shape[-1])
-    return a.held_out, a.y, Responses(get_loss(a.loss), classes)
 
 
 @rule("blend and plain, half each")

@@ -442,7 +442,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--weights", default="classifier", help="a name, or 'true'")
+    parser.add_argument("--weights", default="auto", help="a name, or 'true'")
     parser.add_argument("--data", help="folder of prepared tables")
     parser.add_argument("--keep", type=Path, help="folder for the arrays of each draw")
     parser.add_argument("--csv", type=Path, help="also write the ratios of all cells")
