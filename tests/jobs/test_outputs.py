@@ -16,68 +16,6 @@ from counterpoise import jobs  # noqa: E402
 from counterpoise._validation import InputError  # noqa: E402
 
 
-def listing(directory):
-    return sorted(path.name for path in directory.rglob("*"))
-
-
-def test_nothing_is_there_before_the_end_and_everything_after(tmp_path):
-    out = tmp_path / "new" / "out"
-    with jobs.output_directory(out) as directory:
-        (directory / "a.txt").write_text("a")
-        assert not out.exists()
-    assert listing(tmp_path) == ["a.txt", "new", "out"]
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_what_fails_leaves_nothing(tmp_path, error):
-    def fail():
-        with jobs.output_directory(tmp_path / "out") as directory:
-            (directory / "a.txt").write_text("a")
-            raise error
-
-    with pytest.raises(error):
-        fail()
-    assert listing(tmp_path) == []
-
-
-def test_a_directory_with_files_needs_force_which_replaces_only_its_own(tmp_path):
-    for name in ("a.txt", "mine.txt"):
-        (tmp_path / name).write_text("old")
-    with pytest.raises(InputError, match="is not empty"), jobs.output_directory(tmp_path):
-        pass
-    with jobs.output_directory(tmp_path, force=True) as directory:
-        (directory / "a.txt").write_text("new")
-    assert listing(tmp_path) == ["a.txt", "mine.txt"]
-    assert (tmp_path / "a.txt").read_text() == "new"
-    assert (tmp_path / "mine.txt").read_text() == "old"
-
-
-def test_an_empty_directory_is_used_as_it_is(tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    with jobs.output_directory(out) as directory:
-        (directory / "a.txt").write_text("a")
-    assert listing(tmp_path) == ["a.txt", "out"]
-
-
-def test_a_file_in_the_way_and_a_place_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    for out in (tmp_path / "file", tmp_path / "file" / "out"):
-        with pytest.raises(InputError, match="is a file"), jobs.output_directory(out):
-            pass
-
-    def refuse(**options):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("tempfile.mkdtemp", refuse)
-    with (
-        pytest.raises(InputError, match="Permission denied"),
-        jobs.output_directory(tmp_path / "o"),
-    ):
-        pass
-    assert listing(tmp_path) == ["file"]
-
-
 def select(files, label, **options):
     data = jobs.load(files / "source.csv", files / "target.csv", label=label, labelled=True)
     return jobs.select(data, **options)

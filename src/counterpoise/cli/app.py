@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +9,12 @@ import typer
 
 import counterpoise as cp
 from counterpoise import jobs as work
+from counterpoise._format import printable
 from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
 from counterpoise.cli.terminal import guarded, stages
+from counterpoise.jobs.formats import json_text
 from counterpoise.jobs.options import (
     DEFAULT_DELIVERY,
     DEFAULT_FIT_WEIGHTED,
@@ -112,9 +113,12 @@ def audit(
         made = request(context, seed, jobs, progress)
         data = work.load_data(source, target, made, label=label, drop=drop, example=example)
         record = work.audit(data, made, weights=weights)
-        if directory is not None:
+        if out is not None and directory is not None:
             progress("writing", 0, 0)
-            work.write_audit(directory, data, record, render_page(audit_document(record)))
+            page = render_page(audit_document(record))
+            work.write_or_keep(
+                directory, out, lambda place: work.write_audit(place, data, record, page)
+            )
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
@@ -172,20 +176,23 @@ def select(
         options |= {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}
         found = work.select(data, made, model=model or "ridge", params=param, dask=dask, **options)
         record = found.record
-        if directory is not None:
+        if out is not None and directory is not None:
             progress("writing", 0, 0)
-            work.write_selection(directory, found, render_page(selection_document(record)))
+            page = render_page(selection_document(record))
+            work.write_or_keep(
+                directory, out, lambda place: work.write_selection(place, found, page)
+            )
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
 def _finish(record: Any, out: Path | None, *, json: bool, quiet: bool, strict: bool) -> None:
     found = work.summary(record)
     if json:
-        typer.echo(json_format.dumps(found, indent=2, ensure_ascii=False))
+        typer.echo(json_text(found))
     else:
         make = selection_document if isinstance(record, work.Selection) else audit_document
         print_document(make(record), brief=quiet)
         if out is not None and not quiet:
-            typer.echo(f"Open {out / 'report.html'}")
+            typer.echo(f"Open {printable(out / 'report.html')}")
     if strict and found["verdict"] == "do not trust":
         raise typer.Exit(3)
