@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         weights,
     )
     from counterpoise.diagnostics import Diagnostics, diagnose
+    from counterpoise.jobs.saved import load
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import RiskComparison, RiskEstimate, compare_risks, target_risk
     from counterpoise.search import (
@@ -48,6 +49,7 @@ __all__ = [
     "diagnostics",
     "from_domains",
     "jobs",
+    "load",
     "losses",
     "make_risk_scorer",
     "present",
@@ -70,6 +72,7 @@ _HOME = {
     "cross_val_risk": "search",
     "diagnose": "diagnostics",
     "from_domains": "search",
+    "load": "jobs.saved",
     "make_risk_scorer": "search",
     "target_risk": "risk",
 }

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from counterpoise._validation import InputError
 
-__all__ = ["TablePair", "pair_tables"]
+__all__ = ["TablePair", "frame_of", "pair_tables"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -328,6 +328,39 @@ def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) ->
         notes.append(f"{column!r} numbers the rows of both: left out.")
         return True
     return False
+
+
+def frame_of(table: Any, kinds: Mapping[str, str], name: str, /) -> pd.DataFrame:
+    """Return columns of known kinds as a data frame, made as those of a pair.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    kinds : dict
+        Column to "number", "category", "boolean" or "date".
+    name : str
+        Name of the table for messages.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, or is of another kind.
+    """
+    lacking = [column for column in kinds if column not in table.column_names]
+    if lacking:
+        raise InputError(
+            f"{name} must have the columns of the model; it lacks {_listed(lacking)}. Its columns "
+            f"are {_listed(table.column_names)}. Rename or add the columns."
+        )
+    takes = {"number": {"boolean"}, "category": {"boolean", "number", "date"}}
+    for column, kind in kinds.items():
+        found = _kind(table[column])
+        if found not in {kind, "missing", *takes.get(kind, ())}:
+            raise InputError(
+                f"Column {column!r} of {name} must be of the kind {kind!r}, as when the model was "
+                f"made; it is of the kind {found!r}. Correct the file."
+            )
+    return _frame(table, kinds, name)
 
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:

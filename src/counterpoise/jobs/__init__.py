@@ -21,6 +21,7 @@ from counterpoise.jobs.records import (
 )
 from counterpoise.jobs.reproduce import Reproduction, reproduce, write_reproduction
 from counterpoise.jobs.request import Request
+from counterpoise.jobs.saved import SavedModel
 from counterpoise.jobs.select import Selected, select
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Reproduction",
     "Request",
     "Risks",
+    "SavedModel",
     "Selected",
     "Selection",
     "ShiftMap",
