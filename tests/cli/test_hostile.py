@@ -122,7 +122,7 @@ def test_nothing_in_names_labels_and_paths_becomes_part_of_the_page(write, run, 
     kinds, labels = ["a", "b", "c", "d"], ["no", "yes"]
     attacks = [
         "<script>alert(1)</script>",
-        "\"><img src=x onerror=alert('kind')>",
+        '"><img src=x onerror=alert(1)>',
         "</svg><b>",
         "&",
     ]
@@ -171,4 +171,4 @@ def test_no_escape_sequence_reaches_the_terminal(write, run, tmp_path):
         done = run(*arguments)
         shown = done.stdout + done.stderr
         assert shown
-        assert not set(EVIL[0] + EVIL[5] + EVIL[-1]) & set(shown), (arguments, shown)
+        assert not set("\x1b\x9b\u202e") & set(shown), (arguments, shown)
