@@ -1,4 +1,4 @@
-"""Kill -9 at random moments: is anything lost, is anything wrong accepted?
+"""Kill -9 at random moments, and count what is lost and what is wrongly accepted.
 
     python benchmarks/kills.py                       # 50 kills of each job
     python benchmarks/kills.py --rounds 5 select     # some of one
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,10 +79,8 @@ def run(job: str, folder: Path, out: Path, reps: int, seconds: float | None = No
         return False
     finally:
         # Workers that outlived it, in the session that was made for them.
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     if process.returncode:
         raise RuntimeError(f"{job} ended with {process.returncode}: {text}")
     return True
