@@ -13,7 +13,7 @@ from counterpoise._format import printable
 from counterpoise._validation import check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import guarded, stages
+from counterpoise.cli.terminal import Commands, guarded, stages
 from counterpoise.jobs.formats import json_text
 from counterpoise.jobs.options import (
     DEFAULT_DELIVERY,
@@ -38,6 +38,7 @@ _EXIT = (
 )
 
 app = typer.Typer(
+    cls=Commands,
     help="Choose models for a target population from a biased labelled sample.",
     epilog=_EXIT,
     no_args_is_help=True,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -20,14 +21,40 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from typer.core import TyperGroup
 
 from counterpoise._format import printable
 from counterpoise._sklearn import InvalidParameterError
 from counterpoise._validation import InputError
 
-__all__ = ["guarded", "stages"]
+__all__ = ["Commands", "guarded", "stages"]
 
+# Of the click that typer itself uses: the installed one, or one of its own.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 _QUICK = ("reading", "comparing", "encoding")
+
+
+class Commands(TyperGroup):
+    """The commands; what a wrong one says about itself cannot control the terminal."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the arguments before the command."""
+        with _printable_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the arguments of the command and run it."""
+        with _printable_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        error.message = printable(error.message)
+        raise
 
 
 class _Terminated(BaseException):

@@ -191,8 +191,8 @@ class ShiftSearch(BaseSearchCV):
     ) -> None:
         """Refuse sample weights that the importance weights would replace."""
         weighted = [own.estimator for own in candidates if own.fit_weighted]
-        names = {weight_parameter(estimator) for estimator in weighted}
-        taken = sorted((names | {"sample_weight"} if weighted else names) & set(fit_params))
+        names = {weight_parameter(estimator) for estimator in weighted} | {"sample_weight"}
+        taken = [name for name in fit_params if weighted and name in names]
         if taken:
             raise ValueError(
                 f"`{taken[0]}` was passed to fit, but the importance weights are passed on under "
