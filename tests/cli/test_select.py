@@ -85,8 +85,9 @@ def test_a_blend_of_all_models_is_printed_written_and_loads(write, run, tmp_path
     page = (out / "report.html").read_text()
     assert 'id="blend-table"' in page
     model = cp.load(out)
-    predicted = pd.read_csv(out / "predictions.csv", float_precision="round_trip")["prediction"]
-    assert list(model.predict_file(target)["prediction"]) == list(predicted)
+    predicted = list(model.predict_file(target)["prediction"])
+    assert predicted == list(model.predictions()["prediction"])
+    np.testing.assert_allclose(predicted, pd.read_csv(out / "predictions.csv")["prediction"])
 
 
 def test_families_are_named_one_by_one(write, invoke):
@@ -310,10 +311,10 @@ def test_bad_input_is_one_line_exit_code_2_and_nothing_written(write, invoke, tm
 
 
 def test_an_output_that_may_not_be_written_is_refused_before_any_work(write, invoke, monkeypatch):
-    def refuse(**options):
+    def refuse(*arguments, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
     done = invoke("select", "missing.csv", "missing.csv", "--label", "y", "--out", "somewhere")
     assert done.exit_code == 2
     assert "cannot be written: Permission denied" in done.stderr
