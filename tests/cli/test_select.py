@@ -7,6 +7,7 @@ import signal
 import subprocess
 from functools import partial
 
+import numpy as np
 import pytest
 
 import counterpoise as cp
