@@ -78,7 +78,9 @@ def _risk(
     return float(losses_of(cell.loss, z, respond(Z)).mean())
 
 
-def _score(model: Any, scorer: Any, X: np.ndarray, y: np.ndarray, Z: np.ndarray, splits: Any) -> float:
+def _score(
+    model: Any, scorer: Any, X: np.ndarray, y: np.ndarray, Z: np.ndarray, splits: Any
+) -> float:
     """Return the mean score over folds, NaN where the scorer does not run on such a model."""
     n, m = len(y), len(Z)
     # Target rows follow the source rows, with labels hidden and a negative domain.
@@ -133,7 +135,9 @@ def main() -> None:
     print("\ndelivered risk over plain's: geometric mean, its standard error, worst, cells")
     for name, own in logs.items():
         error = np.std(own, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.nan
-        print(f"{name:28s} {np.exp(np.mean(own)):.3f} {error:.3f} {np.exp(max(own)):.3f} {len(own)}")
+        print(
+            f"{name:28s} {np.exp(np.mean(own)):.3f} {error:.3f} {np.exp(max(own)):.3f} {len(own)}"
+        )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         weights,
     )
     from counterpoise.diagnostics import Diagnostics, diagnose
+    from counterpoise.jobs.saved import load
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import (
         MetricReport,
@@ -57,6 +58,7 @@ __all__ = [
     "diagnostics",
     "from_domains",
     "jobs",
+    "load",
     "losses",
     "make_risk_scorer",
     "metrics",
@@ -82,6 +84,7 @@ _HOME = {
     "cross_val_risk": "search",
     "diagnose": "diagnostics",
     "from_domains": "search",
+    "load": "jobs.saved",
     "make_risk_scorer": "search",
     "target_metrics": "risk",
     "target_risk": "risk",

@@ -1,4 +1,4 @@
-"""Files that exist either whole or not at all."""
+"""Files that exist either whole or not at all, and directories that one process writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["replacing", "write_atomically"]
+try:
+    import fcntl
+except ModuleNotFoundError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["lock_directory", "replacing", "write_atomically"]
 
 
 @contextmanager
@@ -16,7 +21,8 @@ def replacing(path: Path, /) -> Iterator[Path]:
     """Give a temporary path beside `path` that replaces it at the end of a `with` block.
 
     Every writer has a temporary name of its own, so that two of them cannot mix their bytes. An
-    error removes the temporary file and leaves `path` as it was.
+    error removes the temporary file and leaves `path` as it was. A link at `path` is replaced, not
+    followed.
     """
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
@@ -33,3 +39,26 @@ def write_atomically(path: Path, content: bytes, /) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def lock_directory(directory: Path, /) -> int | None:
+    """Lock a directory until the returned file descriptor is closed or the process ends.
+
+    Returns None where the system or the file system has no such locks. A link is not followed.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds the lock.
+    """
+    if fcntl is None:
+        return None
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return descriptor

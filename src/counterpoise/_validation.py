@@ -18,6 +18,7 @@ __all__ = [
     "check_choice",
     "check_domains",
     "check_finite",
+    "check_labels",
     "check_losses_and_weights",
     "check_matrix",
     "check_number",
@@ -25,6 +26,7 @@ __all__ = [
     "check_same_width",
     "check_weights",
     "feature_names",
+    "is_missing",
     "refuse_column",
 ]
 
@@ -194,6 +196,44 @@ def check_domains(
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
     xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
     return xp, X_source, X_target
+
+
+def check_labels(y: Any, /, *, numeric: bool = False) -> None:
+    """Refuse missing labels, and numbers and text together; with `numeric`, any text.
+
+    Looks at lists and at arrays of objects; numbers and texts of one type pass.
+    """
+    values = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    if values.dtype.kind not in "OUS" or values.ndim != 1:
+        return
+    found = values.tolist()
+    text = next((v for v in found if isinstance(v, str | bytes)), None)
+    missing = sum(map(is_missing, found))
+    # NaN among numbers is refused with infinity, elsewhere.
+    if missing and not all(isinstance(v, Real) for v in found):
+        raise ValueError(
+            f"`y` must have a label in every row; {missing} of {len(found)} are missing (None or "
+            "NaN). Drop those rows."
+        )
+    number = next((v for v in found if isinstance(v, Real)), None)
+    if text is not None and number is not None:
+        raise ValueError(
+            f"`y` must hold labels of one kind; got the number {number!r} and the text {text!r}. "
+            "Pass numbers only, or text only: numpy.asarray(y).astype(str)."
+        )
+    if numeric and text is not None:
+        raise ValueError(
+            f"`y` must hold numbers for a regression; got the text {text!r}. Pass numbers, or "
+            "use a classifier."
+        )
+
+
+def is_missing(label: Any, /) -> bool:
+    """Tell None, NaN and pandas' NA."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA cannot be compared
+        return True
 
 
 def check_same_columns(X_source: Any, X_target: Any, /) -> None:

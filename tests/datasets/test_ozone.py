@@ -1,5 +1,6 @@
 """Reading and downloading the ozone data; the server is local."""
 
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,8 +31,9 @@ CONTENT = make_file()
 
 
 @pytest.fixture
-def server():
-    """A local server: /whole, /cut, /lines, /page, /missing, /hang and /drip."""
+def server(monkeypatch):
+    """A local server without https: /whole, /cut, /lines, /page, /missing, /hang and /drip."""
+    monkeypatch.setattr("counterpoise.datasets.ozone._check_secure", lambda url: None)
     release = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -109,6 +111,43 @@ def test_without_network_or_copy_the_message_says_what_to_do(tmp_path, monkeypat
         fetch_ozone(download_if_missing=False)
     with pytest.raises(OSError, match=r"failed: .* pass its path"):
         fetch_ozone(url="http://127.0.0.1:9/eighthr.data", timeout=5)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/x", "ftp://127.0.0.1/x", "file:///etc/hosts"])
+def test_only_https_is_asked(tmp_path, monkeypatch, url):
+    def refuse(*arguments, **options):
+        pytest.fail("a connection was made")
+
+    monkeypatch.setattr("urllib.request.urlopen", refuse)
+    with pytest.raises(OSError, match="must begin with https://"):
+        fetch_ozone(url=url, data_home=tmp_path)
+
+
+def test_a_redirection_away_from_https_is_refused(server, tmp_path, monkeypatch):
+    checked = []
+
+    def check(url):
+        checked.append(url)
+        if len(checked) == 2:
+            raise OSError("not secure")
+
+    monkeypatch.setattr("counterpoise.datasets.ozone._check_secure", check)
+    with pytest.raises(OSError, match="not secure"):
+        fetch_ozone(url=f"{server}/whole", data_home=tmp_path, rows=None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_something_far_larger_is_refused(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("counterpoise.datasets.ozone._LARGEST", 1000)
+    with pytest.raises(OSError, match="far larger than the ozone data"):
+        fetch_ozone(url=f"{server}/whole", data_home=tmp_path, rows=None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_refused_and_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="must be a regular file"):
+        load_ozone(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ pytest.importorskip("pyarrow", reason="results are stored as Parquet")
 
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
 from counterpoise.experiments.run import run_chunk, run_plan
-from counterpoise.experiments.store import Store, StoreError
+from counterpoise.experiments.store import Store, StoreError, one_run
 
 # Two chunks at each of two gammas; small, and the last batch is cut.
 PLAN = Plan(("synthetic",), 5000 + 130, gammas=(0.6, 1.0), seed=3)
@@ -120,6 +121,56 @@ def test_two_runs_that_write_the_same_chunk_at_once_do_not_meet(finished, tmp_pa
     (name,) = [path.name for path in (tmp_path / "chunks").iterdir()]
     whole = finished.directory / "chunks" / name
     assert (tmp_path / "chunks" / name).read_bytes() == whole.read_bytes()
+
+
+def test_every_flipped_bit_that_changes_a_value_is_noticed(finished, tmp_path, rng):
+    """Whatever is accepted after a flip has the values that were written."""
+    shutil.copytree(finished.directory, tmp_path / "out")
+    chunk = PLAN.chunks()[0]
+    path = tmp_path / "out" / "chunks" / f"{chunk.name}.parquet"
+    content = path.read_bytes()
+    want = finished.read(chunk.problem, chunk.gamma)
+    refused = 0
+    for place in rng.integers(len(content), size=60):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        try:
+            got = Store(tmp_path / "out", PLAN, resume=True).read(chunk.problem, chunk.gamma)
+        except StoreError as error:
+            refused += f"{path.name} is damaged" in str(error)
+            continue
+        assert list(got) == list(want)
+        for name, values in want.items():
+            np.testing.assert_array_equal(got[name], values)
+    assert refused > 40
+
+
+def test_a_second_run_is_refused_and_a_killed_one_is_cleaned_up(tmp_path):
+    with one_run(tmp_path / "out"):
+        Store(tmp_path / "out", PLAN)
+        with pytest.raises(StoreError, match="written by another run"), one_run(tmp_path / "out"):
+            pass
+    left = [tmp_path / "out" / "chunks" / ".a.tmp", tmp_path / "out" / ".results.parquet.1.tmp"]
+    for path in left:
+        path.write_bytes(b"half")
+    with one_run(tmp_path / "out"):
+        assert not [path for path in left if path.exists()]
+
+
+def test_links_to_other_places_are_not_written_through(tmp_path):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    out.mkdir()
+    outside.mkdir()
+    (out / "chunks").symlink_to(outside)
+    with pytest.raises(StoreError, match="chunks is one"):
+        Store(out, PLAN)
+    (out / "chunks").unlink()
+    store = Store(out, PLAN)
+    (out / "figures").symlink_to(outside)
+    with pytest.raises(StoreError, match="figures is one"):
+        store.save("figures/a.svg", b"x")
+    assert list(outside.iterdir()) == []
 
 
 def test_another_configuration_is_refused_with_what_differs(finished):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +9,12 @@ import typer
 
 import counterpoise as cp
 from counterpoise import jobs as work
+from counterpoise._format import printable
 from counterpoise._validation import InputError, check_choice
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option, request
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import guarded, stages
+from counterpoise.cli.terminal import Commands, guarded, stages
+from counterpoise.jobs.formats import json_text
 from counterpoise.jobs.options import (
     DEFAULT_DELIVERY,
     DEFAULT_FIT_WEIGHTED,
@@ -40,6 +41,7 @@ _EXIT = (
 )
 
 app = typer.Typer(
+    cls=Commands,
     help="Choose models for a target population from a biased labelled sample.",
     epilog=_EXIT,
     no_args_is_help=True,
@@ -139,9 +141,12 @@ def audit(
             read |= {"labelled": True, "target_labels": None if example else "check"}
         data = work.load_data(source, target, made, **read)
         record = work.audit(data, made, weights=weights, suggest=suggest)
-        if directory is not None:
+        if out is not None and directory is not None:
             progress("writing", 0, 0)
-            work.write_audit(directory, data, record, render_page(audit_document(record)))
+            page = render_page(audit_document(record))
+            work.write_or_keep(
+                directory, out, lambda place: work.write_audit(place, data, record, page)
+            )
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
@@ -206,20 +211,23 @@ def select(
         options |= {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}
         found = work.select(data, made, model=model or "ridge", params=param, dask=dask, **options)
         record = found.record
-        if directory is not None:
+        if out is not None and directory is not None:
             progress("writing", 0, 0)
-            work.write_selection(directory, found, render_page(selection_document(record)))
+            page = render_page(selection_document(record))
+            work.write_or_keep(
+                directory, out, lambda place: work.write_selection(place, found, page)
+            )
     _finish(record, out, json=json, quiet=quiet, strict=strict)
 
 
 def _finish(record: Any, out: Path | None, *, json: bool, quiet: bool, strict: bool) -> None:
     found = work.summary(record)
     if json:
-        typer.echo(json_format.dumps(found, indent=2, ensure_ascii=False))
+        typer.echo(json_text(found))
     else:
         make = selection_document if isinstance(record, work.Selection) else audit_document
         print_document(make(record), brief=quiet)
         if out is not None and not quiet:
-            typer.echo(f"Open {out / 'report.html'}")
+            typer.echo(f"Open {printable(out / 'report.html')}")
     if strict and found["verdict"] == "do not trust":
         raise typer.Exit(3)

@@ -73,10 +73,14 @@ def reproduce(
             released_beta=as_released_beta,
         )
         options: Any = {"resume": resume, "data": data, "dask": dask}
-        record = work.reproduce(plan, out, made, **options, note=typer.echo)
+        record = work.reproduce(plan, out, made, **options, note=_say)
         progress("drawing the figures", 0, 0)
         _write(record)
     _print(record, brief=quiet)
+
+
+def _say(line: str) -> None:
+    typer.echo(printable(line))
 
 
 def _write(record: work.Reproduction) -> None:

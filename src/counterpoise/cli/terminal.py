@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -17,14 +21,66 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from typer.core import TyperGroup
 
 from counterpoise._format import printable
 from counterpoise._sklearn import InvalidParameterError
 from counterpoise._validation import InputError
 
-__all__ = ["guarded", "stages"]
+__all__ = ["Commands", "guarded", "stages"]
 
+# Of the click that typer itself uses: the installed one, or one of its own.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 _QUICK = ("reading", "comparing", "encoding")
+
+
+class Commands(TyperGroup):
+    """The commands; what a wrong one says about itself cannot control the terminal."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the arguments before the command."""
+        with _printable_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the arguments of the command and run it."""
+        with _printable_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        error.message = printable(error.message)
+        raise
+
+
+class _Terminated(BaseException):
+    """The process was asked to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Turn a request to end into an exception, so that half-written files are removed."""
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _Terminated(number)
+
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    # A process started with nohup ignores SIGHUP, and shall go on doing so.
+    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, end) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -32,11 +88,14 @@ def guarded(*, interrupted: str = "Interrupted: nothing was written.") -> Iterat
     """Turn errors into one line on standard error and an exit code.
 
     2 for bad input: an `InputError`, a parameter that scikit-learn refuses, or a file that cannot
-    be read or written. 130 for an interruption. 1 for any other error, which is a fault of the
-    program; the environment variable COUNTERPOISE_TRACEBACK shows where it arose.
+    be read or written. 130 for an interruption, 143 for a termination. 1 for any other error, which
+    is a fault of the program; the environment variable COUNTERPOISE_TRACEBACK shows where it arose.
     """
     try:
-        yield
+        with _terminable():
+            yield
+    except _Terminated as error:
+        _end(interrupted.replace("Interrupted", "Terminated"), 128 + error.number, error)
     except (InputError, InvalidParameterError, OSError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         _end("Error: " + " ... ".join(dict.fromkeys([lines[0], lines[-1]])), 2, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from datetime import datetime
@@ -80,6 +81,11 @@ def load_ozone(path: str | os.PathLike, /, *, rows: int | None = None) -> Ozone:
         When it cannot be read.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"`{path}` must be a regular file; it is a directory, a pipe or a device. "
+            "Pass the UCI file eighthr.data."
+        )
     if path.stat().st_size > _LARGEST:
         raise InputError(
             f"`{path}` must be the UCI ozone file of 0.8 MB; it has {path.stat().st_size} bytes. "
@@ -109,6 +115,7 @@ def fetch_ozone(
     download_if_missing : bool, default=True
         If False, a missing copy is an error.
     url : str
+        With https.
     timeout : float, default=30.0
         Seconds that the whole download may take.
     rows : int or None, default=2534
@@ -202,11 +209,18 @@ def _data_home(data_home: str | os.PathLike | None) -> Path:
     return Path(data_home).expanduser()
 
 
+def _check_secure(url: str) -> None:
+    if urllib.parse.urlsplit(url).scheme != "https":
+        raise OSError(f"the address must begin with https://; got {url!r}")
+
+
 def _download(url: str, timeout: float) -> bytes:
     """Return the bytes at `url`; OSError when that takes too long or ends early."""
+    _check_secure(url)
     deadline = time.monotonic() + timeout
     parts, size = [], 0
     with urllib.request.urlopen(url, timeout=timeout) as response:
+        _check_secure(response.geturl())  # of the last redirection
         expected = response.headers.get("Content-Length")
         while part := response.read1(2**16):
             parts.append(part)

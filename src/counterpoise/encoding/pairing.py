@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from counterpoise._validation import InputError
 from counterpoise.encoding.texts import as_dictionary, is_text, reads_as_number, retype_texts
 
-__all__ = ["TablePair", "label_values", "pair_tables"]
+__all__ = ["TablePair", "frame_of", "label_values", "pair_tables"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -422,6 +422,39 @@ def _identifies(column: str, pair: tuple[Any, Any], ends: Sequence[Any]) -> bool
         span = end["max"] - end["min"] + 1
         surprising |= n * (n - 1) / (2 * span) > _REPETITIONS
     return named or surprising
+
+
+def frame_of(table: Any, kinds: Mapping[str, str], name: str, /) -> pd.DataFrame:
+    """Return columns of known kinds as a data frame, made as those of a pair.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    kinds : dict
+        Column to "number", "category", "boolean" or "date".
+    name : str
+        Name of the table for messages.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, or is of another kind.
+    """
+    lacking = [column for column in kinds if column not in table.column_names]
+    if lacking:
+        raise InputError(
+            f"{name} must have the columns of the model; it lacks {_listed(lacking)}. Its columns "
+            f"are {_listed(table.column_names)}. Rename or add the columns."
+        )
+    takes = {"number": {"boolean"}, "category": {"boolean", "number", "date"}}
+    for column, kind in kinds.items():
+        found = _kind(table[column])
+        if found not in {kind, "missing", *takes.get(kind, ())}:
+            raise InputError(
+                f"Column {column!r} of {name} must be of the kind {kind!r}, as when the model was "
+                f"made; it is of the kind {found!r}. Correct the file."
+            )
+    return _frame(table, kinds, name)
 
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:

@@ -46,7 +46,14 @@ _START = 2**16
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_table(path: Any, /, *, missing: Sequence[str] = (), notes: list[str] | None = None) -> Any:
+def read_table(
+    path: Any,
+    /,
+    *,
+    missing: Sequence[str] = (),
+    text: Sequence[str] = (),
+    notes: list[str] | None = None,
+) -> Any:
     """Read a file by its suffix.
 
     Empty fields and the usual words for missing values ("NA", "NaN", "null", "#N/A" ...) are
@@ -59,6 +66,9 @@ def read_table(path: Any, /, *, missing: Sequence[str] = (), notes: list[str] | 
         .csv, .tsv or .tab in UTF-8, plain or with .gz; .parquet or .pq; .xlsx with openpyxl.
     missing : sequence of str
         More texts that stand for missing values, in every column: "?", "-999".
+    text : sequence of str
+        Columns of a CSV or TSV file that are text, whatever they look like: "01" is then not 1.
+        Where all values are true or false they are read as that in any case.
     notes : list of str, optional
         What was decided is added to it, in sentences.
 
@@ -70,8 +80,8 @@ def read_table(path: Any, /, *, missing: Sequence[str] = (), notes: list[str] | 
     Raises
     ------
     InputError
-        Missing, a directory, of another format or encoding, broken, empty, without rows, or with
-        repeated column names.
+        Missing, not a regular file, of another format or encoding, broken, empty, without rows, or
+        with repeated column names.
     """
     path = Path(path)
     notes = [] if notes is None else notes
@@ -82,7 +92,7 @@ def read_table(path: Any, /, *, missing: Sequence[str] = (), notes: list[str] | 
         elif kind in _EXCEL:
             table = _without(read_excel(path, notes), missing)
         else:
-            table = _read_text(path, _DELIMITERS[kind], missing, notes)
+            table = _read_text(path, _DELIMITERS[kind], missing, text, notes)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise InputError(_explain(path, error)) from error
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
@@ -103,6 +113,11 @@ def _check_path(path: Path) -> str:
         )
     if not path.exists():
         raise InputError(f"There is no file {path}. Check the name and the directory.")
+    if not path.is_file():
+        raise InputError(
+            f"{path} is a pipe or a device, not a regular file. Save its contents to a file and "
+            "pass that."
+        )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-1] if suffixes else ""
     if kind == ".gz" and len(suffixes) > 1 and suffixes[-2] in _DELIMITERS:
@@ -153,7 +168,9 @@ def _dialect(path: Path, start: bytes, usual: str, notes: list[str]) -> Dialect:
     return found
 
 
-def _read_text(path: Path, usual: str, missing: Sequence[str], notes: list[str]) -> Any:
+def _read_text(
+    path: Path, usual: str, missing: Sequence[str], text: Sequence[str], notes: list[str]
+) -> Any:
     with pa.input_stream(path) as stream:
         start = stream.read(_START)
     header, end, _ = start.partition(b"\n")
@@ -162,7 +179,26 @@ def _read_text(path: Path, usual: str, missing: Sequence[str], notes: list[str])
     if start.startswith(_OTHER_MARKS) or b"\0" in header or not _is_utf8(header, whole=whole):
         raise InputError(_ENCODING.format(name=path.name))
     dialect = _dialect(path, start, usual, notes)
-    table = csv.read_csv(
+    table = _read_csv(path, dialect, missing, {})
+    # Numbers and dates in a column of text would lose how they were written.
+    wrong = {
+        name: pa.dictionary(pa.int32(), pa.string())
+        for name in text
+        if name in table.column_names and not _is_text(table.schema.field(name).type)
+    }
+    if wrong:
+        table = _read_csv(path, dialect, missing, wrong)
+    for field in table.schema:
+        kind = field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_binary(kind):
+            raise InputError(_ENCODING.format(name=path.name))
+    return table
+
+
+def _read_csv(path: Path, dialect: Dialect, missing: Sequence[str], types: dict[str, Any]) -> Any:
+    return csv.read_csv(
         path,
         parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(
@@ -171,15 +207,15 @@ def _read_text(path: Path, usual: str, missing: Sequence[str], notes: list[str])
             strings_can_be_null=True,
             auto_dict_encode=True,
             auto_dict_max_cardinality=2**31 - 1,
+            column_types=types,
         ),
     )
-    for field in table.schema:
-        kind = field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if pa.types.is_binary(kind):
-            raise InputError(_ENCODING.format(name=path.name))
-    return table
+
+
+def _is_text(kind: Any) -> bool:
+    """Tell text; also booleans and columns without values, which are read as everywhere else."""
+    types = pa.types
+    return types.is_dictionary(kind) or types.is_boolean(kind) or types.is_null(kind)
 
 
 _ENCODING = "{name} is not text in UTF-8. Save it again with the encoding UTF-8."
@@ -198,6 +234,11 @@ def _explain(path: Path, error: BaseException) -> str:
     text = " ".join(str(error).split())
     if "Empty CSV" in text:
         return f"{path.name} is empty. Pass a file with column names and rows."
+    if "straddling object" in text:
+        return (
+            f"{path.name} has a row longer than 1 MB; rows must be shorter. "
+            "Look for a quotation mark that is not closed, or save the file as Parquet."
+        )
     if isinstance(error, PermissionError):
         return f"{path} may not be read: permission denied. Change its permissions."
     form = "Parquet" if path.suffix.lower() in _PARQUET else "CSV or TSV"

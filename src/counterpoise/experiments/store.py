@@ -4,31 +4,69 @@
     DIR/chunks/*.parquet       one file per finished chunk
     DIR/results.parquet        all of them, when everything is done
 
-Files are written under another name, flushed, and renamed: a file that exists is complete.
+Files are written under another name, flushed, and renamed: a file that exists is complete. A chunk
+carries a checksum of its values, so that one that was damaged later is noticed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from counterpoise import __version__
-from counterpoise._files import replacing, write_atomically
+from counterpoise._files import lock_directory, replacing, write_atomically
 from counterpoise._validation import InputError
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.ridge_path import library
 
-__all__ = ["Store", "StoreError"]
+__all__ = ["Store", "StoreError", "one_run"]
+
+_DIGEST = b"counterpoise.sha256"
 
 
 class StoreError(InputError):
     """The directory cannot be used; the message says why and what to do."""
+
+
+@contextmanager
+def one_run(directory: str | os.PathLike, /) -> Iterator[None]:
+    """Keep other runs out of a directory for the duration of a `with` block.
+
+    The directory is made if need be. What a killed run left half-written is removed.
+
+    Raises
+    ------
+    StoreError
+        If another run is writing there, or nothing can be written.
+    """
+    place = Path(os.path.realpath(directory))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        lock = lock_directory(place)
+    except BlockingIOError as error:
+        raise StoreError(
+            f"`out` is being written by another run: {directory}. Wait until it has ended, or name "
+            "another directory."
+        ) from error
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    try:
+        if lock is not None:
+            for pattern in ("chunks/.*.tmp", ".results.parquet.*.tmp", ".manifest.json.*.tmp"):
+                for path in place.glob(pattern):
+                    path.unlink(missing_ok=True)
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 class Store:
@@ -54,6 +92,7 @@ class Store:
         try:
             if manifest.exists():
                 self._check(manifest, wanted, resume=resume)
+            self._refuse_link(self._chunks)
             self._chunks.mkdir(parents=True, exist_ok=True)
             if not manifest.exists():
                 write_atomically(manifest, (json.dumps(wanted, indent=2) + "\n").encode())
@@ -71,6 +110,7 @@ class Store:
 
         repetition = np.arange(chunk.start, chunk.start + chunk.repetitions)
         table = pa.table({"repetition": repetition, **results})
+        table = table.replace_schema_metadata({_DIGEST: _digest(table)})
         try:
             write_atomically(self._path(chunk), _parquet(table))
         except OSError as error:
@@ -80,10 +120,9 @@ class Store:
     def read(self, problem: str, gamma: float, /) -> dict[str, np.ndarray]:
         """Return all repetitions of a problem and gamma, in order."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         chunks = [c for c in self.plan.chunks() if (c.problem, c.gamma) == (problem, gamma)]
-        table = pa.concat_tables([pq.read_table(self._path(c)) for c in chunks])
+        table = pa.concat_tables([self._table(c) for c in chunks])
         return {name: table[name].to_numpy() for name in table.column_names}
 
     def finish(self) -> Path:
@@ -122,6 +161,8 @@ class Store:
         """Write another file into the directory."""
         path = self.directory / name
         try:
+            if path.parent != self.directory:
+                self._refuse_link(path.parent)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content)
         except OSError as error:
@@ -132,12 +173,14 @@ class Store:
         return self._chunks / f"{chunk.name}.parquet"
 
     def _unwritable(self, error: OSError) -> StoreError:
-        reason = error.strerror or str(error)
-        return StoreError(
-            f"`out` must be a directory that can be written; {self.directory}: {reason}. "
-            "Free some space or name another directory. Finished chunks are kept: continue with "
-            "--resume."
-        )
+        return _unwritable(self.directory, error)
+
+    def _refuse_link(self, path: Path) -> None:
+        if path.is_symlink():
+            raise StoreError(
+                f"`out` must not hold links to other places; {path} is one. Delete it, or name "
+                "another directory."
+            )
 
     def _check(self, manifest: Path, wanted: dict, *, resume: bool) -> None:
         if not resume:
@@ -159,26 +202,54 @@ class Store:
             )
 
     def _complete(self, chunk: Chunk) -> bool:
-        path = self._path(chunk)
-        if not path.exists():
+        if not os.path.lexists(self._path(chunk)):
             return False
+        self._table(chunk)
+        return True
+
+    def _table(self, chunk: Chunk) -> Any:
+        """Read a chunk, if it is as it was written."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        path = self._path(chunk)
+        if not path.is_file():
+            raise self._damaged(path, "it is not a file")
         try:
-            rows = pq.read_metadata(path).num_rows
-            pq.read_table(path, columns=["repetition"])
-        except (pa.ArrowInvalid, OSError) as error:
-            raise self._damaged(path, str(error).splitlines()[0]) from error
-        if rows != chunk.repetitions:
-            raise self._damaged(path, f"it has {rows} of {chunk.repetitions} rows")
-        return True
+            table = pq.read_table(path, partitioning=None)
+            whole = (table.schema.metadata or {}).get(_DIGEST) == _digest(table)
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            raise self._damaged(path, (str(error).splitlines() or ["unreadable"])[0]) from error
+        if table.num_rows != chunk.repetitions:
+            raise self._damaged(path, f"it has {table.num_rows} of {chunk.repetitions} rows")
+        if not whole:
+            raise self._damaged(path, "its values do not have the checksum it was written with")
+        return table.replace_schema_metadata(None)
 
     def _damaged(self, path: Path, reason: str) -> StoreError:
         return StoreError(
             f"{path} is damaged: {reason}. Delete it and run again with --resume: "
             "only that chunk is computed again."
         )
+
+
+def _unwritable(directory: str | os.PathLike, error: OSError) -> StoreError:
+    reason = error.strerror or str(error)
+    return StoreError(
+        f"`out` must be a directory that can be written; {directory}: {reason}. "
+        "Free some space or name another directory. Finished chunks are kept: continue with "
+        "--resume."
+    )
+
+
+def _digest(table: Any) -> bytes:
+    """Return the SHA-256 of the names, types and values of a table."""
+    found = hashlib.sha256()
+    for name in table.column_names:
+        values = np.ascontiguousarray(table[name].to_numpy())
+        found.update(f"{name}\0{values.dtype.str}\0{len(values)}\0".encode())
+        found.update(values.tobytes())
+    return found.hexdigest().encode()
 
 
 def _parquet(table: Any) -> bytes:

@@ -1,98 +1,31 @@
-"""The files of a job: they are written together, or not at all."""
+"""The files of a job."""
 
 from __future__ import annotations
 
-import errno
-import json
 import math
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import InputError
+from counterpoise.jobs.formats import digest_of, file_digest, json_text, write_csv
 from counterpoise.jobs.loading import Data
 from counterpoise.jobs.records import Audit, Candidates, Selection
 from counterpoise.jobs.select import Selected
 
-__all__ = ["output_directory", "summary", "write_audit", "write_selection"]
-
-
-@contextmanager
-def output_directory(path: Path | None, /, *, force: bool = False) -> Iterator[Path | None]:
-    """Give a hidden directory beside `path` that becomes `path` at the end of a `with` block.
-
-    None gives None: nothing is written. After an error or an interruption the hidden directory is
-    removed and nothing else has changed. With `force`, a directory that is not empty keeps its
-    other files; files of the same name are replaced, each in one step.
-
-    Raises
-    ------
-    InputError
-        At once, if `path` is a file, is not empty (without `force`) or cannot be written.
-    """
-    if path is None:
-        yield None
-        return
-    path = path.absolute()
-    try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=_place(path, force)))
-    except OSError as error:
-        raise InputError(
-            f"`--out` {path} cannot be written: {error.strerror}. Pass another directory."
-        ) from error
-    try:
-        yield partial
-        _publish(partial, path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _place(path: Path, force: bool) -> Path:
-    """Return the directory for the hidden one: `path` itself where other files in it stay."""
-    existing = next(place for place in (path, *path.parents) if place.exists())
-    if not existing.is_dir():
-        raise InputError(
-            f"`--out` {path}: {existing} is a file, not a directory. Pass another name."
-        )
-    if existing != path:
-        return existing
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    if not any(path.iterdir()):
-        return path.parent
-    if not force:
-        raise InputError(
-            f"`--out` {path} is not empty. Pass another directory, or --force to replace what a "
-            "former run wrote there."
-        )
-    return path
-
-
-def _publish(partial: Path, path: Path) -> None:
-    mask = os.umask(0)  # it can only be read by setting it
-    os.umask(mask)
-    partial.chmod(0o777 & ~mask)
-    if path.is_dir() and any(entry != partial for entry in path.iterdir()):
-        for entry in partial.iterdir():
-            entry.replace(path / entry.name)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial.replace(path)
+__all__ = ["summary", "write_audit", "write_selection"]
 
 
 def write_audit(directory: Path, data: Data, audit: Audit, page: str, /) -> None:
     """Write report.html, weights.csv, run.json and, if asked for, suggested_rows.csv."""
     (directory / "report.html").write_text(page, encoding="utf-8")
-    _write_csv(directory / "weights.csv", {"row": data.pair.rows + 1, "weight": audit.weights})
+    write_csv(directory / "weights.csv", {"row": data.pair.rows + 1, "weight": audit.weights})
+    names = ["report.html", "weights.csv"]
     if audit.suggested is not None:
-        _write_csv(directory / "suggested_rows.csv", audit.suggested.columns)
-    _write_json(directory / "run.json", summary(audit))
+        write_csv(directory / "suggested_rows.csv", audit.suggested.columns)
+        names.append("suggested_rows.csv")
+    _write_run(directory, names, summary(audit))
 
 
 def write_selection(directory: Path, selected: Selected, page: str, /) -> None:
@@ -102,14 +35,14 @@ def write_selection(directory: Path, selected: Selected, page: str, /) -> None:
     record = selected.record
     (directory / "report.html").write_text(page, encoding="utf-8")
     io.dump(selected.model, directory / "model.skops")
-    trusted = io.get_untrusted_types(file=directory / "model.skops")
-    _write_csv(directory / "candidates.csv", _candidates(record))
+    write_csv(directory / "candidates.csv", _candidates(record))
     weights = {"row": selected.rows + 1, "weight": record.audit.weights}
-    _write_csv(directory / "weights.csv", weights)
+    write_csv(directory / "weights.csv", weights)
     predictions = selected.predictions
     row = np.arange(1, len(predictions["prediction"]) + 1)
-    _write_csv(directory / "predictions.csv", {"row": row, **predictions})
-    _write_json(directory / "run.json", {**summary(record), "trusted_types": trusted})
+    write_csv(directory / "predictions.csv", {"row": row, **predictions})
+    names = ("report.html", "model.skops", "candidates.csv", "weights.csv", "predictions.csv")
+    _write_run(directory, names, summary(record))
 
 
 def summary(record: Audit | Selection, /) -> dict[str, Any]:
@@ -284,17 +217,12 @@ def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
     ]
 
 
-def _write_csv(path: Path, columns: Mapping[str, Any]) -> None:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    arrays = [pa.array(values) for values in columns.values()]
-    table = pa.Table.from_arrays(arrays, names=list(columns))
-    csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def _write_run(directory: Path, names: Sequence[str], content: Mapping[str, Any]) -> None:
+    """Write run.json, with the checksums of the files of these names, and its own."""
+    files = {name: file_digest(directory / name) for name in names}
+    whole = {**content, "files": files}
+    text = json_text({**whole, "sha256": digest_of(whole)})
+    (directory / "run.json").write_text(text + "\n", encoding="utf-8")
 
 
 def _plain(value: Any) -> Any:

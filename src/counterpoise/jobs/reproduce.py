@@ -25,7 +25,7 @@ from counterpoise.experiments.errata import ERRATA
 from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan
 from counterpoise.experiments.ridge_path import library
 from counterpoise.experiments.run import run_plan
-from counterpoise.experiments.store import Store
+from counterpoise.experiments.store import Store, one_run
 from counterpoise.experiments.summarise import Summary, summarise
 from counterpoise.jobs.request import Request
 
@@ -115,14 +115,14 @@ def reproduce(
     plan, ozone = _with_ozone(plan, data, noted)
     workers = None if request.jobs == -1 else request.jobs
     # The cluster first: a scheduler that does not answer must not leave a directory behind.
-    with nullcontext() if dask is None else connect(dask, workers=workers) as client:
+    with nullcontext() if dask is None else connect(dask, workers=workers) as client, one_run(out):
         store = Store(out, plan, resume=resume)
         jobs = effective_n_jobs(request.jobs) if plan.device == "cpu" else 1
         progress = _counter(plan, store, request)
         run_plan(plan, store, jobs=jobs, ozone=ozone, progress=progress, client=client, note=noted)
-    request.progress("summarising", 0, 0)
-    store.finish()
-    summary = summarise(store)
+        request.progress("summarising", 0, 0)
+        store.finish()
+        summary = summarise(store)
     claims = verify_claims(summary, plan)
     return Reproduction(plan, store, summary, claims, ERRATA, notes, request.provenance().seconds)
 

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from counterpoise._dask import is_dask
-from counterpoise._validation import check_same_columns
+from counterpoise._validation import check_labels, check_same_columns
 from counterpoise.ridge.first_pass import one_against_rest
 from counterpoise.ridge.shift_ridge import ShiftRidge
 
@@ -126,6 +126,7 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
         if is_dask(X, y, X_target, self.weights):
             return self._fit_dask(X, y, X_target)
         check_same_columns(X, X_target)
+        check_labels(y, numeric=True)
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )
@@ -211,6 +212,7 @@ weights_estimator_, n_features_in_, feature_names_in_
         if is_dask(X, y, X_target, self.weights):
             return self._fit_dask(X, y, X_target)
         check_same_columns(X, X_target)
+        check_labels(y)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         classes, index = np.unique(y, return_inverse=True)

@@ -34,7 +34,13 @@ _LARGE = 2**20
 
 def check_alphas(alphas: Any, /) -> np.ndarray:
     """Return penalties (L,), all positive; the default grid for None."""
-    values = np.asarray(_DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
+    try:
+        values = np.asarray(_DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`alphas` must be numbers; got {alphas!r} ({error}). "
+            "Pass for example numpy.logspace(-3, 6, 200)."
+        ) from error
     if values.ndim != 1 or values.size == 0:
         raise ValueError(
             f"`alphas` must be a 1-D sequence of penalties; got shape {values.shape}. "

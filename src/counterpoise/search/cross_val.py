@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
-from counterpoise._validation import InputError
+from counterpoise._validation import InputError, check_labels, is_missing
 from counterpoise.risk import (
     Method,
     MetricReport,
@@ -175,6 +175,7 @@ def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np
     X, y, groups = indexable(X, y, groups)
     if groups is not None:
         groups = _check_groups(groups)
+    check_labels(y)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
@@ -190,20 +191,13 @@ def _check_groups(groups: Any) -> np.ndarray:
         raise ValueError(
             f"`groups` must have one label per row; got an array of shape {labels.shape}."
         )
-    missing = np.array([_is_missing(label) for label in labels.tolist()])
+    missing = np.array([is_missing(label) for label in labels.tolist()])
     if np.any(missing):
         raise ValueError(
             f"`groups` must not have missing labels; {np.sum(missing)} of {len(labels)} are. "
             "Give rows that belong to no group a label of their own."
         )
     return labels
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas' NA cannot be compared
-        return True
 
 
 def require_weights(estimator: Any, /) -> None:

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -324,7 +325,8 @@ def _is_ridge_path(
         and not first.estimator.positive
         and all(c.estimator is first.estimator for c in candidates)
         and all(set(c.params) == {"alpha"} for c in candidates)
-        and all(np.ndim(c.params["alpha"]) == 0 and c.params["alpha"] > 0 for c in candidates)
+        and all(isinstance(c.params["alpha"], Real) for c in candidates)
+        and all(c.params["alpha"] > 0 for c in candidates)
         and _is_plain(X, ndim=2)
         and _is_plain(y, ndim=1)
         and (X_target is None or _is_plain(X_target, ndim=2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._arrays import to_numpy
-from counterpoise._sklearn import safe_split
+from counterpoise._sklearn import num_samples, safe_indexing, safe_split
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
 from counterpoise.search.responses import Responses
@@ -109,7 +109,7 @@ def fit_fold(
         X_train, y_train = safe_split(model, X, y, train)
         X_test, y_test = safe_split(model, X, y, test, train)
         own = {
-            name: value[train] if _per_row(value, y) else value
+            name: safe_indexing(value, train) if _per_row(value, y) else value
             for name, value in fit_params.items()
         }
         fit_estimator(model, X_train, y_train, weights, own)
@@ -173,4 +173,7 @@ def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np
 
 
 def _per_row(value: Any, y: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim >= 1 and len(value) == len(y)
+    """Tell an array, a list or a series with one entry per row from other parameters."""
+    if isinstance(value, str | bytes | Mapping | Set) or np.ndim(value) == 0:
+        return False
+    return num_samples(value) == len(y)

@@ -114,7 +114,8 @@ class ShiftSearch(BaseSearchCV):
         groups : array of shape (n_source,), optional
             For the splitter, and for the errors: rows of a group are left out together.
         **fit_params
-            Passed to the estimator's fit; arrays with one entry per row are split with X.
+            Passed to the estimator's fit; arrays, lists and series with one entry per row are
+            split with X. Sample weights of the trained step need ``fit_weighted=False``.
 
         Returns
         -------
@@ -125,13 +126,7 @@ class ShiftSearch(BaseSearchCV):
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
         fit_params = check_method_params(X, params=fit_params)
         candidates = self._trained_ways(self._candidates())
-        weighted = any(candidate.fit_weighted for candidate in candidates)
-        if weighted and self.weights is not None and "sample_weight" in fit_params:
-            raise ValueError(
-                "`sample_weight` was passed to fit, but the importance weights are passed on "
-                "under that name. Pass weights=sample_weight * ratio as one array, or "
-                "fit_weighted=False."
-            )
+        self._refuse_two_weights(candidates, fit_params)
         given: Any = {"groups": groups, "fit_params": fit_params, "y_target": y_target}
         found = evaluate(candidates, X, y, X_target, how, **given)
         self._judge(method, found, y)
@@ -274,6 +269,19 @@ class ShiftSearch(BaseSearchCV):
             progress=progress,
         )
         return method, how
+
+    def _refuse_two_weights(
+        self, candidates: Sequence[Candidate], fit_params: Mapping[str, Any]
+    ) -> None:
+        """Refuse sample weights that the importance weights would replace."""
+        weighted = [own.estimator for own in candidates if own.fit_weighted]
+        names = {weight_parameter(estimator) for estimator in weighted} | {"sample_weight"}
+        taken = [name for name in fit_params if weighted and name in names]
+        if taken:
+            raise ValueError(
+                f"`{taken[0]}` was passed to fit, but the importance weights are passed on under "
+                "that name. Pass weights=sample_weight * ratio as one array, or fit_weighted=False."
+            )
 
     @property
     def _prototype(self) -> Any:

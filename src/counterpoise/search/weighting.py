@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import is_array, to_numpy
+from counterpoise._arrays import to_numpy
 from counterpoise._folds import Splits
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_choice
 from counterpoise.encoding import encode_pair
 from counterpoise.risk import Domains
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.resolve import resolve_weights
+from counterpoise.weights.resolve import are_values, resolve_weights
 
 __all__ = ["FoldWeights", "resolve_fold_weights"]
 
@@ -62,7 +62,7 @@ def resolve_fold_weights(
         Target rows whose labels are known: their features are kept.
     """
     check_choice(fit, "weights_fit", ("once", "fold"))
-    given = weights is None or is_array(weights) or isinstance(weights, list | tuple)
+    given = weights is None or are_values(weights)
     encoded = target = np.empty((num_samples(X), 0))
     if X_target is not None:
         pair = encode_pair(X, X_target)

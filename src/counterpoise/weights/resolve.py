@@ -14,7 +14,12 @@ from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.default import DEFAULT_WEIGHTS, fit_default, is_default
 from counterpoise.weights.names import NAMES, named_estimator
 
-__all__ = ["resolve_weights"]
+__all__ = ["are_values", "resolve_weights"]
+
+
+def are_values(weights: Any, /) -> bool:
+    """Tell weights themselves (an array, a list, a series) from a name or an estimator."""
+    return is_array(weights) or isinstance(weights, list | tuple) or hasattr(weights, "to_numpy")
 
 
 def resolve_weights(
@@ -24,7 +29,7 @@ def resolve_weights(
 
     Parameters
     ----------
-    weights : str, DensityRatio, array of shape (n_source,) or None
+    weights : str, DensityRatio, array or series of shape (n_source,), or None
         "auto" (the library's default, see `fit_default`; a warning says where its first choice
         collapsed), a name from `NAMES`, an estimator (a clone of it is fitted), the weights
         themselves, or None for ones: no shift is assumed, and no target is needed.
@@ -39,8 +44,10 @@ def resolve_weights(
     n = X_source.shape[0]
     if weights is None:
         return np.ones(n), None
-    if is_array(weights) or isinstance(weights, list | tuple):
-        checked = to_numpy(check_weights(weights, n=n))
+    if are_values(weights):
+        # A series counts by its order, whatever its index.
+        values = weights.to_numpy() if hasattr(weights, "to_numpy") else weights
+        checked = to_numpy(check_weights(values, n=n))
         if checked.ndim != 1:
             raise ValueError(
                 f"`weights` must be 1-D, one per source row; got shape {checked.shape}. "

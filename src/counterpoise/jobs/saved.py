@@ -1,0 +1,229 @@
+"""Models that `select` has saved: checked, loaded and used with the reader they were made with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._validation import InputError
+from counterpoise.jobs.formats import digest_of, unguard_text
+from counterpoise.jobs.predictions import predict_target
+from counterpoise.jobs.request import quiet
+from counterpoise.jobs.trusted import load_trusted
+
+__all__ = ["SavedModel", "load"]
+
+_RUN, _MODEL = "run.json", "model.skops"
+# Texts that pandas reads as missing and the model's own reader does not.
+_READ_AS_MISSING = ("None", "<NA>")
+
+
+def load(folder: str | os.PathLike, /) -> SavedModel:
+    """Load the model that ``counterpoise select --out folder`` has saved.
+
+    Files whose checksum is not the one in ``run.json`` are refused. The model is made of the types
+    that counterpoise itself writes; any other type in the file is refused by its name, and nothing
+    of it is run. No pickle is read.
+
+    Parameters
+    ----------
+    folder : path
+        With at least ``run.json`` and ``model.skops``.
+
+    Returns
+    -------
+    SavedModel
+
+    Raises
+    ------
+    InputError
+        If the folder holds no model, or a file that is damaged or not to be trusted.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> model = cp.load("result")  # doctest: +SKIP
+    >>> model.predict_file("country.csv")  # doctest: +SKIP
+    """
+    place = Path(folder)
+    run = _read_run(place / _RUN)
+    if _MODEL not in run["files"]:
+        raise InputError(
+            f"{place} holds an audit, which has no model. Pass the folder of counterpoise select."
+        )
+    for name, digest in run["files"].items():
+        if Path(name).name != name:
+            raise _damaged(place / _RUN, f"it lists {name!r}, which is not in the folder")
+        if name != _MODEL and os.path.lexists(place / name):
+            _read_checked(place / name, digest)
+    content = _read_checked(place / _MODEL, run["files"][_MODEL])
+    return SavedModel(load_trusted(content, str(place / _MODEL)), run, place)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A saved model, what is known about it, and the reader of files it was made with.
+
+    Made by :func:`counterpoise.load`.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        The encoder of the columns and the delivered model.
+    run : dict
+        The contents of ``run.json``: options, versions, verdict, choice, risk.
+    folder : Path
+    """
+
+    pipeline: Any
+    run: Mapping[str, Any] = field(repr=False)
+    folder: Path
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; AttributeError for a regression."""
+        return self.pipeline.classes_
+
+    def read(self, path: str | os.PathLike, /) -> Any:
+        """Read a file as `select` has read its target.
+
+        Parameters
+        ----------
+        path : path
+            CSV, TSV or Parquet, with the columns of the model; others are left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        from counterpoise.encoding.pairing import frame_of
+        from counterpoise.encoding.reading import read_table
+        from counterpoise.encoding.texts import retype_texts
+
+        kinds, name = self.pipeline[0].kinds_, Path(path).name
+        categories = [column for column, kind in kinds.items() if kind == "category"]
+        missing = self.run["arguments"].get("missing") or ()
+        notes: list[str] = []
+        table = read_table(path, missing=missing, text=categories, notes=notes)
+        others = [column for column in kinds if column not in categories]
+        table, _ = retype_texts(table, table.slice(0, 0), others, (name, name), notes)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return frame_of(table, kinds, name)
+
+    def predict_file(self, path: str | os.PathLike, /) -> Any:
+        """Predict every row of a file.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns of ``predictions.csv``: the row, counted from 1, the prediction, and
+            what the model says about each class.
+        """
+        import pandas as pd
+
+        features = self.pipeline[0].transform(self.read(path))
+        found = predict_target(self.pipeline[1], features, progress=quiet)
+        return pd.DataFrame({"row": np.arange(1, len(features) + 1), **found})
+
+    def predict(self, X: Any, /) -> np.ndarray:
+        """Predict the rows of a data frame with the columns of the model.
+
+        pandas reads some texts as missing values, "None" among them. Where the model knows such a
+        text as a category, and missing values not, missing values bring a warning; :meth:`read`
+        reads files as the model needs them.
+        """
+        self._check_missing(X)
+        return self.pipeline.predict(X)
+
+    def predict_proba(self, X: Any, /) -> np.ndarray:
+        """Return the probability of each class, in the order of `classes_`; as `predict`."""
+        self._check_missing(X)
+        return self.pipeline.predict_proba(X)
+
+    def predictions(self) -> Any:
+        """Read the folder's ``predictions.csv``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Without the apostrophes that keep spreadsheets from taking labels for formulas.
+        """
+        import pandas as pd
+
+        from counterpoise.encoding.reading import read_table
+
+        name = "predictions.csv"
+        _read_checked(self.folder / name, self.run["files"].get(name, ""))
+        texts = self.run["task"] == "classification" and self.classes_.dtype.kind not in "biuf"
+        table = read_table(self.folder / name, text=["prediction"] if texts else [])
+        columns = {unguard_text(column): table[column].to_numpy() for column in table.column_names}
+        if texts:
+            read = table["prediction"].to_pylist()
+            columns["prediction"] = np.asarray([unguard_text(text) for text in read], dtype=object)
+        return pd.DataFrame(columns)
+
+    def _check_missing(self, X: Any) -> None:
+        columns = getattr(X, "columns", ())
+        for encoding in self.pipeline[0].encodings_:
+            known = getattr(encoding, "kept", ())
+            if encoding.column not in columns or "\0" in known:
+                continue
+            taken = [text for text in _READ_AS_MISSING if text in known]
+            if taken and _any_missing(X[encoding.column]):
+                warnings.warn(
+                    f"Column {encoding.column!r} has missing values. The model knows none there, "
+                    f"but the text {taken[0]!r}, which pandas reads as missing. Read the file with "
+                    "SavedModel.read, or with keep_default_na=False.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+
+
+def _any_missing(column: Any) -> bool:
+    missing = column.isna() if hasattr(column, "isna") else column.is_null()
+    return bool(missing.any())
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    """Return what run.json holds, if it is as it was written."""
+    if not path.is_file():
+        raise InputError(
+            f"There is no {path}. Pass the folder that counterpoise select --out has written."
+        )
+    try:
+        run = json.loads(path.read_bytes())
+        own = run.pop("sha256")
+        whole = isinstance(run["files"], dict) and digest_of(run) == own
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(path, "it is not complete") from error
+    if not whole:
+        raise _damaged(path, "its checksum is not the one it was written with")
+    return run
+
+
+def _read_checked(path: Path, digest: str) -> bytes:
+    if not path.is_file():
+        raise InputError(
+            f"{path} is missing or not a file. Pass the whole folder that counterpoise select "
+            "--out has written."
+        )
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise _damaged(path, "its checksum is not the one in run.json")
+    return content
+
+
+def _damaged(path: Path, reason: str) -> InputError:
+    return InputError(
+        f"{path} is damaged or was changed: {reason}. Copy the folder again, or run counterpoise "
+        "select again."
+    )

@@ -1,0 +1,174 @@
+"""Bad days of the command: signals, two runs at once, pipes, hostile names and labels."""
+
+import os
+import signal
+import subprocess
+from functools import partial
+from html.parser import HTMLParser
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the cli extra")
+pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+
+import counterpoise as cp
+
+FEW = ("--model", "ridge", "--param", "alpha=1,10")
+EVIL = "\x1b[2J\x9b31m\u202e"
+
+
+def start(run, *arguments, **options):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([*run.command, *map(str, arguments)], **pipes, **options)
+
+
+def wait_for(process, word):
+    for line in process.stderr:
+        if line.startswith(word):
+            return
+    pytest.fail(f"{word} never came")
+
+
+@pytest.fixture
+def slow(write):
+    many = ",".join(map(str, range(20, 400)))
+    source, target = write("a.csv", 2000), write("b.csv", 200, label=False)
+    forest = ("--model", "forest", "--param", f"n_estimators={many}")
+    return ("select", source, target, "--label", "y", *forest)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_termination_leaves_nothing_behind(slow, run, tmp_path, number):
+    heard = partial(signal.signal, number, signal.SIG_DFL)
+    process = start(run, *slow, "--out", tmp_path / "out", preexec_fn=heard)
+    try:
+        wait_for(process, "searching")
+        assert [path for path in tmp_path.iterdir() if "partial" in path.name]
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + number
+    assert stderr.strip().splitlines()[-1] == "Terminated: nothing was written."
+    assert stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv"]
+
+
+def test_of_two_runs_into_one_new_directory_the_second_is_refused_at_once(
+    slow, run, write, invoke, tmp_path
+):
+    process = start(run, *slow, "--out", tmp_path / "out")
+    try:
+        wait_for(process, "searching")
+        quick = (write("c.csv"), write("d.csv", label=False), "--label", "y", *FEW)
+        done = invoke("select", *quick, "--out", tmp_path / "out")
+        assert done.exit_code == 2
+        assert "is being written by another run" in done.stderr
+        process.kill()
+        process.communicate()
+        done = invoke("select", *quick, "--out", tmp_path / "out")
+        assert done.exit_code == 0, done.output
+        cp.load(tmp_path / "out")
+    finally:
+        process.kill()
+
+
+def test_the_working_directory_is_filled_and_stays(write, run, tmp_path):
+    source, target = write("a.csv"), write("b.csv", label=False)
+    here = tmp_path / "here"
+    here.mkdir()
+    before = here.stat().st_ino
+    options = ("--label", "y", *FEW, "--out", ".")
+    done = run("select", source, target, *options, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert here.stat().st_ino == before
+    assert len(cp.load(here).predictions()) == 200
+
+
+@pytest.mark.parametrize("command", ["audit", "select"])
+def test_a_pipe_is_refused_by_name_and_does_not_hang(write, run, tmp_path, command):
+    os.mkfifo(tmp_path / "pipe.csv")
+    done = run(command, tmp_path / "pipe.csv", write("b.csv"), "--label", "y", timeout=60)
+    assert done.returncode == 2
+    assert "pipe.csv is a pipe or a device, not a regular file" in done.stderr
+
+
+def test_a_huge_cell_is_explained(write, invoke, tmp_path):
+    (tmp_path / "big.csv").write_text('x,z,kind,y\n1,2,"' + "a" * 5_000_000 + '",3\n')
+    done = invoke("audit", tmp_path / "big.csv", write("b.csv"), "--label", "y")
+    assert done.exit_code == 2
+    assert "big.csv has a row longer than 1 MB" in done.stderr
+    assert "quotation mark" in done.stderr
+
+
+class Tags(HTMLParser):
+    """Names of the tags, of their attributes, and the text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text = set(), set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attributes}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_nothing_in_names_labels_and_paths_becomes_part_of_the_page(write, run, tmp_path):
+    """The page of hostile files has no tag or attribute that that of plain ones lacks."""
+    kinds, labels = ["a", "b", "c", "d"], ["no", "yes"]
+    attacks = [
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "</svg><b>",
+        "&",
+    ]
+    bad_labels = ["'><iframe src=x>", '=HYPERLINK("http://x")']
+    pages = []
+    for folder, column, own, answers in (
+        ("plain", "column", kinds, labels),
+        ("<b onclick=x>", "<img src=x onerror=y>{{7*7}}", attacks, bad_labels),
+    ):
+        place = tmp_path / folder
+        place.mkdir()
+        made = {}
+        for name in ("source", "target"):
+            columns = {
+                column: [own[i % 4] for i in range(200)],
+                "answer": [answers[(i // 3) % 2] for i in range(200)],
+            }
+            path = write(f"{name}.csv", 200, **columns)
+            made[name] = place / f"{folder} {name}.csv".replace("/", "")
+            os.replace(path, made[name])
+        options = ("--label", "answer", *FEW, "--out", place / "out")
+        done = run("select", made["source"], made["target"], *options)
+        assert done.returncode == 0, done.stderr
+        pages.append(Tags((place / "out" / "report.html").read_text()))
+    plain, hostile = pages
+    assert hostile.tags <= plain.tags
+    assert hostile.attributes <= plain.attributes
+    assert "<img src=x onerror=y>{{7*7}}" in hostile.text
+
+
+def test_no_escape_sequence_reaches_the_terminal(write, run, tmp_path):
+    source, target = tmp_path / f"a{EVIL}.csv", tmp_path / f"b{EVIL}.csv"
+    for path, label in ((source, True), (target, False)):
+        os.replace(write("x.csv", label=label, **{f"c{EVIL}": range(0, 400, 2)}), path)
+    out = tmp_path / f"out{EVIL}"
+    runs = [
+        ("select", source, target, "--label", "y", *FEW, "--out", out),
+        ("select", source, target, "--label", "y", *FEW, "--json"),
+        ("audit", source, target, "--label", f"none{EVIL}"),
+        ("audit", source, target, source),
+        ("select", source, target, "--label", "y", f"--param{EVIL}"),
+        ("reproduce", f"problem{EVIL}"),
+        ("reproduce", "example", "--reps", 10, "--jobs", 1, "--out", tmp_path / f"r{EVIL}"),
+    ]
+    for arguments in runs:
+        done = run(*arguments)
+        shown = done.stdout + done.stderr
+        assert shown
+        assert not set("\x1b\x9b\u202e") & set(shown), (arguments, shown)

@@ -1,0 +1,234 @@
+"""What `select` saved loads elsewhere, with the same predictions, or is refused."""
+
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
+skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
+
+import counterpoise as cp  # noqa: E402
+from counterpoise import jobs  # noqa: E402
+from counterpoise._validation import InputError  # noqa: E402
+from counterpoise.jobs.formats import digest_of, file_digest  # noqa: E402
+
+# Texts that readers take for something else: missing, a number, a formula.
+TRICKY = ["None", "<NA>", "01", "1.0", "-1", "+2", "=1+1", "nil", "'=x", "'tis"]
+
+
+def save(directory, label, **options):
+    data = jobs.load(directory / "source.csv", directory / "target.csv", label=label, labelled=True)
+    found = jobs.select(data, **options)
+    with jobs.output_directory(directory / "out") as place:
+        jobs.write_selection(place, found, "page")
+    return directory / "out", found
+
+
+@pytest.fixture
+def saved(files):
+    return save(files, "ill", params=["alpha=1,10"])[0]
+
+
+@pytest.fixture
+def tricky(tmp_path, rng):
+    """Two files with a column of tricky texts, on which the label depends, and tricky labels."""
+    for name, n in (("source", 400), ("target", 300)):
+        kind = rng.choice(TRICKY, n)
+        place = np.asarray([TRICKY.index(text) for text in kind])
+        x = rng.normal(size=n).round(6)
+        label = np.where(place + rng.normal(size=n) > 4.5, "=HYPERLINK(1)", "-no")
+        cost = (place + rng.normal(size=n)).round(6)
+        frame = pd.DataFrame({"x": x, "kind": kind, "label": label, "cost": cost})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("label", ["cost", "label"])
+def test_the_reader_of_the_model_agrees_with_the_predictions_whatever_categories_are_called(
+    tricky, label
+):
+    out, found = save(tricky, label, params=["alpha=1"])
+    model = cp.load(out)
+    assert [model.pipeline[0].kinds_[name] for name in ("x", "kind")] == ["number", "category"]
+    read = model.predict_file(tricky / "target.csv")
+    pd.testing.assert_frame_equal(read, model.predictions(), check_exact=True, check_dtype=False)
+    assert list(read["prediction"]) == list(found.predictions["prediction"])
+    assert list(model.predict(model.read(tricky / "target.csv"))) == list(read["prediction"])
+    raw = pd.read_csv(tricky / "target.csv")
+    with pytest.warns(UserWarning, match="'kind' has missing values.*'None'"):
+        model.predict(raw)
+    raw = pd.read_csv(tricky / "target.csv", keep_default_na=False)
+    assert list(model.predict(raw)) == list(read["prediction"])
+
+
+def test_a_file_with_only_numbers_in_a_column_of_text_is_read_as_text(tricky):
+    out, _ = save(tricky, "cost", params=["alpha=1"])
+    model = cp.load(out)
+    one = tricky / "one.csv"
+    one.write_text("x,kind,label\n0.5,01,-no\n0.5,1.0,-no\n")
+    same = model.predict(pd.DataFrame({"x": [0.5] * 2, "kind": ["01", "1.0"], "label": "-no"}))
+    assert list(model.predict_file(one)["prediction"]) == list(same)
+    assert same[0] != same[1]
+
+
+def test_a_file_with_other_columns_is_refused(saved):
+    model = cp.load(saved)
+    other = saved.parent / "other.csv"
+    other.write_text("age,noise\n1,2\n")
+    with pytest.raises(InputError, match="must have the columns of the model; it lacks"):
+        model.predict_file(other)
+    frame = pd.read_csv(saved.parent / "target.csv").assign(age="old")
+    frame.to_csv(other, index=False)
+    with pytest.raises(InputError, match=r"'age' of other\.csv must be of the kind 'number'"):
+        model.predict_file(other)
+
+
+def test_labels_cannot_smuggle_formulas_into_a_spreadsheet(tricky):
+    out, found = save(tricky, "label", model="logistic", params=["C=1"])
+    lines = (out / "predictions.csv").read_text().splitlines()
+    cells = {line.split(",")[1].strip('"') for line in lines[1:]}
+    assert cells == {"'=HYPERLINK(1)", "'-no"}
+    assert set(found.predictions["prediction"]) == {"=HYPERLINK(1)", "-no"}
+    probabilities = pd.read_csv(out / "predictions.csv").filter(like="probability")
+    assert probabilities.dtypes.tolist() == [np.float64, np.float64]
+
+
+def test_every_file_has_a_checksum_and_every_flipped_bit_is_noticed(saved, rng):
+    run = json.loads((saved / "run.json").read_text())
+    assert set(run["files"]) == {path.name for path in saved.iterdir()} - {"run.json"}
+    for name in [*run["files"], "run.json"]:
+        content = (saved / name).read_bytes()
+        refused = 0
+        for place in rng.integers(len(content), size=12):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << int(rng.integers(8))
+            (saved / name).write_bytes(flipped)
+            if name == "run.json" and _means_the_same(bytes(flipped), content):
+                refused += 1  # a space for a tab between values
+                continue
+            with pytest.raises(InputError, match=rf"{name} is damaged or was changed"):
+                cp.load(saved)
+            refused += 1
+        assert refused == 12
+        (saved / name).write_bytes(content[: len(content) // 2])
+        with pytest.raises(InputError, match=rf"{name} is damaged or was changed"):
+            cp.load(saved)
+        (saved / name).write_bytes(content)
+    cp.load(saved)
+
+
+def _means_the_same(flipped, content):
+    try:
+        return json.loads(flipped) == json.loads(content)
+    except ValueError:
+        return False
+
+
+def test_the_model_and_run_json_are_enough(saved):
+    for name in ("report.html", "candidates.csv", "weights.csv", "predictions.csv"):
+        (saved / name).unlink()
+    model = cp.load(saved)
+    assert len(model.predict_file(saved.parent / "target.csv")) == 400
+    with pytest.raises(InputError, match=r"predictions\.csv is missing"):
+        model.predictions()
+    (saved / "model.skops").unlink()
+    with pytest.raises(InputError, match=r"model\.skops is missing"):
+        cp.load(saved)
+    os.mkfifo(saved / "model.skops")
+    with pytest.raises(InputError, match=r"model\.skops is missing or not a file"):
+        cp.load(saved)
+
+
+def test_a_folder_without_a_model_is_refused(files):
+    with pytest.raises(InputError, match=r"There is no .*run\.json"):
+        cp.load(files)
+    data = jobs.load(files / "source.csv", files / "target.csv", label="ill")
+    with jobs.output_directory(files / "audit") as place:
+        jobs.write_audit(place, data, jobs.audit(data), "page")
+    with pytest.raises(InputError, match="holds an audit, which has no model"):
+        cp.load(files / "audit")
+
+
+def forge(saved, content, **changes):
+    """Replace the model as someone would who can compute checksums."""
+    (saved / "model.skops").write_bytes(content)
+    run = json.loads((saved / "run.json").read_text())
+    del run["sha256"]
+    run["files"]["model.skops"] = file_digest(saved / "model.skops")
+    run |= changes
+    run["files"] |= changes.get("more", {})
+    (saved / "run.json").write_text(json.dumps({**run, "sha256": digest_of(run)}))
+
+
+class Loud:
+    """Says that it was made."""
+
+    made = 0
+
+    def __init__(self):
+        self.x = 1
+
+    def __setstate__(self, state):
+        Loud.made += 1
+
+
+def test_other_types_are_refused_by_name_whatever_the_folder_says(saved):
+    content = skops_io.dumps(Loud())
+    name = f"{Loud.__module__}.Loud"
+    skops_io.loads(content, trusted=[name])
+    assert Loud.made == 1
+    forge(saved, content, trusted_types=[name])
+    with pytest.raises(InputError, match=rf"only types that counterpoise writes; it holds {name}"):
+        cp.load(saved)
+    assert Loud.made == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: os.system, "system"),
+        (lambda: np.frompyfunc, "frompyfunc"),
+        (lambda: {"a": [print]}, "print"),
+        (lambda: "abc".upper, "upper"),
+        (lambda: __import__("operator").methodcaller("format", 1), "methodcaller"),
+        (lambda: __import__("functools").partial(print, 1), "PartialNode"),
+    ],
+)
+def test_functions_methods_and_partials_are_refused(saved, make, named):
+    forge(saved, skops_io.dumps(make()))
+    with pytest.raises(InputError, match="only types that counterpoise writes") as caught:
+        cp.load(saved)
+    assert named in str(caught.value)
+
+
+def test_a_pickle_is_never_read(saved):
+    import pickle
+
+    forge(saved, pickle.dumps({"a": 1}))
+    with pytest.raises(InputError, match="is not a model file of skops"):
+        cp.load(saved)
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+        archive.writestr("schema.json", "[" * 100_000)
+    forge(saved, buffer.getvalue())
+    with pytest.raises(InputError, match="is not a model file of skops"):
+        cp.load(saved)
+
+
+def test_a_column_may_be_called_like_a_part_of_the_file(files):
+    for name in ("source", "target"):
+        frame = pd.read_csv(files / f"{name}.csv").rename(columns={"noise": "__loader__"})
+        frame.to_csv(files / f"{name}.csv", index=False)
+    out, _ = save(files, "ill", params=["alpha=1"])
+    assert "__loader__" in cp.load(out).pipeline[0].kinds_
+
+
+def test_run_json_cannot_point_outside_the_folder(saved):
+    content = (saved / "model.skops").read_bytes()
+    forge(saved, content, more={"../target.csv": file_digest(saved.parent / "target.csv")})
+    with pytest.raises(InputError, match="is not in the folder"):
+        cp.load(saved)
