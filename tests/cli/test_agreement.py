@@ -72,6 +72,6 @@ def test_everything_says_the_same(kind, seed, tmp_path, invoke):
     if kind == "weekdays":
         assert run["shift"] == "strong"
         assert run["verdict"] == "do not trust"
-        assert "moved is a Sunday" in done.stdout
+        assert "moved is a S" in done.stdout  # Saturday or Sunday
     if run["verdict"] == "trust":
         assert "same way in source and target" in done.stdout

@@ -161,9 +161,11 @@ def test_the_verdict_heeds_labels_that_contradict(paths, frames, files):
 
 def test_pages_and_terminal_show_the_labels(paths):
     source, write = paths
-    found = jobs.select(load(source, write("cost", range(40)), "cost"), params=FEW).record
-    page = cp.present.selection_page(found)
-    assert "Labels of target rows" in page
-    assert "with 40 labels" in page
+    for deliver, shown in (("one", "with 40 labels"), ("blend", "With 40 labels")):
+        data = load(source, write("cost", range(40)), "cost")
+        found = jobs.select(data, params=FEW, deliver=deliver).record
+        page = cp.present.selection_page(found)
+        assert "Labels of target rows" in page
+        assert shown in page
     audit = jobs.audit(load(source, write("cost", range(40)), "cost"), suggest=20)
     assert "Rows to label" in cp.present.audit_page(audit)

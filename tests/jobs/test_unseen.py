@@ -38,6 +38,7 @@ UNSEEN = {
 @pytest.mark.parametrize("what", UNSEEN)
 def test_a_class_that_the_source_never_shows_is_an_error_in_the_truth(files, frames, what):
     options, expected = UNSEEN[what]
+    options = {"deliver": "one", **options}
     target = frames[1].copy()
     read = {"label": "ill", "labelled": True}
     before = jobs.select(jobs.load(files / "source.csv", files / "target.csv", **read), **options)

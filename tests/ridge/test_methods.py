@@ -49,7 +49,12 @@ def test_the_ridge_path_gives_the_risk_of_a_search(data, method):
     X, y, X_target, _ = data
     model = fit(data, method)
     search = cp.ShiftGridSearchCV(
-        Ridge(), {"alpha": model.alphas_}, method=method, weights="gaussian", cv=5
+        Ridge(),
+        {"alpha": model.alphas_},
+        method=method,
+        weights="gaussian",
+        cv=5,
+        fit_weighted=True,
     )
     search.fit(X, y, X_target=X_target)
     risk = -search.cv_results_["mean_test_score"]

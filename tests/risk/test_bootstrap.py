@@ -116,7 +116,8 @@ def test_the_half_width_uses_the_bootstraps_error(rng):
     low, high = risk.interval(kind="bootstrap", n_resamples=60, random_state=4)
     values = risk.resample(60, np.random.default_rng(4))
     normal = risk.interval()
-    ratio = (high - low) / (normal[1] - normal[0])
+    # No loss is negative: half-widths are those of the logarithm.
+    ratio = np.log(high / low) / np.log(normal[1] / normal[0])
     assert ratio == pytest.approx(np.std(values, ddof=1) / risk.standard_error)
 
 

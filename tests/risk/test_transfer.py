@@ -114,7 +114,7 @@ def test_the_transfer_error_is_its_formula_and_widens_the_interval():
     wider = add_rehearsals(risk, held_out, Normalized(), Stage.of(held_out, count=4))
     found = wider.rehearsals
     assert found.errors.shape == (4, 2)
-    relative = 2.2 * found.shift * np.sqrt(np.mean(found.errors**2, axis=0))
+    relative = 1.6 * found.shift * np.sqrt(np.mean(found.errors**2, axis=0))
     np.testing.assert_allclose(wider.transfer_error, wider.value * relative)
     low, high = risk.interval(0.9)
     np.testing.assert_allclose(low * high, risk.value**2)  # symmetric on the logarithmic scale
@@ -161,7 +161,7 @@ def test_the_verdict_heeds_rehearsals(rng, error, verdict):
     X, Z = rng.normal(size=(300, 2)), rng.normal(size=(300, 2))
     found = cp.diagnose(X, Z, weights="gaussian")
     assert found.verdict == "trust"
-    rehearsals = Rehearsals(np.full(4, error / 2.2), shift=1.0)
+    rehearsals = Rehearsals(np.full(4, error / 1.6), shift=1.0)
     again = with_rehearsals(found, rehearsals)
     assert again.verdict == ("trust", "caution", "do not trust")[verdict]
     assert rehearsals.words in " ".join(again.reasons)

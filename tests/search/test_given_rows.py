@@ -99,7 +99,7 @@ def test_sample_weights_of_a_pipeline_are_not_discarded(data):
     """They were replaced by the importance weights, without a word."""
     X, y, Z, w = data
     pipeline = make_pipeline(StandardScaler(), Ridge())
-    for fit_weighted in ("auto", True, "both"):
+    for fit_weighted in (True, "both"):
         search = cp.ShiftGridSearchCV(pipeline, {"ridge__alpha": ALPHAS}, fit_weighted=fit_weighted)
         with pytest.raises(ValueError, match=r"`ridge__sample_weight` was passed to fit.*False"):
             search.fit(X, y, X_target=Z, ridge__sample_weight=w)

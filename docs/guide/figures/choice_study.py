@@ -11,12 +11,12 @@ RULES = {
     "consensus": "consensus",
     "plain, mean of fold models": "plain choice,\nmean of fold models",
     "scikit-learn stacking": "scikit-learn's stacking",
-    "blend, members of 2 % dropped": "blend",
+    "blend": "blend",
     "oracle": "best single candidate,\nin hindsight",
 }
 MENUS = {"penalty": ("#0072B2", "o"), "pair": ("#E69F00", "s"), "families": ("#009E73", "^")}
 
-with Path("../../_static/choice_study.csv").open() as file:
+with Path("../../_static/choice_study_judging.csv").open() as file:
     cells = list(csv.DictReader(file))
 
 rng = np.random.default_rng(0)

@@ -109,7 +109,7 @@ def diagnose(
     >>> X = rng.normal(size=(300, 2))
     >>> cp.diagnose(X, rng.normal(size=(300, 2))).verdict
     'trust'
-    >>> apart = cp.diagnose(X, rng.normal([6, 0], 1, size=(300, 2)))
+    >>> apart = cp.diagnose(X, rng.normal([6, 0], 1, size=(300, 2)), weights="gaussian")
     >>> apart.verdict
     'do not trust'
     >>> print(apart.advice[0])  # doctest: +ELLIPSIS

@@ -263,10 +263,10 @@ def _estimates(found: Diagnostics, used: Sequence[str]) -> list[Finding]:
         "both, or collect more labelled rows where the weights are large."
     )
     others = [f'"{name}"' for name in ("controlled", "truncated") if name not in used]
-    bounded = (
-        f"Prefer the risk method {' or '.join(others)}, or a weight estimator with bounded weights "
-        'such as "kmm", and do not rely on the standard error.'
-    )
+    bounded = f"Prefer the risk method {' or '.join(others)}"
+    if not any("kmm" in name for name in used):
+        bounded += ', or a weight estimator with bounded weights such as "kmm"'
+    bounded += ", and do not rely on the standard error."
     apart, ratio, k_losses = (
         math.nan if number is None else number
         for number in (found.disagreement, found.error_ratio, found.pareto_k_losses)

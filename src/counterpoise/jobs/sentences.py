@@ -40,6 +40,9 @@ def chosen_words(
     """
     names, chosen = candidates.labels, candidates.chosen
     alone = f"Its estimated risk in the target is {_risk(risk, loss)}."
+    if risk.labels is not None:
+        count = format_count(risk.labels.n_labels, "label")
+        alone = f"With {count} of target rows, i{alone[1:]}"
     if len(names) == 1:
         words = f"{names[chosen]} is the only candidate. {alone}"
     elif blend is not None:
@@ -51,9 +54,7 @@ def chosen_words(
         words = f"{names[chosen]} is chosen. {alone}"
     elif risk.labels is not None:
         words = (
-            f"{names[chosen]} has the least weighted risk among {len(names)} candidates. With "
-            f"{format_count(risk.labels.n_labels, 'label')} of target rows, its estimated risk in "
-            f"the target is {_risk(risk, loss)}."
+            f"{names[chosen]} has the least weighted risk among {len(names)} candidates. {alone}"
         )
     else:
         words = (

@@ -18,7 +18,7 @@ __all__ = ["FoldRisks", "Rehearsals", "RiskEstimate", "as_scalar"]
 
 # The error to expect is that of the rehearsals times _FACTOR times the size of the shift, and at
 # most _MOST: set on the making half of the real tables in benchmarks/real_data.py, see the guide.
-_FACTOR, _MOST = 2.2, 2.0
+_FACTOR, _MOST = 1.6, 2.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -187,7 +187,15 @@ def risk_by_group(
         if n_source >= _FEWEST and np.any(weights[rows] > 0):
             mean = float(np.average(losses[rows], weights=weights[rows]))
             risk = estimate_influence(held_out, losses[rows] - mean, method, rows)
-            risk = replace(risk, value=mean + risk.value)
+            value = mean + risk.value
+            # Outside the range of the loss, the self-normalised mean, which cannot leave it.
+            outside = value < overall.bounds[0]
+            risk = replace(
+                risk,
+                value=mean if outside else value,
+                bounds=overall.bounds,
+                constrained=outside,
+            )
             if predicted is not None and chosen:
                 part = predicted.take(rows)
                 report = estimate_metrics(held_out, part, chosen, method, rows=rows)

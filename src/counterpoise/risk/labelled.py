@@ -179,7 +179,10 @@ def combine_with_labels(
     variance = xp.where(usable, variance + (move * d) ** 2, v_t)
     # Satterthwaite, for the two parts of the variance.
     parts = (1 - move) ** 2 * v_t, move**2 * v_r
-    degrees = (parts[0] + parts[1]) ** 2 / (parts[0] ** 2 / free_t + parts[1] ** 2 / free)
+    spread = parts[0] ** 2 / free_t + parts[1] ** 2 / free
+    some = spread > 0
+    degrees = (parts[0] + parts[1]) ** 2 / xp.where(some, spread, xp.ones_like(spread))
+    degrees = xp.where(some, degrees, free)
     _, p_value = t_test(xp, d, v_t, v_r, free_t, free)
     labels = Combination(
         n_labels=int(losses.shape[-1]),

@@ -92,7 +92,7 @@ def target_risk(
 
     With 25 labels of target rows, say of the same model:
 
-    >>> risk = cp.target_risk(x**2, weights, target_losses=x_target[:25] ** 2)
+    >>> risk = cp.target_risk(x**2, weights, target_losses=X_target[:25, 0] ** 2)
     >>> risk.labels.n_labels, bool(0 < risk.labels.share < 1)
     (25, True)
     """
