@@ -48,4 +48,3 @@ ax.minorticks_off()
 for ax in axes:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-fig.tight_layout()
