@@ -68,6 +68,7 @@ def overhead() -> None:
             cv=cv,
             fit_weighted=True,
             selection="min",
+            rehearsals=0,
             random_state=0,
         )
         theirs = GridSearchCV(estimator, grid, scoring="neg_log_loss", cv=cv)
@@ -94,7 +95,7 @@ def one_data_set(seed: int, name: str, gamma: float, n: int) -> dict[str, float]
     loss = cp.losses.get_loss(loss_name)
     cv = StratifiedKFold(5, shuffle=True, random_state=seed)
     options = {"loss": loss_name, "cv": cv, "refit": False, "n_bootstrap": 0}
-    options |= {"fit_weighted": True, "selection": "min"}
+    options |= {"fit_weighted": True, "selection": "min", "rehearsals": 0}
     searches = {
         way: cp.ShiftGridSearchCV(estimator, grid, weights="gaussian", method=way, **options)
         for way in ("controlled", "weighted")

@@ -65,9 +65,9 @@ X.head()
 # little and cost variance: ``fit_weighted=False``. All three searches then train the same models
 # and differ in how they judge them: weighted with the control variate, plainly weighted, or not
 # weighted at all, which is ordinary cross-validation. The choice itself is by consensus, the
-# default, which does not use the weights (:doc:`/guide/choice`). The weights see the mixed columns through the
-# encoding described in :doc:`/guide/search`. They come from a classifier that tells register from
-# survey, which reads categories and numbers alike.
+# default, which does not use the weights (:doc:`/guide/choice`). The weights see the mixed columns
+# through the encoding described in :doc:`/guide/search`. They come from a classifier that tells
+# register from survey, which reads categories and numbers alike.
 
 columns = make_column_transformer(
     (OneHotEncoder(drop="if_binary"), ["region", "insured"]),
@@ -159,8 +159,7 @@ table
 # The choices
 # -----------
 # A choice among eight estimates makes the chosen one optimistic; ``corrected_risk_`` adds the price
-# of having chosen. All three searches choose the same forest. What it is promised to cost is not the
-# same: ordinary cross-validation is a third too low, by more than four of its standard errors.
+# of having chosen. All three searches choose the same forest. What they promise differs: ordinary cross-validation is a third too low, by more than four of its standard errors.
 #
 # One data set shows how it works, not how often. With the seeds 0 to 5, the 95% interval of the
 # controlled estimate contains the truth every time, that of ordinary cross-validation never.
