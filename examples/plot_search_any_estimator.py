@@ -159,7 +159,8 @@ table
 # The choices
 # -----------
 # A choice among eight estimates makes the chosen one optimistic; ``corrected_risk_`` adds the price
-# of having chosen. All three searches choose the same forest. What they promise differs: ordinary cross-validation is a third too low, by more than four of its standard errors.
+# of having chosen. All three searches choose the same forest. What they promise differs: ordinary
+# cross-validation is a third too low, by more than four of its standard errors.
 #
 # One data set shows how it works, not how often. With the seeds 0 to 5, the 95% interval of the
 # controlled estimate contains the truth every time, that of ordinary cross-validation never.
