@@ -61,7 +61,15 @@ def overhead() -> None:
         cv = StratifiedKFold(5)
         weights = cp.weights.GaussianRatio().fit(X, X_target).weights_
         ours = cp.ShiftGridSearchCV(
-            estimator, grid, weights="gaussian", loss="log", cv=cv, random_state=0
+            estimator,
+            grid,
+            weights="gaussian",
+            loss="log",
+            cv=cv,
+            fit_weighted=True,
+            selection="min",
+            rehearsals=0,
+            random_state=0,
         )
         theirs = GridSearchCV(estimator, grid, scoring="neg_log_loss", cv=cv)
         times = np.empty((repeats, 2))
@@ -87,6 +95,7 @@ def one_data_set(seed: int, name: str, gamma: float, n: int) -> dict[str, float]
     loss = cp.losses.get_loss(loss_name)
     cv = StratifiedKFold(5, shuffle=True, random_state=seed)
     options = {"loss": loss_name, "cv": cv, "refit": False, "n_bootstrap": 0}
+    options |= {"fit_weighted": True, "selection": "min", "rehearsals": 0}
     searches = {
         way: cp.ShiftGridSearchCV(estimator, grid, weights="gaussian", method=way, **options)
         for way in ("controlled", "weighted")

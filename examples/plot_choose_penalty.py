@@ -52,7 +52,7 @@ for search in searches.values():
 searches["controlled"].best_risk_
 
 # %%
-# The weights are the ratio of two fitted normal densities. Few of them carry most of the sum:
+# The weights are those of kernel mean matching, the default. Few of them carry most of the sum:
 
 weights = searches["controlled"].weights_
 n_effective = searches["controlled"].best_risk_.n_effective

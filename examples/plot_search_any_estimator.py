@@ -64,9 +64,10 @@ X.head()
 # A forest follows the labels wherever there are rows, so that weights in *training* would gain
 # little and cost variance: ``fit_weighted=False``. All three searches then train the same models
 # and differ in how they judge them: weighted with the control variate, plainly weighted, or not
-# weighted at all, which is ordinary cross-validation. The weights see the mixed columns through the
-# encoding described in :doc:`/guide/search`. They come from a classifier that tells register from
-# survey, which reads categories and numbers alike.
+# weighted at all, which is ordinary cross-validation. The choice itself is by consensus, the
+# default, which does not use the weights (:doc:`/guide/choice`). The weights see the mixed columns
+# through the encoding described in :doc:`/guide/search`. They come from a classifier that tells
+# register from survey, which reads categories and numbers alike.
 
 columns = make_column_transformer(
     (OneHotEncoder(drop="if_binary"), ["region", "insured"]),
@@ -157,14 +158,12 @@ table
 # %%
 # The choices
 # -----------
-# ``best_risk_`` is the least of eight estimates and optimistic for that reason; ``corrected_risk_``
-# adds the price of having chosen. The chosen forests are about equally good in truth. What they are
-# promised to cost is not: ordinary cross-validation is a third too low, by more than four of its
-# standard errors.
+# A choice among eight estimates makes the chosen one optimistic; ``corrected_risk_`` adds the price
+# of having chosen. All three searches choose the same forest. What they promise differs: ordinary
+# cross-validation is a third too low, by more than four of its standard errors.
 #
-# One data set shows how it works, not how often. This one is kind: with the seeds 0 to 5, the 95%
-# interval of the controlled choice contains the truth four times, that of ordinary cross-validation
-# never. ``benchmarks/search.py`` repeats such searches on hundreds of data sets.
+# One data set shows how it works, not how often. With the seeds 0 to 5, the 95% interval of the
+# controlled estimate contains the truth every time, that of ordinary cross-validation never.
 
 pd.DataFrame(
     {

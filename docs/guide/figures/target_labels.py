@@ -40,7 +40,7 @@ ax.axvline(50, color="grey", lw=1)
 ax.set(
     xscale="log",
     xlim=(20, 200),
-    xlabel="random labels with the same error as 50 suggested",
+    xlabel="random labels, for the error of 50 suggested",
     ylabel="share of cells",
 )
 ax.set_xticks([25, 50, 100, 200], ["25", "50", "100", "200"])
@@ -48,4 +48,3 @@ ax.minorticks_off()
 for ax in axes:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-fig.tight_layout()
