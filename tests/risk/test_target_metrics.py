@@ -190,6 +190,22 @@ def test_cross_validation_pools_held_out_predictions(rng):
 
 
 @pytest.mark.parametrize("refit", [True, "blend"])
+def test_the_rmse_of_a_search_has_the_root_of_the_interval_of_its_risk(rng, refit):
+    X, Z = rng.normal(size=(120, 2)), rng.normal(0.7, 1, size=(150, 2))
+    y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=120)
+    search = cp.ShiftGridSearchCV(
+        Ridge(), {"alpha": [0.1, 100.0]}, metrics=["rmse", "mae"], refit=refit, random_state=0
+    ).fit(X, y, X_target=Z)
+    # What the rehearsals add is in both.
+    assert search.best_risk_.transfer_error > 0
+    ends = search.best_risk_.interval()
+    assert search.metrics_["rmse"].interval() == pytest.approx(np.sqrt(ends), rel=1e-5)
+    one = cp.cross_val_risk(Ridge(), X, y, Z)
+    rmse = cp.cross_val_risk(Ridge(), X, y, Z, metrics="rmse")["rmse"]
+    assert rmse.interval() == pytest.approx(np.sqrt(one.interval()), rel=1e-5)
+
+
+@pytest.mark.parametrize("refit", [True, "blend"])
 def test_a_search_reports_metrics_of_what_it_delivers(rng, refit):
     problem = cp.datasets.gaussian_2d(gamma=0.8)
     X, y, X_target, _ = problem.sample(200, 300, random_state=0)

@@ -63,7 +63,8 @@ def delivered_predictions(plan: Plan, search: Any, /) -> Predicted:
 def measure(plan: Plan, search: Any, metrics: Sequence[str], /) -> MetricReport:
     """Estimate the metrics of what is delivered; none asked for: the usual ones of the task."""
     predicted, method = delivered_predictions(plan, search), get_method(search.method)
-    return report_metrics(search.delivered_, predicted, list(metrics) or "auto", method)
+    wanted = list(metrics) or "auto"
+    return report_metrics(search.delivered_, predicted, wanted, method, stage=search._stage)
 
 
 def true_metrics(

@@ -23,6 +23,7 @@ from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.ranges import ANY
 from counterpoise.risk.scales import Scale
+from counterpoise.risk.transfer import Stage, add_rehearsals
 
 __all__ = [
     "MetricEstimate",
@@ -237,15 +238,17 @@ def estimate_metrics(
     /,
     *,
     rows: np.ndarray | None = None,
+    stage: Stage | None = None,
 ) -> MetricReport:
     """Estimate metrics from predictions of the rows of `held_out`; inputs are trusted.
 
     Each stands beside that of the constant prediction that is best by it in the source. With
-    `rows`, the predictions are of these rows only, and so are the metrics.
+    `rows`, the predictions are of these rows only, and so are the metrics. Rehearsals on a `stage`
+    widen the intervals of functions of one mean, as they do those of risks.
     """
     report = {}
     for metric in metrics:
-        found = estimate_metric(held_out, predicted, metric, method, rows=rows)
+        found = estimate_metric(held_out, predicted, metric, method, rows=rows, stage=stage)
         constant = constant_for_metric(predicted, metric)
         guess = estimate_metric(held_out, constant, metric, method, rows=rows).value
         report[metric.name] = replace(found, baseline=guess)
@@ -260,6 +263,7 @@ def estimate_metric(
     /,
     *,
     rows: np.ndarray | None = None,
+    stage: Stage | None = None,
 ) -> MetricEstimate:
     """Estimate one metric; its losses or influences go through the risk method."""
     scale = Scale(metric.low, metric.high)
@@ -270,7 +274,8 @@ def estimate_metric(
     if metric.of_one_mean and rows is None:
         assert metric.terms is not None
         losses = metric.terms(predicted)[0]
-        risk, _ = estimate_risk(replace(held_out, losses=losses), method)
+        own = replace(held_out, losses=losses)
+        risk = add_rehearsals(estimate_risk(own, method)[0], own, method, stage)
         value, slope = _of_mean(metric, float(risk.value))
         low, high = risk.bounds
         if low <= risk.value <= high and scale.clip(value) == value:
