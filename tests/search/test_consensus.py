@@ -15,7 +15,7 @@ from counterpoise.search.consensus import (
 )
 from counterpoise.search.responses import Responses
 from counterpoise.search.stacking import (
-    blend_losses,
+    blend_predictions,
     minimize_on_simplex,
     row_shares,
     stacking_weights,
@@ -198,7 +198,7 @@ def test_blend_losses_use_weights_that_did_not_see_the_fold(rng):
     y = rng.normal(size=40)
     predictions = y + rng.normal(size=(3, 40))
     folds = Folds(np.array_split(rng.permutation(40), 4))
-    got = blend_losses(predictions, y, folds, SQUARED)
+    got = SQUARED.losses(y, blend_predictions(predictions, y, folds, SQUARED))
     for fold in folds:
         others = np.setdiff1d(np.arange(40), fold)
         q = stacking_weights(predictions[:, others], y[others], SQUARED)

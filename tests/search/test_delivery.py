@@ -18,7 +18,7 @@ from counterpoise.search.consensus import consensus
 from counterpoise.search.responses import Responses
 from counterpoise.search.stacking import (
     FEW_MEMBERS,
-    blend_losses,
+    blend_predictions,
     row_shares,
     stacking_weights,
 )
@@ -152,7 +152,9 @@ def test_the_blend_is_the_stack_of_held_out_predictions(data):
     q = stacking_weights(found.predictions, y[rows], SQUARED, **options)
     np.testing.assert_allclose(blend.weights, q[q > 0])
     assert blend.weights.sum() == pytest.approx(1)
-    losses = blend_losses(found.predictions, y[rows], found.folds, SQUARED, **options)
+    losses = SQUARED.losses(
+        y[rows], blend_predictions(found.predictions, y[rows], found.folds, SQUARED, **options)
+    )
     np.testing.assert_allclose(blend.losses, losses)
     held_out = cp.risk.HeldOut(losses, found.weights, found.folds, found.domains, found.estimator)
     want = cp.risk.estimate_risk(held_out, cp.risk.get_method("controlled"))[0]
@@ -228,7 +230,7 @@ def test_groups_are_not_split_between_stacking_and_judging(rng):
     y = rng.normal(size=60)
     predictions = y + rng.normal(size=(2, 60)) * [[0.5], [1.0]]
     folds = Folds([np.arange(0, 7), np.arange(7, 60)], None, groups)
-    got = blend_losses(predictions, y, folds, SQUARED)
+    got = SQUARED.losses(y, blend_predictions(predictions, y, folds, SQUARED))
     others = groups > 1  # the first fold has rows of groups 0 and 1
     q = stacking_weights(predictions[:, others], y[others], SQUARED)
     np.testing.assert_allclose(got[:7], (q @ predictions[:, :7] - y[:7]) ** 2, rtol=1e-3)

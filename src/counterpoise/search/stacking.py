@@ -15,7 +15,6 @@ weights at every sample size, and better than the weights themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -25,7 +24,6 @@ from counterpoise.search.responses import Responses
 
 __all__ = [
     "FEW_MEMBERS",
-    "blend_losses",
     "blend_predictions",
     "fewer_members",
     "minimize_on_simplex",
@@ -280,15 +278,3 @@ def blend_predictions(
         own = _simplified(q, function, n, negligible, change)
         mixed[fold] = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
     return mixed
-
-
-def blend_losses(
-    predictions: np.ndarray,
-    y: np.ndarray,
-    folds: Folds,
-    responses: Responses,
-    /,
-    **options: Any,
-) -> np.ndarray:
-    """Return the losses (N,) of `blend_predictions`, which takes the options."""
-    return responses.losses(y, blend_predictions(predictions, y, folds, responses, **options))
