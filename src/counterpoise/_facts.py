@@ -44,7 +44,6 @@ __all__ = [
     "diagnostics_facts",
     "groups_card",
     "groups_table",
-    "member_places",
     "members_table",
     "metrics_card",
     "metrics_table",
@@ -298,8 +297,7 @@ def search_card(search: Any, /) -> Card | None:
     ]
     tables = [_risk_table("candidate", rows, len(names) - len(rows), mark=True)]
     if blend is not None:
-        places = member_places(search)
-        tables.insert(0, members_table([names[i] for i in places], blend.weights))
+        tables.insert(0, members_table([names[i] for i in blend.places], blend.weights))
     words = [search.choice_words_, LEAST_REGRET] if hasattr(search, "plausibility_") else []
     if hasattr(search, "label_test_"):
         words.append(search.label_test_.words)
@@ -313,14 +311,6 @@ def search_card(search: Any, /) -> Card | None:
         lists=[("", words)] if words else (),
         tables=tables,
     )
-
-
-def member_places(search: Any, /) -> list[int]:
-    """Return the places of the blend's members among the candidates of a fitted search."""
-    results = search.cv_results_
-    models = results.get("model", [""] * len(results["params"]))
-    keys = list(zip(results["params"], models, results["fit_weighted"], strict=True))
-    return [keys.index((m.params, m.model, m.fit_weighted)) for m in search.blend_.members]
 
 
 def blend_name(count: int, /) -> str:

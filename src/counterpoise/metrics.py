@@ -138,6 +138,19 @@ def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | Non
     return values
 
 
+# Functions with names, so that what is made of them can be pickled.
+def _first(means: np.ndarray) -> np.ndarray:
+    return means[0]
+
+
+def _rest(means: np.ndarray) -> np.ndarray:
+    return 1 - means[0]
+
+
+def _root(means: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.maximum(means[0], 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Metric:
     """A number that sums up how good a model is.
@@ -170,7 +183,7 @@ class Metric:
     greater_is_better: bool = True
     loss: str = ""
     terms: Callable[[Predicted], np.ndarray] | None = field(default=None, repr=False)
-    combine: Callable[[np.ndarray], np.ndarray] = field(default=lambda means: means[0], repr=False)
+    combine: Callable[[np.ndarray], np.ndarray] = field(default=_first, repr=False)
     ranked: Ranked | None = field(default=None, repr=False)
     of_one_mean: bool = False
 
@@ -412,7 +425,7 @@ METRICS: dict[str, Metric] = {
             "accuracy",
             "accuracy",
             terms=_mean_of(losses.zero_one),
-            combine=lambda means: 1 - means[0],
+            combine=_rest,
             loss="zero_one",
             of_one_mean=True,
         ),
@@ -470,7 +483,7 @@ METRICS: dict[str, Metric] = {
             "root mean squared error",
             _mean_of(losses.squared),
             loss="squared",
-            combine=lambda means: np.sqrt(np.maximum(means[0], 0.0)),
+            combine=_root,
         ),
         _error("mae", "mean absolute error", _mean_of(losses.absolute), loss="absolute"),
         Metric("r2", "R²", "regression", low=None, terms=_spread, combine=_explained),

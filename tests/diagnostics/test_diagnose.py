@@ -56,6 +56,18 @@ def test_disjoint_supports_are_not_to_be_trusted(weights, distance, rng):
     assert "do not trust" in str(d).splitlines()[0]
 
 
+@pytest.mark.parametrize("n", [20, 300])
+def test_no_fallback_of_the_default_weights_hides_disjoint_supports(n, rng):
+    X, Z = rng.normal(0, 1, size=(n, 1)), rng.normal(50, 1, size=(n, 1))
+    # uLSIF's weights are all close to 0 and nearly equal: many effective rows, and no overlap.
+    with pytest.warns(RuntimeWarning, match="'ulsif' .* is used because 'kmm' has an effective"):
+        d = cp.diagnose(X, Z)
+    assert d.n_effective > n / 2
+    assert d.verdict == "do not trust"
+    assert d.reasons[0].startswith("Source and target do not overlap in x0: x0 is above")
+    assert d.outside_share == 1.0
+
+
 def test_the_direction_is_named(rng):
     X, Z = shifted(rng, -8.0)
     assert "x0 is below -2." in cp.diagnose(X, Z, weights="gaussian").advice[0]

@@ -75,6 +75,10 @@ def test_a_class_that_the_source_never_shows_is_an_error_in_the_truth(files, fra
     print_document(selection_document(record), console=Console(file=out, width=10_000))
     assert f"Attention: {record.truth_warning}" in out.getvalue()
     assert jobs.summary(record)["truth_warning"] == record.truth_warning
+    if "accuracy" in record.true_metrics:
+        right = found.model.predict(target) == target["ill"]
+        assert record.true_metrics["accuracy"] == pytest.approx(np.mean(right))
+    assert not {"log_loss", "brier"} & set(record.true_metrics)
     # The labels of the target decide nothing else.
     assert record.risk == before.record.risk
 
@@ -93,3 +97,6 @@ def test_classes_of_numbers_and_of_text_are_compared_by_their_text(files, frames
     record = jobs.select(data, params=FEW).record
     assert "(1 of 400 rows)" in record.truth_warning
     assert record.truth == pytest.approx(plain.record.truth, rel=0.1)
+    # The metrics compare labels in the same way: one row more is wrong, at the most.
+    accuracy, before = (own.true_metrics["accuracy"] for own in (record, plain.record))
+    assert before - 1.01 / 400 <= accuracy <= before

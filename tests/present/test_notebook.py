@@ -14,7 +14,6 @@ from counterpoise._facts import (
     comparison_card,
     diagnostics_card,
     diagnostics_facts,
-    member_places,
     name_candidates,
     risk_card,
     search_html,
@@ -137,12 +136,15 @@ def test_a_search_that_blends_shows_members_and_what_the_choice_rests_on(rng):
     count = len(search.blend_.members)
     assert f"delivered blend of {count} models" in text
     assert f"best single candidate {name_candidates(search)[search.best_index_]}" in text
-    for place, weight in zip(member_places(search), search.blend_.weights, strict=True):
+    for place, weight in zip(search.blend_.places, search.blend_.weights, strict=True):
         assert f"{name_candidates(search)[place]} {format_share(weight)}" in text
     assert search.choice_words_ in text
     assert f"{np.count_nonzero(search.plausibility_)} of 8 candidates" in text
     assert format_number(search.blend_.risk.value) in text
     assert len(set(name_candidates(search))) == 8
+    for place, member in zip(search.blend_.places, search.blend_.members, strict=True):
+        assert search.cv_results_["params"][place] == member.params
+        assert search.cv_results_["fit_weighted"][place] == member.fit_weighted
 
 
 def test_parameters_of_a_search_are_escaped(losses):

@@ -1,6 +1,7 @@
 """Metrics in the target: they agree with risks, stay in range, and their intervals cover."""
 
 import importlib.util
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,17 +123,50 @@ def test_a_perfect_model_has_an_interval():
     assert own.value == 1
     low, high = own.interval()
     assert high == 1
-    assert low == pytest.approx(0.025 ** (1 / 50))  # Clopper and Pearson, 50 of 50
+    # That of the risk, which is close to Clopper and Pearson, 50 of 50.
+    assert low == 1 - cp.target_risk(np.zeros(50), np.ones(50)).interval()[1]
+    assert 1 - low == pytest.approx(1 - 0.025 ** (1 / 50), rel=0.15)
+    score = np.stack([1 - y, y], axis=1).astype(float)
+    own = report(Predicted(y, y, score=score, classes=np.array([0, 1])), np.ones(50), ["auc"])
+    assert own["auc"].value == 1
+    assert own["auc"].interval() == pytest.approx((0.025 ** (1 / 50), 1))  # exactly that
 
 
-@pytest.mark.parametrize("ends", [(0.0, 1.0), (0.0, None), (None, 1.0), (None, None)])
-def test_scales_are_inverted_and_have_the_right_slope(ends):
-    scale = Scale(*ends)
-    for value in (0.1, 0.5, 0.9):
-        assert scale.inverse(scale.forward(value)) == pytest.approx(value)
-        slope = (scale.forward(value + 1e-6) - scale.forward(value - 1e-6)) / 2e-6
-        assert scale.slope(value) == pytest.approx(slope, rel=1e-5)
-        assert scale.move(value, 1e-6) == pytest.approx(value + 1e-6)
+def _without_ends(value, low, high):
+    """Return the place on the real line, by the definition of each scale."""
+    if None not in (low, high):
+        return np.log((value - low) / (high - value))
+    return value if low is high else np.log(value - low) if high is None else -np.log(high - value)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 3.0), (0.0, None), (None, 1.0), (None, None)])
+def test_steps_on_a_scale_are_those_of_the_delta_method(ends):
+    values = np.array([0.1, 0.5, 0.9])
+    slope = (_without_ends(values + 1e-6, *ends) - _without_ends(values - 1e-6, *ends)) / 2e-6
+    for step in (-0.3, 0.0, 1e-6, 0.2):
+        moved = Scale(*ends).move(values, step)
+        steps = _without_ends(moved, *ends) - _without_ends(values, *ends)
+        np.testing.assert_allclose(steps, slope * step, rtol=1e-5, atol=1e-12)
+    for outside in (end for end in ends if end is not None):
+        assert Scale(*ends).move(outside, 0.1) == outside
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_a_function_of_one_mean_has_that_function_of_the_interval_of_the_risk(rng, level):
+    x, w = rng.normal(size=80), rng.exponential(size=80)
+    y = x + rng.standard_t(3, size=80)
+    own = cp.target_metrics(y, x, w, metrics=["mse", "rmse", "mae"])
+    squared, absolute = cp.target_risk([(y - x) ** 2, np.abs(y - x)], w)[[0, 1]], own["mae"]
+    ends = np.asarray(squared.interval(level))
+    assert own["mse"].interval(level) == pytest.approx(ends[:, 0], rel=1e-12)
+    assert own["rmse"].interval(level) == pytest.approx(np.sqrt(ends[:, 0]), rel=1e-12)
+    assert absolute.interval(level) == pytest.approx(ends[:, 1], rel=1e-12)
+    classes, said = (y > 0).astype(int), (x > 0).astype(int)
+    accuracy = cp.target_metrics(classes, said, w, metrics="accuracy")["accuracy"]
+    low, high = cp.target_risk((classes != said).astype(float), w).interval(level)
+    assert accuracy.interval(level) == pytest.approx((1 - high, 1 - low), rel=1e-12)
+    # Estimates travel between processes.
+    assert pickle.loads(pickle.dumps(own))["rmse"].interval() == own["rmse"].interval()
 
 
 def test_cross_validation_pools_held_out_predictions(rng):
@@ -153,6 +187,22 @@ def test_cross_validation_pools_held_out_predictions(rng):
         cp.cross_val_risk(LinearSVC(), X, y, weights=None, cv=splits, metrics=["brier"])
     with pytest.raises(ValueError, match="`method` must be one method"):
         cp.cross_val_risk(LinearSVC(), X, y, weights=None, metrics="auto", method=["source"])
+
+
+@pytest.mark.parametrize("refit", [True, "blend"])
+def test_the_rmse_of_a_search_has_the_root_of_the_interval_of_its_risk(rng, refit):
+    X, Z = rng.normal(size=(120, 2)), rng.normal(0.7, 1, size=(150, 2))
+    y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=120)
+    search = cp.ShiftGridSearchCV(
+        Ridge(), {"alpha": [0.1, 100.0]}, metrics=["rmse", "mae"], refit=refit, random_state=0
+    ).fit(X, y, X_target=Z)
+    # What the rehearsals add is in both.
+    assert search.best_risk_.transfer_error > 0
+    ends = search.best_risk_.interval()
+    assert search.metrics_["rmse"].interval() == pytest.approx(np.sqrt(ends), rel=1e-5)
+    one = cp.cross_val_risk(Ridge(), X, y, Z)
+    rmse = cp.cross_val_risk(Ridge(), X, y, Z, metrics="rmse")["rmse"]
+    assert rmse.interval() == pytest.approx(np.sqrt(one.interval()), rel=1e-5)
 
 
 @pytest.mark.parametrize("refit", [True, "blend"])

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from counterpoise._facts import member_places
 from counterpoise._format import format_count
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
@@ -117,7 +116,7 @@ def blend_of(search: Any, plan: Plan, /) -> Blended | None:
     words = "a weighted mean of their predictions"
     if plan.labels.task == "classification" and not plan.coded:
         words = _COMBINED[plan.loss.response]
-    return Blended(np.asarray(member_places(search))[order], weights[order], words)
+    return Blended(search.blend_.places[order], weights[order], words)
 
 
 def curve_of(candidates: Candidates, /) -> Curve | None:

@@ -17,6 +17,7 @@ from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.loading import Data, Truth
 from counterpoise.jobs.plan import Plan
 from counterpoise.jobs.records import Predictions
+from counterpoise.jobs.unseen import compare_labels
 from counterpoise.losses import LOSSES
 from counterpoise.metrics import Predicted, get_metric
 from counterpoise.risk import Baseline, GroupRisks, MetricReport, get_method, risk_by_group
@@ -62,7 +63,8 @@ def delivered_predictions(plan: Plan, search: Any, /) -> Predicted:
 def measure(plan: Plan, search: Any, metrics: Sequence[str], /) -> MetricReport:
     """Estimate the metrics of what is delivered; none asked for: the usual ones of the task."""
     predicted, method = delivered_predictions(plan, search), get_method(search.method)
-    return report_metrics(search.delivered_, predicted, list(metrics) or "auto", method)
+    wanted = list(metrics) or "auto"
+    return report_metrics(search.delivered_, predicted, wanted, method, stage=search._stage)
 
 
 def true_metrics(
@@ -81,35 +83,19 @@ def true_metrics(
     """
     if truth is None:
         return {}
-    places, known = _label_places(truth.y, plan)
-    rows = np.flatnonzero(known)
-    if not len(rows) or (len(plan.classes) and np.all(places[rows] < 0)):
+    compared = compare_labels(truth.y, plan)
+    rows = np.flatnonzero(compared.usable)
+    if not len(rows):
         return {}
     rows = rows[some_rows(len(rows), _TRUTH_ROWS, rng)]
     X = encoded.encoder.transform(truth.frame.iloc[rows])
     classes = plan.classes if len(plan.classes) else None
-    first = places[rows] if classes is None else np.full(len(rows), classes[0])
-    found = Responses(plan.loss, classes).report(final, X, first)
-    found = Predicted(places[rows], found.prediction, found.probability, found.score, found.classes)
-    unknown = classes is not None and bool(np.any(found.y < 0))
-    metrics = [get_metric(name) for name in report]
-    return {m.name: m(found) for m in metrics if not (unknown and m.needs == "probability")}
-
-
-def _label_places(values: np.ndarray, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers, or places among the classes (-1 for others), and which labels are known."""
-    if values.dtype.kind == "f":
-        known = ~np.isnan(values)
-    else:
-        known = np.array([value is not None and value == value for value in values], dtype=bool)
-    if not len(plan.classes):
-        if values.dtype.kind != "f":
-            return values, np.zeros(len(values), dtype=bool)
-        return values, known & np.isfinite(values)
-    places = np.full(len(values), -1)
-    for place, label in enumerate(plan.classes):
-        places[values == label] = place
-    return places, known
+    found = Responses(plan.loss, classes).report(final, X, compared.y[rows])
+    metrics, unseen = [get_metric(name) for name in report], compared.unseen[rows]
+    if np.any(unseen):
+        found = replace(found, y=np.where(unseen, -1, found.y))
+        metrics = [metric for metric in metrics if metric.needs != "probability"]
+    return {metric.name: metric(found) for metric in metrics}
 
 
 def warnings_of(baseline: Baseline, loss: str, predictions: Predictions, /) -> list[str]:

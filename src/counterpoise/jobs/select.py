@@ -174,8 +174,8 @@ def select(
         )
     held_out = np.concatenate([test for _, test in splits])
     losses = np.empty(len(labels.y))
-    losses[held_out] = _held_out_losses(search)
-    hidden = hidden_selection(_held_out_losses(search), search, plan, encoded.source, splits)
+    losses[held_out] = search.delivered_.losses
+    hidden = hidden_selection(search.delivered_.losses, search, plan, encoded.source, splits)
     request.progress("diagnosing", 0, 0)
     used = (how.method, found.name, *([] if truth is None else [TARGET_LABELS]))
     diagnostics = diagnose_encoded(
@@ -262,12 +262,6 @@ def _final(plan: Plan, search: ShiftGridSearchCV, X: np.ndarray) -> Any:
     weighted = hasattr(search, "blend_") or search.best_candidate_.fit_weighted
     # A blend passes the weights on to the members that are trained with them.
     return fit_estimator(model, X, plan.labels.y, search.weights_ if weighted else None)
-
-
-def _held_out_losses(search: ShiftGridSearchCV) -> np.ndarray:
-    if hasattr(search, "blend_"):
-        return search.blend_.losses
-    return search.losses_[search.best_index_]
 
 
 def _splits(

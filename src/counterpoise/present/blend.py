@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._facts import member_places, name_candidates
+from counterpoise._facts import name_candidates
 from counterpoise._format import format_share
 from counterpoise.present import axes
 from counterpoise.present.display import Display
@@ -84,7 +84,7 @@ class BlendDisplay(Display):
                 "refit='blend' to the search, and call fit."
             )
         names = name_candidates(estimator)
-        labels = [names[i] for i in member_places(estimator)]
+        labels = [names[i] for i in estimator.blend_.places]
         return cls(labels, estimator.blend_.weights).plot(ax, theme=theme)
 
     def _draw(self, ax: Any, palette: Palette) -> None:

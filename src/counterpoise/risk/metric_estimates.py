@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,9 @@ from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
+from counterpoise.risk.ranges import ANY
 from counterpoise.risk.scales import Scale
+from counterpoise.risk.transfer import Stage, add_rehearsals
 
 __all__ = [
     "MetricEstimate",
@@ -53,7 +55,8 @@ class MetricEstimate:
     baseline : float or None
         The same metric, in the target, of the constant prediction that is best in the source.
     risk : RiskEstimate
-        Of the influences: their mean is how far the method moves the weighted metric.
+        Of the losses, for a function of one mean (`of_mean`). Else of the influences: their mean is
+        how far the method moves the weighted metric.
     """
 
     name: str
@@ -67,26 +70,35 @@ class MetricEstimate:
     scale: Scale = field(default=Scale(), repr=False)
     risk: RiskEstimate | None = field(default=None, repr=False)
     slope: float = field(default=1.0, repr=False)
+    of_mean: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval as (low, high), inside the range of the metric.
 
-        It is made on the logit scale for a metric between 0 and 1, on the log scale for one with
-        one end, with the quantile and the errors of :meth:`counterpoise.RiskEstimate.interval`. At
-        an end of the range, where the rows show no spread, the other end of the interval is that of
-        a share of `n_effective` rows (Clopper and Pearson).
+        That of a function of one mean is this function of the interval of the risk: the interval of
+        the RMSE is the root of that of the mean squared error. Others are made on the logit scale
+        for a metric between 0 and 1, on the log scale for one with one end, with the quantile and
+        the errors of :meth:`counterpoise.RiskEstimate.interval`. At an end of the range, where the
+        rows show no spread, the other end of their interval is that of a share of `n_effective`
+        rows (Clopper and Pearson).
         """
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
         if self.risk is None or not math.isfinite(self.value):
             return math.nan, math.nan
-        steps = [self.slope * (end - self.risk.value) for end in self.risk.interval(level)]
+        ends = self.risk.interval(level)
+        if self.of_mean is not None:
+            found = [self.scale.clip(self.of_mean(np.array([end]))) for end in ends]
+            return float(min(found)), float(max(found))
+        steps = [self.slope * (end - self.risk.value) for end in ends]
         down, up = min(steps), max(steps)
         if not math.isfinite(up - down):
             return math.nan, math.nan
         if self.scale.inside(self.value):
-            return self.scale.move(self.value, down), self.scale.move(self.value, up)
+            low, high = (self.scale.move(self.value, step) for step in (down, up))
+            return float(low), float(high)
         if self.scale.low is None or self.scale.high is None:
-            return self.scale.clip(self.value + down), self.scale.clip(self.value + up)
+            low, high = (self.scale.clip(self.value + step) for step in (down, up))
+            return float(low), float(high)
         room = (self.scale.high - self.scale.low) * (
             1 - ((1 - level) / 2) ** (1 / max(self.n_effective, 1.0))
         )
@@ -186,7 +198,7 @@ def target_metrics(
     >>> print(found)
     Metrics in the target
     metric                    value  std. error    95% interval  one value for all rows
-    accuracy                  0.721       0.026  0.665 to 0.766                   0.527
+    accuracy                  0.721       0.026  0.668 to 0.768                   0.527
     area under the ROC curve  0.786       0.035  0.709 to 0.847                   0.500
     F1 of '1'                 0.719       0.035  0.645 to 0.782                   0.642
     """
@@ -226,15 +238,17 @@ def estimate_metrics(
     /,
     *,
     rows: np.ndarray | None = None,
+    stage: Stage | None = None,
 ) -> MetricReport:
     """Estimate metrics from predictions of the rows of `held_out`; inputs are trusted.
 
     Each stands beside that of the constant prediction that is best by it in the source. With
-    `rows`, the predictions are of these rows only, and so are the metrics.
+    `rows`, the predictions are of these rows only, and so are the metrics. Rehearsals on a `stage`
+    widen the intervals of functions of one mean, as they do those of risks.
     """
     report = {}
     for metric in metrics:
-        found = estimate_metric(held_out, predicted, metric, method, rows=rows)
+        found = estimate_metric(held_out, predicted, metric, method, rows=rows, stage=stage)
         constant = constant_for_metric(predicted, metric)
         guess = estimate_metric(held_out, constant, metric, method, rows=rows).value
         report[metric.name] = replace(found, baseline=guess)
@@ -249,21 +263,29 @@ def estimate_metric(
     /,
     *,
     rows: np.ndarray | None = None,
+    stage: Stage | None = None,
 ) -> MetricEstimate:
     """Estimate one metric; its losses or influences go through the risk method."""
     scale = Scale(metric.low, metric.high)
     weights = np.asarray(to_numpy(held_out.weights), dtype=np.float64)
     weights = weights if rows is None else weights[rows]
     weighted, influence = metric.value_and_influence(predicted, weights)
+    of_mean = None
     if metric.of_one_mean and rows is None:
         assert metric.terms is not None
         losses = metric.terms(predicted)[0]
-        risk, _ = estimate_risk(replace(held_out, losses=losses), method)
+        own = replace(held_out, losses=losses)
+        risk = add_rehearsals(estimate_risk(own, method)[0], own, method, stage)
         value, slope = _of_mean(metric, float(risk.value))
-        if not scale.inside(value):
+        low, high = risk.bounds
+        if low <= risk.value <= high and scale.clip(value) == value:
+            of_mean = metric.combine
+        else:
+            # The method left the range: its step from the weighted mean is taken inside it.
             mean = float(losses @ weights / np.sum(weights))
             _, slope = _of_mean(metric, mean)
             value = scale.move(weighted, slope * (risk.value - mean))
+            risk = replace(risk, bounds=ANY)
     else:
         risk = estimate_influence(held_out, influence, method, rows)
         value, slope = scale.move(weighted, float(risk.value)), 1.0
@@ -279,6 +301,7 @@ def estimate_metric(
         scale=scale,
         risk=risk,
         slope=float(slope),
+        of_mean=of_mean,
     )
 
 

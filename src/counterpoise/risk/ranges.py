@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace
+from counterpoise.risk.scales import Scale
 
 __all__ = ["ANY", "NOT_NEGATIVE", "SHARE", "Bounds", "interval_inside", "range_of"]
 
@@ -23,8 +24,6 @@ ANY: Bounds = (-math.inf, math.inf)
 NOT_NEGATIVE: Bounds = (0.0, math.inf)
 SHARE: Bounds = (0.0, 1.0)
 _NONE = 0.75
-# Half-widths beyond this on the logarithmic scale are not told apart.
-_MOST = 300.0
 
 
 def range_of(xp: Namespace, losses: Array, /) -> Bounds:
@@ -52,12 +51,8 @@ def interval_inside(
     if bounds == ANY:
         return value - half, value + half
     if bounds == NOT_NEGATIVE:
-        positive = np.where(value > 0, value, 1.0)
-        factor = np.exp(np.minimum(half / positive, _MOST))
-        return (
-            np.where(value > 0, value / factor, np.minimum(value, 0.0)),
-            np.where(value > 0, value * factor, half),
-        )
+        low, high = (Scale(0.0).move(value, end) for end in (-half, half))
+        return np.where(value > 0, low, np.minimum(value, 0.0)), np.where(value > 0, high, half)
     rows, value = np.maximum(n_effective, 1.0), np.minimum(value, 1.0)
     middle = (value * rows + 0.5) / (rows + 1)
     spread, moved = value * (1 - value), middle * (1 - middle)
@@ -67,6 +62,5 @@ def interval_inside(
     # is close to the exact limit 1 - 0.025^(1 / rows).
     by_count = _NONE * z * np.sqrt(moved / (rows + 1))
     half = np.where(spread > 0, grown, np.hypot(by_count, half))
-    step, centre = np.minimum(half / moved, _MOST), np.log(middle) - np.log1p(-middle)
-    low, high = (1 / (1 + np.exp(-end)) for end in (centre - step, centre + step))
+    low, high = (Scale(0.0, 1.0).move(middle, end) for end in (-half, half))
     return np.minimum(low, value), np.maximum(high, value)

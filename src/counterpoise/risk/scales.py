@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 __all__ = ["Scale"]
 
-# Largest number whose exponential is used.
-_MOST = 700.0
+# Steps beyond this on the scale without ends are not told apart.
+_MOST = 300.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A smooth map from an open range to the real line: logit, logarithm or identity.
+    """A smooth map g from an open range to the real line: log odds, logarithm or identity.
 
     `low` and `high` are the ends of the range; None where it has none.
     """
@@ -21,42 +23,42 @@ class Scale:
     low: float | None = None
     high: float | None = None
 
-    def inside(self, value: float, /) -> bool:
-        """Tell whether the value lies between the ends, and not on one."""
-        return (self.low is None or value > self.low) and (self.high is None or value < self.high)
+    def inside(self, value: Any, /) -> Any:
+        """Tell whether values lie between the ends, and not on one."""
+        low, high = self._ends
+        return (value > low) & (value < high)
 
-    def clip(self, value: float, /) -> float:
-        """Return the nearest value of the range, ends included."""
-        value = value if self.low is None else max(value, self.low)
-        return value if self.high is None else min(value, self.high)
+    def clip(self, value: Any, /) -> Any:
+        """Return the nearest values of the range, ends included."""
+        return np.clip(value, *self._ends)
 
-    def forward(self, value: float, /) -> float:
-        """Return the place of an inner value on the real line."""
-        if self.low is not None and self.high is not None:
-            return math.log((value - self.low) / (self.high - value))
-        if self.low is not None:
-            return math.log(value - self.low)
-        return value if self.high is None else -math.log(self.high - value)
+    def move(self, value: Any, step: Any, /) -> Any:
+        """Return values moved by about `step`, without leaving the range.
 
-    def slope(self, value: float, /) -> float:
-        """Return the derivative of `forward`."""
-        if self.low is not None and self.high is not None:
-            return 1 / (value - self.low) + 1 / (self.high - value)
-        if self.low is not None:
-            return 1 / (value - self.low)
-        return 1.0 if self.high is None else 1 / (self.high - value)
+        That is the v with g(v) = g(value) + g'(value) step. A value that is not between the ends
+        moves to the nearest end.
+        """
+        low, high = self.low, self.high
+        if low is None and high is None:
+            return value + step
+        inside = self.inside(value)
+        if low is None or high is None:
+            # g is log(value - low), or -log(high - value).
+            end, sign = (low, 1.0) if low is not None else (high, -1.0)
+            room = np.where(inside, np.abs(value - end), 1.0)
+            moved = end + sign * room * np.exp(sign * _bounded(step / room))
+        else:
+            share = np.where(inside, (value - low) / (high - low), 0.5)
+            slope = 1 / ((high - low) * share * (1 - share))
+            place = np.log(share) - np.log1p(-share) + _bounded(slope * step)
+            moved = low + (high - low) / (1 + np.exp(-place))
+        return np.where(inside, moved, self.clip(value))
 
-    def inverse(self, place: float, /) -> float:
-        """Return the value at a place."""
-        if self.low is not None and self.high is not None:
-            share = 1 / (1 + math.exp(min(-place, _MOST)))
-            return self.low + (self.high - self.low) * share
-        if self.low is not None:
-            return self.low + math.exp(min(place, _MOST))
-        return place if self.high is None else self.high - math.exp(min(-place, _MOST))
+    @property
+    def _ends(self) -> tuple[float, float]:
+        low = -np.inf if self.low is None else self.low
+        return low, np.inf if self.high is None else self.high
 
-    def move(self, value: float, step: float, /) -> float:
-        """Return the value moved by about `step`, without leaving the range."""
-        if not self.inside(value):
-            return self.clip(value)
-        return self.inverse(self.forward(value) + self.slope(value) * step)
+
+def _bounded(step: Any) -> Any:
+    return np.clip(step, -_MOST, _MOST)

@@ -27,6 +27,8 @@ class Blend:
     Attributes
     ----------
     members : list of Candidate
+    places : int array of shape (n_members,)
+        Their places among the candidates.
     weights : array of shape (n_members,)
         With sum 1.
     risk : RiskEstimate
@@ -38,6 +40,7 @@ class Blend:
     """
 
     members: list[Candidate]
+    places: np.ndarray
     weights: np.ndarray
     risk: RiskEstimate
     losses: np.ndarray

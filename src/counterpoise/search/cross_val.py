@@ -152,9 +152,9 @@ def cross_val_risk(
     candidate = Candidate(estimator, fit_weighted=fit_weighted)
     found = evaluate([candidate], X, y, X_target, how, groups=groups, y_target=y_target)
     held_out = found.held_out
-    if metrics is not None:
-        return report_metrics(held_out, found.predicted[0], metrics, methods[0])
     estimates, stage = [], Stage.of(held_out, count=rehearsals)
+    if metrics is not None:
+        return report_metrics(held_out, found.predicted[0], metrics, methods[0], stage=stage)
     for one in methods:
         risk = add_rehearsals(estimate_risk(held_out, one)[0], held_out, one, stage)
         if held_out.labelled is not None:

@@ -8,23 +8,26 @@ import numpy as np
 
 from counterpoise.risk import Labelled
 from counterpoise.risk.label_test import LabelTest, label_test
+from counterpoise.search.blend import Blend
 from counterpoise.search.evaluate import Evaluation
 
-__all__ = ["blend_labelled", "check_same_labels"]
+__all__ = ["check_same_labels", "labelled_losses"]
 
 
-def blend_labelled(found: Evaluation, usable: np.ndarray, shares: np.ndarray, /) -> Labelled:
-    """Return the losses (1, k) of a blend on the labelled target rows, the mean over fold models.
+def labelled_losses(found: Evaluation, best: int, blend: Blend | None, /) -> Labelled:
+    """Return the losses (k,) of what is delivered on the labelled target rows.
 
-    `shares` are the weights of the `usable` candidates.
+    They are those of candidate `best`, or of the blend: the mean over fold models.
     """
-    labels, predicted = found.labels, found.labelled_predictions
-    assert labels is not None  # both checked by the caller
-    assert predicted is not None
-    assert found.held_out.labelled is not None
-    mixed = np.tensordot(shares, predicted[usable].astype(np.float64), axes=1)
+    labels, labelled, predicted = found.labels, found.held_out.labelled, found.labelled_predictions
+    assert labels is not None  # there are labels
+    assert labelled is not None
+    if blend is None:
+        return replace(labelled, losses=labelled.losses[best])
+    assert predicted is not None  # a blend keeps predictions
+    mixed = np.tensordot(blend.weights, predicted[blend.places].astype(np.float64), axes=1)
     losses = np.mean([found.responses.losses(labels.y, own) for own in mixed], axis=0)
-    return replace(found.held_out.labelled, losses=losses[None, :])
+    return replace(labelled, losses=losses)
 
 
 def check_same_labels(found: Evaluation, best: int, y: np.ndarray, /) -> LabelTest:

@@ -14,6 +14,7 @@ from counterpoise._validation import InputError, feature_names
 from counterpoise.metrics import Metric, Predicted, get_metrics
 from counterpoise.risk import HeldOut, Method, MetricReport, estimate_metrics
 from counterpoise.risk.metric_estimates import choose_metrics
+from counterpoise.risk.transfer import Stage
 from counterpoise.search.evaluate import Candidate, CrossValidation, Evaluation, evaluate
 
 __all__ = ["check_metrics", "group_labels", "predict_again", "report_metrics"]
@@ -55,12 +56,18 @@ def check_metrics(
 
 
 def report_metrics(
-    held_out: HeldOut, predicted: Predicted | None, metrics: Any, method: Method, /
+    held_out: HeldOut,
+    predicted: Predicted | None,
+    metrics: Any,
+    method: Method,
+    /,
+    *,
+    stage: Stage | None = None,
 ) -> MetricReport:
     """Estimate the metrics of one model from its predictions for the rows of `held_out`."""
     assert predicted is not None  # a fit that fails raises
     found: Sequence[Metric] = choose_metrics(() if metrics == "auto" else metrics, predicted)
-    return estimate_metrics(held_out, predicted, found, method)
+    return estimate_metrics(held_out, predicted, found, method, stage=stage)
 
 
 def predict_again(

@@ -246,8 +246,9 @@ class ShiftRandomizedSearchCV(ShiftSearch):
         Number of candidates.
     random_state : int, RandomState or None, default=None
         Of the candidates and of the resamples for `corrected_risk_`.
-    weights, method, loss, cv, fit_weighted, weights_fit, aggregate, selection, order, refit, \
-error_score, return_train_score, n_bootstrap, rehearsals, n_jobs, pre_dispatch, verbose, progress
+    weights, method, loss, metrics, cv, fit_weighted, weights_fit, aggregate, selection, order, \
+refit, error_score, return_train_score, n_bootstrap, rehearsals, n_jobs, pre_dispatch, verbose, \
+progress
         As in :class:`ShiftGridSearchCV`.
 
     Examples

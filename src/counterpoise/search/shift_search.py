@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._facts import search_html
-from counterpoise._folds import Folds
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
 from counterpoise.diagnostics import Diagnostics, diagnose, with_rehearsals
@@ -39,30 +38,20 @@ from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.labelled import label_mean
 from counterpoise.risk.methods import check_features
 from counterpoise.risk.transfer import Stage, add_rehearsals, check_rehearsals
-from counterpoise.search.blend import Blend
+from counterpoise.search.blending import blend_candidates
 from counterpoise.search.consensus import consensus
-from counterpoise.search.cross_val import check_labelled, require_weights
+from counterpoise.search.cross_val import check_labelled
 from counterpoise.search.disagreement import choice_words
-from counterpoise.search.evaluate import (
-    Candidate,
-    CrossValidation,
-    Evaluation,
-    evaluate,
-)
-from counterpoise.search.fitting import fit_estimator, losses_of, weight_parameter
-from counterpoise.search.label_check import blend_labelled, check_same_labels
+from counterpoise.search.evaluate import Candidate, CrossValidation, Evaluation, evaluate
+from counterpoise.search.fitting import fit_estimator, losses_of
+from counterpoise.search.label_check import check_same_labels, labelled_losses
 from counterpoise.search.progress import text_progress
 from counterpoise.search.reporting import check_metrics, group_labels, predict_again, report_metrics
 from counterpoise.search.resampling import draw_counts
 from counterpoise.search.results import Judged, results_table
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.search.selection import choose, choose_again, compare_with, corrected_risk
-from counterpoise.search.stacking import (
-    FEW_MEMBERS,
-    blend_predictions,
-    row_shares,
-    stacking_weights,
-)
+from counterpoise.search.training import refuse_two_weights, trained_ways
 
 __all__ = ["ShiftSearch"]
 
@@ -125,8 +114,9 @@ class ShiftSearch(BaseSearchCV):
         check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
         fit_params = check_method_params(X, params=fit_params)
-        candidates = self._trained_ways(self._candidates())
-        self._refuse_two_weights(candidates, fit_params)
+        weighted = self.weights is not None
+        candidates = trained_ways(self._candidates(), self.fit_weighted, weighted=weighted)
+        refuse_two_weights(candidates, fit_params)
         given: Any = {"groups": groups, "fit_params": fit_params, "y_target": y_target}
         found = evaluate(candidates, X, y, X_target, how, **given)
         self._judge(method, found, y)
@@ -134,7 +124,9 @@ class ShiftSearch(BaseSearchCV):
         self.__dict__.pop("metrics_", None)  # of a former fit
         if self.metrics is not None:
             self.predicted_ = self._predict_held_out(X, y, X_target, found, how, groups, fit_params)
-            self.metrics_ = report_metrics(self.delivered_, self.predicted_, self.metrics, method)
+            self.metrics_ = report_metrics(
+                self.delivered_, self.predicted_, self.metrics, method, stage=self._stage
+            )
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
         self._order = found.held_out_rows
@@ -221,14 +213,11 @@ class ShiftSearch(BaseSearchCV):
             )
         groups = group_labels(X, X_target, by, target)
         report = getattr(self, "metrics_", None)
-        found = risk_by_group(
-            self.delivered_,
-            groups[0][self._order],
-            groups[1],
-            method=self.method,
-            predicted=None if report is None else self.predicted_,
-            metrics=[] if report is None else [get_metric(name) for name in report],
-        )
+        options: Any = {"method": self.method}
+        if report is not None:
+            metrics = [get_metric(name) for name in report]
+            options |= {"predicted": self.predicted_, "metrics": metrics}
+        found = risk_by_group(self.delivered_, groups[0][self._order], groups[1], **options)
         losses = np.full(len(self.weights_), np.nan)
         losses[self._order] = self.delivered_.losses
         seen = None if np.isnan(losses).any() else losses
@@ -270,19 +259,6 @@ class ShiftSearch(BaseSearchCV):
         )
         return method, how
 
-    def _refuse_two_weights(
-        self, candidates: Sequence[Candidate], fit_params: Mapping[str, Any]
-    ) -> None:
-        """Refuse sample weights that the importance weights would replace."""
-        weighted = [own.estimator for own in candidates if own.fit_weighted]
-        names = {weight_parameter(estimator) for estimator in weighted} | {"sample_weight"}
-        taken = [name for name in fit_params if weighted and name in names]
-        if taken:
-            raise ValueError(
-                f"`{taken[0]}` was passed to fit, but the importance weights are passed on under "
-                "that name. Pass weights=sample_weight * ratio as one array, or fit_weighted=False."
-            )
-
     @property
     def _prototype(self) -> Any:
         """The estimator, or the first of several families."""
@@ -293,23 +269,6 @@ class ShiftSearch(BaseSearchCV):
         """The estimators of all families."""
         several = isinstance(self.estimator, list)
         return [own[1] for own in self.estimator] if several else [self.estimator]
-
-    def _trained_ways(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return every candidate as `fit_weighted` asks: without weights, with weights, or both."""
-        wanted = self.fit_weighted
-        if isinstance(wanted, str):
-            check_choice(wanted, "fit_weighted", ("both",))
-        prototypes = {id(candidate.estimator): candidate.estimator for candidate in candidates}
-        able = {key: weight_parameter(own) is not None for key, own in prototypes.items()}
-        takes = [able[id(candidate.estimator)] for candidate in candidates]
-        if wanted is True:
-            for candidate in candidates:
-                require_weights(candidate.estimator)
-        if not wanted or self.weights is None:
-            return list(candidates)
-        pairs = list(zip(candidates, takes, strict=True))
-        plain = [own for own, taken in pairs if wanted == "both" or not taken]
-        return plain + [replace(own, fit_weighted=True) for own, taken in pairs if taken]
 
     def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
         """Set what was learned about the candidates."""
@@ -370,7 +329,8 @@ class ShiftSearch(BaseSearchCV):
         self.indistinguishable_ = comparison.indistinguishable
         self.corrected_risk_ = self.best_risk_
         if self.refit == "blend":
-            self._blend(method, found, y)
+            self.blend_ = blend_candidates(found, y, method, self._stage)
+            self.best_risk_ = self.corrected_risk_ = self.blend_.risk
         elif correct:
             self.corrected_risk_ = corrected_risk(
                 risk, best, prepared, held_out.folds, counts=counts, again=again
@@ -389,40 +349,14 @@ class ShiftSearch(BaseSearchCV):
 
     def _use_labels(self, found: Evaluation, y: np.ndarray) -> None:
         """Combine the risk of what is delivered with its losses on labelled target rows."""
-        held_out, best = found.held_out, self.best_index_
-        labelled = held_out.labelled
-        assert labelled is not None  # there are labels
-        self.cv_results_["labelled_risk"] = label_mean(xp, labelled)[0]
-        if self.refit == "blend":
-            usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
-            own, losses = blend_labelled(found, usable, self._shares), self.blend_.losses
-        else:
-            own = replace(labelled, losses=labelled.losses[[best]])
-            losses = held_out.losses[best]
-        rows = replace(held_out, losses=losses, labelled=None)
-        own = replace(own, losses=own.losses[0])
+        blend = self.blend_ if hasattr(self, "blend_") else None
+        own = labelled_losses(found, self.best_index_, blend)
+        rows = replace(self.delivered_, labelled=None)
+        assert found.held_out.labelled is not None  # there are labels
+        self.cv_results_["labelled_risk"] = label_mean(xp, found.held_out.labelled)[0]
         self.best_risk_ = combine_with_labels(self.best_risk_, rows, own)
         self.corrected_risk_ = combine_with_labels(self.corrected_risk_, rows, own)
-        self.label_test_ = check_same_labels(found, best, y)
-
-    def _blend(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
-        """Find the members of the blend and its risk, from cross-fitted stacking weights."""
-        held_out = found.held_out
-        usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
-        predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
-        options: Any = {**FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
-        shares = stacking_weights(predictions, labels, found.responses, **options)
-        own = Folds.of_splits(found.splits)
-        folds = replace(held_out.folds, places=own.places)
-        mixed = blend_predictions(predictions, labels, folds, found.responses, **options)
-        losses = found.responses.losses(labels, mixed)
-        alone = replace(held_out, losses=losses[None, :])
-        risk, _ = estimate_risk(alone, method)
-        risk = add_rehearsals(risk, alone, method, self._stage)
-        members = [found.candidates[usable[i]] for i in np.flatnonzero(shares)]
-        self._shares = shares
-        self.blend_ = Blend(members, shares[shares > 0], risk[0], losses, mixed)
-        self.best_risk_ = self.corrected_risk_ = risk[0]
+        self.label_test_ = check_same_labels(found, self.best_index_, y)
 
     @property
     def delivered_(self) -> HeldOut:
