@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
 import counterpoise as cp
@@ -67,8 +68,11 @@ def groups():
 
 
 def sensitivity():
-    losses = (model.decision_function(X) - y) ** 2
+    losses = (cross_val_predict(Ridge(model.alpha_), X, y) - y) ** 2
     found = cp.risk.sensitivity(losses, model.weights_, np.linspace(1, 3, 21))
+    center = np.average(y, weights=model.weights_)
+    constant = np.average((y - center) ** 2, weights=model.weights_)
+    tipping, name = found.tipping(constant), "mean squared error"
     present.SensitivityDisplay(
-        found.gammas, found.low, found.high, tipping=found.tipping(1.0), risk_name="squared error"
+        found.gammas, found.low, found.high, tipping=tipping, risk_name=name
     ).plot()
