@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
 import counterpoise as cp
@@ -54,3 +55,24 @@ def balance():
 
 def shift_map():
     present.ShiftMapDisplay.from_estimator(model, X, X_target)
+
+
+def groups():
+    grid = {"C": [0.01, 0.1, 1.0]}
+    search = cp.ShiftGridSearchCV(LogisticRegression(), grid, random_state=0)
+    search.fit(X, y, X_target=X_target)
+    edges, names = [-1.0, 0.0], np.array(["x1 below -1", "x1 from -1 to 0", "x1 above 0"])
+    own, target = (names[np.digitize(rows[:, 0], edges)] for rows in (X, X_target))
+    found = search.risk_by_group(own, target)
+    present.GroupRisksDisplay(found, risk_name="log loss in the target").plot()
+
+
+def sensitivity():
+    losses = (cross_val_predict(Ridge(model.alpha_), X, y) - y) ** 2
+    found = cp.risk.sensitivity(losses, model.weights_, np.linspace(1, 3, 21))
+    center = np.average(y, weights=model.weights_)
+    constant = np.average((y - center) ** 2, weights=model.weights_)
+    tipping, name = found.tipping(constant), "mean squared error"
+    present.SensitivityDisplay(
+        found.gammas, found.low, found.high, tipping=tipping, risk_name=name
+    ).plot()
