@@ -167,5 +167,6 @@ def test_pages_and_terminal_show_the_labels(paths):
         page = cp.present.selection_page(found)
         assert "Labels of target rows" in page
         assert shown in page
+        assert "label a few target rows" not in page
     audit = jobs.audit(load(source, write("cost", range(40)), "cost"), suggest=20)
     assert "Rows to label" in cp.present.audit_page(audit)

@@ -16,7 +16,7 @@ from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
 if TYPE_CHECKING:
     from counterpoise.diagnostics.record import Diagnostics
 
-__all__ = ["TARGET_LABELS", "THRESHOLDS", "decide_verdict"]
+__all__ = ["TARGET_LABELS", "TESTED_LABELS", "THRESHOLDS", "decide_verdict"]
 
 #: Limits of "caution" and of "do not trust" for each quantity. The guide says where
 #: each comes from (docs/guide/trust.rst).
@@ -60,8 +60,9 @@ _CHECKED = (
     "Check the assumption: the target has labels, and the true risks from them stand beside the "
     "estimates."
 )
-#: Among what is used, where the target has labels.
-TARGET_LABELS = "labels of the target"
+_TESTED = "The labels of target rows test the assumption: read what they say."
+#: Among what is used, where the target has labels that show the truth, or that judge the model.
+TARGET_LABELS, TESTED_LABELS = "labels of the target", "tested labels of the target"
 # Columns that one sentence names.
 _NAMED = 5
 
@@ -84,7 +85,7 @@ def decide_verdict(
         With every number filled in.
     used : sequence of str
         Names of the risk method and of the weights, which are not recommended; `TARGET_LABELS`
-        where labels of the target were compared.
+        or `TESTED_LABELS` where the target has labels.
     """
     another = _another(used)
     checked = [
@@ -118,7 +119,8 @@ def decide_verdict(
         advice = ["Use the weights." if found.weight_variance > 0 else _WEIGHTS_ASIDE]
     if level < len(_VERDICTS) - 1:
         reasons.append(_ASSUMPTION)
-        advice.append(_CHECKED if TARGET_LABELS in used else _CHECK)
+        known = {TARGET_LABELS: _CHECKED, TESTED_LABELS: _TESTED}
+        advice.append(next((words for name, words in known.items() if name in used), _CHECK))
     return _VERDICTS[level], reasons, advice
 
 

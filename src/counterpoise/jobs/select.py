@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.diagnostics import diagnose_encoded, with_rehearsals
-from counterpoise.diagnostics.verdict import TARGET_LABELS
+from counterpoise.diagnostics.verdict import TARGET_LABELS, TESTED_LABELS
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
 from counterpoise.jobs.candidates import TrueRisks, blend_of, curve_of, tabulate, true_risks
@@ -177,7 +177,9 @@ def select(
     losses[held_out] = search.delivered_.losses
     hidden = hidden_selection(search.delivered_.losses, search, plan, encoded.source, splits)
     request.progress("diagnosing", 0, 0)
-    used = (how.method, found.name, *([] if truth is None else [TARGET_LABELS]))
+    used = [how.method, found.name]
+    used += [TARGET_LABELS] if truth is not None else []
+    used += [TESTED_LABELS] if judges is not None else []
     diagnostics = diagnose_encoded(
         encoded, found.weights_, losses, random_state=request.seed, used=used
     )

@@ -73,7 +73,7 @@ class SensitivityDisplay(Display):
         inside = self.tipping is not None and self.tipping <= self.gammas[-1]
         if self.tipping is not None and inside:
             line = {"color": palette.soft, "linewidth": 1.2, "linestyle": (0, (2, 2))}
-            ax.axvline(self.tipping, label="a constant prediction could be as good", **line)
+            ax.axvline(self.tipping, label="the conclusion could change", **line)
         ax.set_xlim(1, float(self.gammas[-1]))
         axes.plain_ticks(ax, "x")
         axes.plain_ticks(ax, "y")
