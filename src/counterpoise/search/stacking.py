@@ -14,9 +14,11 @@ weights at every sample size, and better than the weights themselves.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from scipy.optimize import nnls
 
 from counterpoise._folds import Folds
@@ -118,7 +120,10 @@ def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.nda
     for d in range(len(used) - 1):
         equations = np.concatenate([points[:d], np.full((1, len(used)), heavy)])
         try:
-            found, _ = nnls(equations, np.append(np.zeros(d), heavy))
+            with warnings.catch_warnings():
+                # SciPy before 1.15 may find its equations ill-conditioned; the limit is the judge.
+                warnings.simplefilter("ignore", LinAlgWarning)
+                found, _ = nnls(equations, np.append(np.zeros(d), heavy))
         except RuntimeError:  # rounding kept it from ending
             continue
         found /= found.sum()
