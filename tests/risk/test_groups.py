@@ -153,3 +153,23 @@ def test_bad_input_is_refused(sample):
         risk_by_group(HeldOut.of_sample(losses, weights), own[:3], other)
     with pytest.raises(ValueError, match="`target_groups` must have one label per row"):
         risk_by_group(HeldOut.of_sample(losses, weights), own, [])
+
+
+def test_the_risk_of_a_group_stays_inside_the_range_of_the_loss(rng):
+    # Losses grow with the weights, whose mean is often far above 1: the correction for it is larger
+    # than the mean loss, and the control variate goes below 0.
+    own, other = np.repeat(["a", "b"], 60), np.repeat(["a", "b"], 40)
+    below = 0
+    for _ in range(40):
+        weights = rng.exponential(size=120) ** 2
+        losses = weights**2
+        found = risk_by_group(HeldOut.of_sample(losses, weights), own, other)
+        for name in "ab":
+            risk, rows = found[name].risk, own == name
+            assert risk.value >= 0
+            assert risk.interval()[0] >= 0
+            if risk.constrained:
+                below += 1
+                want = np.average(losses[rows], weights=weights[rows])
+                assert risk.value == pytest.approx(want)
+    assert below > 0
