@@ -32,7 +32,9 @@ def blend_candidates(
     held_out = found.held_out
     usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
     predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
-    options: Any = {**FEW_MEMBERS, "rows": row_shares(np.asarray(held_out.weights))}
+    repeats = held_out.folds.n_losses / held_out.folds.n_rows
+    rows = row_shares(np.asarray(held_out.weights), repeats=repeats)
+    options: Any = {**FEW_MEMBERS, "rows": rows}
     shares = stacking_weights(predictions, labels, found.responses, **options)
     folds = replace(held_out.folds, places=Folds.of_splits(found.splits).places)
     mixed = blend_predictions(predictions, labels, folds, found.responses, **options)

@@ -7,9 +7,9 @@ The weights q lie on the simplex (not negative, sum 1) and minimise
 where the loss of the mean prediction is mean squared error (half of the squared distance to the
 true class for votes and decision values) or, for probabilities under log loss, its log loss. The
 scale is twice the least mean squared error of a candidate, and 1 for log loss: the first term is
-then a log-likelihood ratio and the penalty does not depend on units. Rows may count by the fourth
-root of their importance weights (:func:`row_shares`), a compromise: on real tables no weights were
-about as good with few rows, and the weights themselves better from 2000 rows on.
+then a log-likelihood ratio and the penalty does not depend on units. Rows may count by a power of
+their importance weights (:func:`row_shares`): the fourth root of weights that leave few effective
+rows, because such weights are noise above all, up to the weights themselves.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ __all__ = [
 FEW_MEMBERS = {"negligible": 0.02, "change": 0.1}
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
-# Power of the importance weights that rows count by. Set on one half of the real tables.
-_POWER = 0.25
+# Power of the importance weights that rows count by: of few effective rows, and how many make it
+# grow half of the way to 1. Set on one half of the real tables.
+_LEAST_POWER, _HALF_WAY = 0.25, 500
 # Least error of a candidate relative to the largest: one without any error would take all.
 _LEAST_ERROR = 1e-8
 _ITERATIONS = 200
@@ -134,13 +135,20 @@ def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.nda
     return q
 
 
-def row_shares(weights: np.ndarray, /) -> np.ndarray:
-    """Return how much each row counts in stacking, by its importance weight; the mean is 1."""
+def row_shares(weights: np.ndarray, /, *, repeats: float = 1.0) -> np.ndarray:
+    """Return how much each row counts in stacking, by its importance weight; the mean is 1.
+
+    It is the weight to a power that grows from 1/4 to 1 with the effective number of rows. A row is
+    among `weights` as often as it was held out, `repeats` times.
+    """
     top = float(np.max(weights, initial=0.0))
     if not top > 0:
         return np.ones(len(weights))
+    scaled = weights / top
+    n_effective = float(np.sum(scaled) ** 2 / np.sum(scaled**2)) / repeats
+    power = 1 - (1 - _LEAST_POWER) * _HALF_WAY / (_HALF_WAY + n_effective)
     # Weights far below the largest are cut: a row without weight still counts a little.
-    shares = np.clip(weights / top, 1e-6, None) ** _POWER
+    shares = np.clip(scaled, 1e-6, None) ** power
     return shares / shares.mean()
 
 
