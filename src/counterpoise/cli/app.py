@@ -173,7 +173,7 @@ def select(
     folds: Annotated[int, option("Number of cross-validation folds.")] = 5,
     dask: Annotated[str | None, option('Fit on Dask: "local" or tcp://host:port.')] = None,
     example: Example = None,
-    gamma: Annotated[float, option("Source variance of --example; the target has 1.")] = 0.6,
+    gamma: Annotated[float, option("Source variance of --example; the target has 1.")] = 0.7,
     n_source: Annotated[int, option("Labelled source rows of --example.")] = 500,
     n_target: Annotated[int, option("Target rows of --example.")] = 2000,
     jobs: Jobs = 1,

@@ -10,12 +10,16 @@ scale is twice the least mean squared error of a candidate, and 1 for log loss: 
 then a log-likelihood ratio and the penalty does not depend on units. Rows may count by a power of
 their importance weights (:func:`row_shares`): the fourth root of weights that leave few effective
 rows, because such weights are noise above all, up to the weights themselves.
+
+Half of the weight of a delivered blend goes to the candidate with the least held-out loss
+(:class:`Plain`), which keeps it from being much worse than that candidate.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -26,6 +30,7 @@ from counterpoise.search.responses import Responses
 
 __all__ = [
     "FEW_MEMBERS",
+    "Plain",
     "blend_predictions",
     "fewer_members",
     "minimize_on_simplex",
@@ -54,6 +59,29 @@ _REACH = 10.0
 Convex = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
 
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """What plain cross-validation goes by, to give half of a blend's weight to its choice.
+
+    Attributes
+    ----------
+    losses : array of shape (L, n)
+        Held-out losses of the candidates.
+    among : bool array of shape (L,)
+        The candidates that it chooses from.
+    """
+
+    losses: np.ndarray
+    among: np.ndarray
+
+    def mix(self, q: np.ndarray, rows: np.ndarray | None = None, /) -> np.ndarray:
+        """Return the mean of the weights q (L,) and of the choice by some rows (n,), or all."""
+        means = np.mean(self.losses, axis=1, where=True if rows is None else rows)
+        mixed = q / 2
+        mixed[np.argmin(np.where(self.among, means, np.inf))] += 0.5
+        return mixed
+
+
 def stacking_weights(
     predictions: np.ndarray,
     y: np.ndarray,
@@ -63,6 +91,7 @@ def stacking_weights(
     rows: np.ndarray | None = None,
     negligible: float = 0.0,
     change: float = 0.0,
+    plain: Plain | None = None,
 ) -> np.ndarray:
     """Return the weights (L,) for stored predictions (L, n, ...) of rows with labels `y` (n,).
 
@@ -75,10 +104,13 @@ def stacking_weights(
     :func:`fewer_members` finds. For squared error it moves by a root mean square of at most
     `change` / sqrt(n) times the best candidate's error on these rows: `change` times the error that
     estimating one coefficient from n rows makes.
+
+    With `plain`, its choice gets half of the weight, and the others' weights are halved.
     """
     L, n = predictions.shape[:2]
     function = _objective(predictions, y, responses, rows)
-    return _simplified(_minimum(function, L, n), function, n, negligible, change)
+    q = _simplified(_minimum(function, L, n), function, n, negligible, change)
+    return q if plain is None else plain.mix(q)
 
 
 def _minimum(function: Convex, L: int, n: int, start: np.ndarray | None = None) -> np.ndarray:
@@ -267,6 +299,7 @@ def blend_predictions(
     rows: np.ndarray | None = None,
     negligible: float = 0.0,
     change: float = 0.0,
+    plain: Plain | None = None,
 ) -> np.ndarray:
     """Return the blend's held-out predictions (N, ...), with the stacking weights cross-fitted.
 
@@ -289,5 +322,6 @@ def blend_predictions(
         # A start near the end. The minimum is unique, so that it does not depend on the start.
         q = _minimum(function, len(predictions), n, q)
         own = _simplified(q, function, n, negligible, change)
+        own = own if plain is None else plain.mix(own, others)
         mixed[fold] = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
     return mixed
