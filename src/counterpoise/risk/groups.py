@@ -9,15 +9,16 @@ them as on any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import card_html, card_text, groups_card
+from counterpoise._facts import Card, groups_card
 from counterpoise._format import format_interval, format_number
+from counterpoise._shown import ByName
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
 from counterpoise.risk.estimate import RiskEstimate
@@ -67,7 +68,7 @@ class GroupRisk:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRisks(Mapping[str, GroupRisk]):
+class GroupRisks(ByName[GroupRisk]):
     """Risk by group; printing it gives a table, the highest risk first.
 
     Attributes
@@ -80,14 +81,12 @@ class GroupRisks(Mapping[str, GroupRisk]):
     groups: dict[str, GroupRisk]
     overall: RiskEstimate
 
-    def __getitem__(self, name: str) -> GroupRisk:
-        return self.groups[name]
+    @property
+    def _entries(self) -> dict[str, GroupRisk]:
+        return self.groups
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.groups)
-
-    def __len__(self) -> int:
-        return len(self.groups)
+    def _card(self) -> Card:
+        return groups_card(self)
 
     @property
     def worst(self) -> GroupRisk | None:
@@ -117,12 +116,6 @@ class GroupRisks(Mapping[str, GroupRisk]):
             names = ", ".join(f"{own.name} ({own.n_target:,} target rows)" for own in silent)
             words += f" Too few source rows to say anything about: {names}."
         return words.strip()
-
-    def _repr_html_(self) -> str:
-        return card_html(groups_card(self))
-
-    def __str__(self) -> str:
-        return card_text(groups_card(self))
 
 
 def risk_by_group(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import card_html, card_text, metrics_card
+from counterpoise._facts import Card, metrics_card
 from counterpoise._format import format_interval, format_number
+from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_number, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
 from counterpoise.risk.baseline import constant_for_metric
@@ -114,7 +115,7 @@ class MetricEstimate:
 
 
 @dataclass(frozen=True)
-class MetricReport(Mapping[str, MetricEstimate]):
+class MetricReport(ByName[MetricEstimate]):
     """Metrics by name; printing it gives a table.
 
     Attributes
@@ -124,20 +125,12 @@ class MetricReport(Mapping[str, MetricEstimate]):
 
     estimates: dict[str, MetricEstimate]
 
-    def __getitem__(self, name: str) -> MetricEstimate:
-        return self.estimates[name]
+    @property
+    def _entries(self) -> dict[str, MetricEstimate]:
+        return self.estimates
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.estimates)
-
-    def __len__(self) -> int:
-        return len(self.estimates)
-
-    def _repr_html_(self) -> str:
-        return card_html(metrics_card(self))
-
-    def __str__(self) -> str:
-        return card_text(metrics_card(self))
+    def _card(self) -> Card:
+        return metrics_card(self)
 
 
 def target_metrics(

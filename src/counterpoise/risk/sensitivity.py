@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import Card, Column, Numeral, Table, card_html, card_text
+from counterpoise._facts import Card, Column, Numeral, Table
 from counterpoise._format import format_interval, format_number
+from counterpoise._shown import Shown
 from counterpoise._validation import check_losses_and_weights, check_number
 
 __all__ = ["GAMMAS", "Sensitivity", "risk_bounds", "sensitivity", "tipping_factor"]
@@ -29,7 +30,7 @@ _MOST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity:
+class Sensitivity(Shown):
     """The least and the largest risk for each factor by which weights may be off.
 
     Attributes
@@ -102,12 +103,6 @@ class Sensitivity:
         ]
         columns = [Column("weights off by up to"), Column("risk")]
         return Card("Risk if weights are wrong", tables=[Table("", columns, rows)])
-
-    def _repr_html_(self) -> str:
-        return card_html(self._card())
-
-    def __str__(self) -> str:
-        return card_text(self._card())
 
 
 def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) -> Sensitivity:

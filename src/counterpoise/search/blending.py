@@ -36,7 +36,7 @@ def blend_candidates(
     predictions, labels = held_out.predictions[usable], y[found.held_out_rows]
     repeats = held_out.folds.n_losses / held_out.folds.n_rows
     rows = row_shares(np.asarray(held_out.weights), repeats=repeats)
-    trained = np.array([found.candidates[i].fit_weighted for i in usable])
+    trained = np.array([own.fit_weighted for own in found.candidates])[usable]
     among = ~trained if not trained.all() else trained
     losses = held_out.losses if len(usable) == len(found.candidates) else held_out.losses[usable]
     options: Any = {**FEW_MEMBERS, "rows": rows, "plain": Plain(losses, among)}
