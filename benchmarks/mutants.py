@@ -429,13 +429,17 @@ class Usual:
             return self.known[tests, digest]
 
 
-def stages(path: str) -> list[str]:
-    """Return what to run for a module, what mirrors it first."""
+def stages(path: str) -> list[list[str]]:
+    """Return what to run for a module: the file that mirrors it, its directory, the others."""
     own = next(tests for prefix, tests in OWN_TESTS.items() if path.startswith(prefix))
-    stem = Path(path).stem.strip("_")
-    mirror = [f"{tests}/test_{stem}.py" for tests in own if not tests.endswith(".py")]
-    every = [*mirror, *own, *OTHER_TESTS]
-    return [tests for tests in dict.fromkeys(every) if (ROOT / tests).exists()]
+    found = []
+    for tests in dict.fromkeys([*own, *OTHER_TESTS]):
+        mirror = f"{tests}/test_{Path(path).stem.strip('_')}.py"
+        if (ROOT / mirror).exists() and tests in own:
+            found += [[tests, mirror], [tests, tests, f"--ignore={mirror}"]]
+        elif (ROOT / tests).exists():
+            found.append([tests, tests])
+    return found
 
 
 def judge(bench: Workbench, fault: Fault, usual: Usual) -> Outcome:
@@ -444,11 +448,13 @@ def judge(bench: Workbench, fault: Fault, usual: Usual) -> Outcome:
     begin = time.perf_counter()
     bench.write(fault.path, fault.apply(source))
     try:
-        for tests in stages(fault.path):
+        for tests, *arguments in stages(fault.path):
             clean = usual(tests)
             skipped = [f"--deselect={name}" for name in clean["fail_anyway"]]
             limit = max(LEAST_SECONDS, PATIENCE * clean["seconds"])
-            status, text = bench.pytest("-x", "--tb=no", "-rfE", *skipped, tests, seconds=limit)
+            status, text = bench.pytest(
+                "-x", "--tb=no", "-rfE", *skipped, *arguments, seconds=limit
+            )
             if status == 0 or status == 5:  # 5: every test deselected or skipped
                 continue
             by = "took too long" if status is None else next(iter(FAILED.findall(text)), "crashed")
