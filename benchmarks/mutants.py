@@ -385,10 +385,12 @@ class Workbench:
         )
         try:
             text, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
+        except BaseException as error:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             return None, ""
         return process.returncode, text
 
@@ -429,26 +431,26 @@ class Usual:
             return self.known[tests, digest]
 
 
-def stages(path: str) -> list[list[str]]:
+def stages(path: str, *, own: bool) -> list[list[str]]:
     """Return what to run for a module: the file that mirrors it, its directory, the others."""
-    own = next(tests for prefix, tests in OWN_TESTS.items() if path.startswith(prefix))
+    first = next(tests for prefix, tests in OWN_TESTS.items() if path.startswith(prefix))
     found = []
-    for tests in dict.fromkeys([*own, *OTHER_TESTS]):
+    for tests in dict.fromkeys(first if own else [*first, *OTHER_TESTS]):
         mirror = f"{tests}/test_{Path(path).stem.strip('_')}.py"
-        if (ROOT / mirror).exists() and tests in own:
+        if (ROOT / mirror).exists() and tests in first:
             found += [[tests, mirror], [tests, tests, f"--ignore={mirror}"]]
         elif (ROOT / tests).exists():
             found.append([tests, tests])
     return found
 
 
-def judge(bench: Workbench, fault: Fault, usual: Usual) -> Outcome:
+def judge(bench: Workbench, fault: Fault, usual: Usual, *, own: bool) -> Outcome:
     """Plant a fault, run the tests, take it out again."""
     source = (bench.package / fault.path).read_text(encoding="utf-8")
     begin = time.perf_counter()
     bench.write(fault.path, fault.apply(source))
     try:
-        for tests, *arguments in stages(fault.path):
+        for tests, *arguments in stages(fault.path, own=own):
             clean = usual(tests)
             skipped = [f"--deselect={name}" for name in clean["fail_anyway"]]
             limit = max(LEAST_SECONDS, PATIENCE * clean["seconds"])
@@ -464,7 +466,7 @@ def judge(bench: Workbench, fault: Fault, usual: Usual) -> Outcome:
     return Outcome(fault.key, False, "", time.perf_counter() - begin)
 
 
-def run(faults: list[Fault], record: Path, jobs: int, *, again: bool) -> dict[str, dict]:
+def run(faults: list[Fault], record: Path, jobs: int, *, again: bool, own: bool) -> dict[str, dict]:
     """Judge the faults that the record does not have, and return the record."""
     lines = read_record(record)
     outcomes = {line["key"]: line for line in lines if "key" in line}
@@ -483,7 +485,7 @@ def run(faults: list[Fault], record: Path, jobs: int, *, again: bool) -> dict[st
         def judged(fault: Fault) -> None:
             bench = benches.get()
             try:
-                outcome = judge(bench, fault, usual)
+                outcome = judge(bench, fault, usual, own=own)
             finally:
                 benches.put(bench)
             outcomes[fault.key] = asdict(outcome)
@@ -550,6 +552,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="faults judged at the same time")
     parser.add_argument("--record", type=Path, default=Path("mutants.jsonl"), help="JSON lines")
     parser.add_argument("--again", action="store_true", help="repeat those that survived")
+    parser.add_argument("--own", action="store_true", help="only tests that mirror the module")
     parser.add_argument("--list", action="store_true", help="print the faults and stop")
     options = parser.parse_args()
     faults = draw(options.count, options.seed, options.only)
@@ -558,7 +561,7 @@ def main() -> int:
             print(f"{fault.path}:{fault.line} {fault.kind}")
             print(fault.diff((PACKAGE / fault.path).read_text(encoding="utf-8")))
         return 0
-    outcomes = run(faults, options.record, options.jobs, again=options.again)
+    outcomes = run(faults, options.record, options.jobs, again=options.again, own=options.own)
     return 0 if report(faults, outcomes) else 1
 
 
