@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import wraps
 
 import numpy as np
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 
@@ -51,6 +51,7 @@ def holds_for(*, cost: float = 1.0, **strategies):
             database=None,
             suppress_health_check=list(HealthCheck),
             print_blob=True,
+            phases=[Phase.generate, Phase.shrink],
         )(made)
 
     return decorate
