@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from fuzzing import assert_close, holds_for, quiet, samples
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import counterpoise as cp
@@ -40,6 +41,7 @@ def test_chunks_are_memory(method, few, case, weights):
     given = case.rng.exponential(size=len(case.y)) if weights == "given" else weights
     options = {"alphas": ALPHAS, "cv": 3, "method": method, "weights": given}
     one = quiet(cp.ShiftRidgeCV(**options).fit, case.X, case.y, X_target=case.Z)
+    assume(one.weights_.max() < 1e6)  # beyond, a single row decides, and digits are lost
     chunks = cut(case, (case.X, case.y))
     model = cp.ShiftRidgeCV(**options)
     with pytest.MonkeyPatch.context() as patch:
