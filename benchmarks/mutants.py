@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py --jobs 16                      # 160 faults
     python benchmarks/mutants.py --count 40 --only risk/ --jobs 1
+    python benchmarks/mutants.py --named --own                  # those that survived once
     python benchmarks/mutants.py --list                         # the faults, without running tests
 
 Run from the root of a checkout; nothing has to be installed but the packages that the tests need.
@@ -15,7 +16,8 @@ then those of the other packages; the first failure counts as caught, and so doe
 five times its usual time. Every outcome is added to a file of JSON lines as it comes: an
 interrupted run goes on where it stopped. `--again` repeats those that survived, after tests were
 added. Faults that cannot change a result are listed, with the reason, in
-`benchmarks/equivalent_mutants.json`; they are counted apart.
+`benchmarks/equivalent_mutants.json`; they are counted apart. `--named` plants those of
+`benchmarks/named_faults.json` instead, which survived before tests for them were added.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "counterpoise"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
+NAMED = Path(__file__).with_name("named_faults.json")
 
 CORE = (
     "risk/*.py",
@@ -74,6 +77,7 @@ OWN_TESTS = {
     "search/": ["tests/search"],
     "diagnostics/": ["tests/diagnostics"],
     "encoding/": ["tests/encoding"],
+    "jobs/": ["tests/jobs"],
     "_linalg": ["tests/weights", "tests/ridge"],
     "_pareto": ["tests/test_pareto.py", "tests/diagnostics"],
     "losses": ["tests/test_losses.py"],
@@ -157,6 +161,7 @@ class Fault:
     kind: str
     new: str  # text of the expression after the change
     digest: str  # of the module's source, so that a record is not used for another version
+    whole: bool = False  # whether `new` replaces text as it is, or is an expression
 
     @property
     def key(self) -> str:
@@ -168,7 +173,7 @@ class Fault:
         lines = source.splitlines(keepends=True)
         head = _cut(lines[self.line - 1], self.column)[0]
         tail = _cut(lines[self.end_line - 1], self.end_column)[1]
-        changed = f"{head}({self.new}){tail}"
+        changed = f"{head}{self.new}{tail}" if self.whole else f"{head}({self.new}){tail}"
         return "".join([*lines[: self.line - 1], changed, *lines[self.end_line :]])
 
     def diff(self, source: str) -> str:
@@ -329,6 +334,33 @@ def draw(count: int, seed: int, only: str) -> list[Fault]:
         if fault is not None and len(chosen) < count:
             chosen.setdefault((fault.path, fault.line, fault.column), fault)
     return list(chosen.values())
+
+
+def named() -> list[Fault]:
+    """Return the faults that are listed by name."""
+    found = []
+    for entry in json.loads(NAMED.read_text(encoding="utf-8")):
+        source = (PACKAGE / entry["path"]).read_text(encoding="utf-8")
+        if source.count(entry["old"]) != 1:
+            raise SystemExit(
+                f"{entry['path']}: {entry['old']!r} is not there once: mend {NAMED.name}"
+            )
+        before, _ = source.split(entry["old"])
+        lines = [*before.splitlines(), ""] if before.endswith("\n") else before.splitlines()
+        found.append(
+            Fault(
+                entry["path"],
+                len(lines),
+                len(lines[-1].encode()),
+                len(lines),
+                len(lines[-1].encode()) + len(entry["old"].encode()),
+                entry["about"],
+                entry["new"],
+                hashlib.sha256(source.encode()).hexdigest()[:12],
+                whole=True,
+            )
+        )
+    return found
 
 
 # Running the tests
@@ -553,9 +585,10 @@ def main() -> int:
     parser.add_argument("--record", type=Path, default=Path("mutants.jsonl"), help="JSON lines")
     parser.add_argument("--again", action="store_true", help="repeat those that survived")
     parser.add_argument("--own", action="store_true", help="only tests that mirror the module")
+    parser.add_argument("--named", action="store_true", help="those that are listed by name")
     parser.add_argument("--list", action="store_true", help="print the faults and stop")
     options = parser.parse_args()
-    faults = draw(options.count, options.seed, options.only)
+    faults = named() if options.named else draw(options.count, options.seed, options.only)
     if options.list:
         for fault in faults:
             print(f"{fault.path}:{fault.line} {fault.kind}")
