@@ -167,6 +167,7 @@ def test_rows_that_come_twice_change_no_average(method, case):
 @holds_for(case=cases())
 def test_a_row_that_comes_twice_is_a_row_of_twice_the_weight(case):
     # For the self-normalised mean; others count rows as well.
+    assume(all(case.weights[fold].sum() > 0 for fold in case.folds))
     row = int(case.rng.integers(len(case.weights)))
     fold = next(i for i, places in enumerate(case.folds) if row in places)
     heavier = case.weights.copy()
@@ -266,8 +267,8 @@ def test_frames_and_series_are_arrays(method, case):
             X_source=frames[0],
             X_target=frames[1],
         )
-        assert other.value == pytest.approx(one.value, rel=1e-12)
-        assert other.standard_error == pytest.approx(one.standard_error, rel=1e-9)
+        assert other.value == pytest.approx(one.value, rel=1e-9)
+        assert other.standard_error == pytest.approx(one.standard_error, rel=1e-7)
 
 
 @every_method
