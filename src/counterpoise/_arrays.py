@@ -34,6 +34,7 @@ __all__ = [
     "is_torch_namespace",
     "on_cpu",
     "sort_rows",
+    "take_columns",
     "take_rows",
     "to_numpy",
 ]
@@ -156,6 +157,13 @@ def as_index(rows: np.ndarray, like: Array, /) -> Array:
 def take_rows(X: Array, rows: np.ndarray, /) -> Array:
     """Rows of X (n, D) by their numbers."""
     return array_namespace(X).take(X, as_index(rows, X), axis=0)
+
+
+def take_columns(X: Array, columns: np.ndarray, /) -> Array:
+    """Columns of X (..., D) by their numbers, in ascending order."""
+    if columns.shape[0] == X.shape[-1]:
+        return X
+    return array_namespace(X).take(X, as_index(columns, X), axis=-1)
 
 
 def sort_rows(X: Array, /) -> Array:

@@ -117,3 +117,17 @@ def test_the_chosen_width_has_the_best_leave_one_out_likelihood(rng):
 def test_bad_widths_are_named(rng, width):
     with pytest.raises(ValueError, match="`width` must be"):
         KernelDensityRatio(width=width).fit(rng.normal(size=(9, 2)), rng.normal(size=(8, 2)))
+
+
+@pytest.mark.parametrize("width", ["silverman", "median", "knn", "cv"])
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e6])
+def test_constant_columns_do_not_count_as_dimensions(rng, width, constant):
+    # They made the width of each domain smaller, and the weights wrong by the ratio of the widths.
+    samples = rng.normal(size=(30, 2)), rng.normal(0.3, 0.8, (40, 2))
+    more = [np.insert(X, 1, constant, axis=1) for X in samples]
+    for standardize in (False, True):
+        one = KernelDensityRatio(width=width, standardize=standardize).fit(*samples)
+        other = KernelDensityRatio(width=width, standardize=standardize).fit(*more)
+        np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-10)
+        np.testing.assert_allclose(other.predict(more[1]), one.predict(samples[1]), rtol=1e-10)
+        assert other.columns_.tolist() == [0, 2]

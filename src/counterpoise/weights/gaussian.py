@@ -11,8 +11,8 @@ from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
-    as_index,
     device,
+    take_columns,
     to_numpy,
 )
 from counterpoise._linalg import cholesky_or_nan
@@ -136,7 +136,7 @@ class GaussianRatio(DensityRatio):
         self._fit_domains(source, target)
         if self.standardize:
             self.location_, self.scale_ = target.mean, target.unit
-            place, unit = (_columns(a, self.columns_) for a in (target.mean, target.unit))
+            place, unit = (take_columns(a, self.columns_) for a in (target.mean, target.unit))
             self.means_ = tuple((mean - place) / unit for mean in self.means_)
             self.factors_ = tuple(factor / unit[:, None] for factor in self.factors_)
         self.n_features_in_ = target.mean.shape[0]
@@ -150,7 +150,7 @@ class GaussianRatio(DensityRatio):
         """
         xp = array_namespace(X_source, X_target)
         columns = getattr(self, "columns_", np.arange(X_source.shape[-1]))
-        X_source, X_target = (_columns(X, columns) for X in (X_source, X_target))
+        X_source, X_target = (take_columns(X, columns) for X in (X_source, X_target))
         unit = target_unit(X_target)
         source, target = (
             fit_gaussian(X, regularization=self.regularization, unit=unit)[:2]
@@ -170,7 +170,7 @@ class GaussianRatio(DensityRatio):
         domains = _domains(X_source, X_target)
         columns = independent_columns(domains[0].merge(domains[1]))
         if columns.shape[0] < X_source.shape[1]:
-            domains = _domains(*(_columns(X, columns) for X in (X_source, X_target)))
+            domains = _domains(*(take_columns(X, columns) for X in (X_source, X_target)))
         self._fit_domains(*domains)
         self.columns_ = columns[self.columns_]
         return self._ratio(X_source)
@@ -214,7 +214,7 @@ class GaussianRatio(DensityRatio):
         xp = array_namespace(X)
         domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
-        return exp_ratio(xp, _log_ratio_of_many(_columns(X, self.columns_), source, target))
+        return exp_ratio(xp, _log_ratio_of_many(take_columns(X, self.columns_), source, target))
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
@@ -250,13 +250,6 @@ def _rounding(moments: DomainMoments) -> np.ndarray:
 def _domains(X_source: Array, X_target: Array) -> list[DomainMoments]:
     unit = target_unit(X_target)
     return [DomainMoments.from_rows(X, unit) for X in (X_source, X_target)]
-
-
-def _columns(X: Array, columns: np.ndarray) -> Array:
-    """Columns of X (..., D) by their numbers."""
-    if columns.shape[0] == X.shape[-1]:
-        return X
-    return array_namespace(X).take(X, as_index(columns, X), axis=-1)
 
 
 def _log_ratio_of_many(X: Array, source: tuple[Array, Array], target: tuple[Array, Array]) -> Array:

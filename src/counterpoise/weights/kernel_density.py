@@ -16,6 +16,7 @@ from counterpoise._arrays import (
     as_index,
     device,
     sort_rows,
+    take_columns,
     take_rows,
     to_numpy,
 )
@@ -70,6 +71,8 @@ class KernelDensityRatio(DensityRatio):
     ----------
     weights_ : array of shape (n_source,)
         The ratio at the source points, each left out of the source density.
+    columns_ : array of int, shape (n_used,)
+        The columns that are used: constant ones say nothing, and would count in D.
     width_ : tuple of float
         Width for the source and for the target.
     floor_ : float
@@ -113,6 +116,8 @@ class KernelDensityRatio(DensityRatio):
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         xp = array_namespace(X_source, X_target)
+        self.columns_ = _varying(X_source, X_target)
+        X_source, X_target = (take_columns(X, self.columns_) for X in (X_source, X_target))
         # Sums over sorted rows do not depend, even in the last digit, on the order they came in.
         order = np.lexsort(to_numpy(X_source).T[::-1])
         self.X_source_, self.X_target_ = take_rows(X_source, order), sort_rows(X_target)
@@ -126,6 +131,7 @@ class KernelDensityRatio(DensityRatio):
         return self._divide(xp, source, target)
 
     def _ratio(self, X: Array) -> Array:
+        X = take_columns(X, self.columns_)
         samples = (as_float(S, like=X) for S in (self.X_source_, self.X_target_))
         source, target = (
             kernel_log_density(X, sample, width)
@@ -186,6 +192,14 @@ def _log_densities(
         - (math.log(others) + dimension * math.log(math.sqrt(2 * math.pi) * width))
         for part, width in zip(parts, widths, strict=True)
     ]
+
+
+def _varying(X_source: Array, X_target: Array) -> np.ndarray:
+    """Columns that are not constant over both samples; all of them if there are none."""
+    xp = array_namespace(X_source, X_target)
+    pooled = xp.concat([X_source, X_target], axis=0)
+    found = np.flatnonzero(to_numpy(xp.max(pooled, axis=0) > xp.min(pooled, axis=0)))
+    return found if len(found) else np.arange(pooled.shape[-1])
 
 
 def _floor(shape: tuple[int, ...], width: float) -> float:
