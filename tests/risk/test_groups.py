@@ -7,6 +7,7 @@ import counterpoise as cp
 from counterpoise._folds import Folds
 from counterpoise.metrics import Predicted, get_metric
 from counterpoise.risk import HeldOut, risk_by_group
+from counterpoise.risk.estimate import Rehearsals
 
 
 @pytest.fixture
@@ -173,3 +174,16 @@ def test_the_risk_of_a_group_stays_inside_the_range_of_the_loss(rng):
                 want = np.average(losses[rows], weights=weights[rows])
                 assert risk.value == pytest.approx(want)
     assert below > 0
+
+
+def test_rehearsals_widen_the_groups_by_the_same_share(sample):
+    losses, weights, own, other, _ = sample
+    held_out = HeldOut.of_sample(losses, weights)
+    rehearsals = Rehearsals(np.full(6, 0.3), shift=1.0)
+    alone = risk_by_group(held_out, own, other)
+    wider = risk_by_group(held_out, own, other, rehearsals=rehearsals)
+    pairs = [(alone[name].risk, wider[name].risk) for name in alone]
+    for one, two in [*pairs, (alone.overall, wider.overall)]:
+        assert two.value == one.value
+        assert two.transfer_error == pytest.approx(np.hypot(0.12, 0.3) * one.value)
+        assert two.interval()[1] > one.interval()[1]

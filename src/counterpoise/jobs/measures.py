@@ -64,7 +64,8 @@ def measure(plan: Plan, search: Any, metrics: Sequence[str], /) -> MetricReport:
     """Estimate the metrics of what is delivered; none asked for: the usual ones of the task."""
     predicted, method = delivered_predictions(plan, search), get_method(search.method)
     wanted = list(metrics) or "auto"
-    return report_metrics(search.delivered_, predicted, wanted, method, stage=search._stage)
+    own = search.best_risk_.rehearsals
+    return report_metrics(search.delivered_, predicted, wanted, method, rehearsals=own)
 
 
 def true_metrics(
@@ -185,6 +186,7 @@ def groups_of(
         method=search.method,
         predicted=predicted,
         metrics=[get_metric(name) for name in list(report)[:2]],
+        rehearsals=search.best_risk_.rehearsals,
     )
     losses = np.empty(len(rows))
     losses[rows] = delivered.losses

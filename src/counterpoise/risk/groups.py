@@ -21,13 +21,14 @@ from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import Rehearsals, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
+from counterpoise.risk.transfer import widen
 
 __all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group"]
 
@@ -127,6 +128,7 @@ def risk_by_group(
     method: str | Method = "controlled",
     predicted: Predicted | None = None,
     metrics: Iterable[Metric] = (),
+    rehearsals: Rehearsals | None = None,
 ) -> GroupRisks:
     """Estimate the risk of one model in subgroups of the target.
 
@@ -142,6 +144,9 @@ def risk_by_group(
     predicted : Predicted, optional
         Predictions of the same rows, for `metrics`.
     metrics : iterable of Metric
+    rehearsals : Rehearsals, optional
+        Of the model's risk in the whole target (:func:`rehearse_transfer`), which widen the
+        intervals of the groups by the same share.
 
     Returns
     -------
@@ -170,6 +175,7 @@ def risk_by_group(
             f"losses of shape {tuple(held_out.losses.shape)}. Pick a candidate first."
         )
     overall, _ = estimate_risk(held_out, method)
+    overall = widen(overall, rehearsals, overall.value)
     losses, weights = (to_numpy(a) for a in (held_out.losses, held_out.weights))
     chosen, groups = list(metrics), {}
     for name, count in group_shares(other).items():
@@ -189,9 +195,12 @@ def risk_by_group(
                 bounds=overall.bounds,
                 constrained=outside,
             )
+            risk = widen(risk, rehearsals, risk.value)
             if predicted is not None and chosen:
                 part = predicted.take(rows)
-                report = estimate_metrics(held_out, part, chosen, method, rows=rows)
+                report = estimate_metrics(
+                    held_out, part, chosen, method, rows=rows, rehearsals=rehearsals
+                )
         groups[name] = GroupRisk(name, n_source, count, share, risk, report)
     return GroupRisks(groups, overall)
 

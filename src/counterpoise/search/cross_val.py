@@ -154,7 +154,8 @@ def cross_val_risk(
     held_out = found.held_out
     estimates, stage = [], Stage.of(held_out, count=rehearsals)
     if metrics is not None:
-        return report_metrics(held_out, found.predicted[0], metrics, methods[0], stage=stage)
+        own = None if stage is None else stage.rehearse(held_out, methods[0])[0]
+        return report_metrics(held_out, found.predicted[0], metrics, methods[0], rehearsals=own)
     for one in methods:
         risk = add_rehearsals(estimate_risk(held_out, one)[0], held_out, one, stage)
         if held_out.labelled is not None:
