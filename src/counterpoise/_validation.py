@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    as_float,
+    as_float_arrays,
+    is_array,
+    real_values,
+)
 
 __all__ = [
     "InputError",
@@ -22,6 +29,7 @@ __all__ = [
     "check_losses_and_weights",
     "check_matrix",
     "check_number",
+    "check_real",
     "check_same_columns",
     "check_same_width",
     "check_weights",
@@ -93,6 +101,17 @@ def check_finite(xp: Namespace, values: Array, name: str, remedy: str, /) -> Non
         )
 
 
+def check_real(values: Any, name: str, /) -> Array:
+    """Return values as an array, refusing masked entries, complex numbers, dates and text."""
+    try:
+        return real_values(values)
+    except ValueError as error:
+        raise InputError(
+            f"`{name}` must hold real numbers, none of them masked; got "
+            f"{type(values).__name__}: {error}. Drop masked samples, or pass numbers."
+        ) from error
+
+
 def refuse_column(shape: tuple[int, ...], name: str, /) -> None:
     """Refuse a column of samples, which would be read as many data sets of one sample."""
     if len(shape) > 1 and shape[-1] == 1 and shape[-2] > 1:
@@ -104,7 +123,7 @@ def refuse_column(shape: tuple[int, ...], name: str, /) -> None:
 
 def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = None) -> Array:
     """Return weights (..., n) as a floating array: finite, not negative, not all zero."""
-    xp, (weights,) = as_float_arrays(weights)
+    xp, (weights,) = as_float_arrays(check_real(weights, name))
     _check_weight_values(xp, weights, name, n)
     return weights
 
@@ -138,7 +157,9 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
 
 def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, Array, Array]:
     """Return losses (..., n) and weights (n,) or (..., n), in one library and dtype."""
-    xp, (losses, weights) = as_float_arrays(losses, weights)
+    xp, (losses, weights) = as_float_arrays(
+        check_real(losses, "losses"), check_real(weights, "weights")
+    )
     if losses.ndim == 0 or losses.shape[-1] == 0:
         raise ValueError(
             f"`losses` must hold one loss per sample; got shape {tuple(losses.shape)}. "
@@ -203,7 +224,15 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
 
     Looks at lists and at arrays of objects; numbers and texts of one type pass.
     """
+    masked = int(np.ma.count_masked(y)) if isinstance(y, np.ma.MaskedArray) else 0
     values = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    if masked:
+        raise ValueError(
+            f"`y` must have a label in every row; {masked} of {values.size} are masked. Drop those "
+            "rows."
+        )
+    if values.dtype.kind == "c" or (numeric and values.dtype.kind in "mM"):
+        check_real(values, "y")
     if values.dtype.kind not in "OUS" or values.ndim != 1:
         return
     found = values.tolist()

@@ -30,7 +30,7 @@ class Resampler:
 
     held_out: HeldOut  # with weights of shape (N,)
     method: Method
-    direct_variance: Any = 0.0  # (...): of what comes from the target rows alone
+    direct_error: Any = 0.0  # (...): of what comes from the target rows alone
     inflation: Any = 1.0  # (...): how many times larger errors are because rows are in groups
     key: tuple[Any, ...] = ()  # which of the leading entries are wanted
     population: int | None = None  # number of rows of which these are a random sample; None: all
@@ -75,23 +75,28 @@ class Resampler:
         """Return the standard error (...) over resamples."""
         direct, inflation = (
             values if isinstance(values, float) else to_numpy(values)
-            for values in (self.direct_variance, self.inflation)
+            for values in (self.direct_error, self.inflation)
         )
         for key in self.key:
             direct, inflation = (
                 values if isinstance(values, float) else values[key]
                 for values in (direct, inflation)
             )
-        variance = np.var(self(n_resamples, rng), axis=0, ddof=1)
+        values = self(n_resamples, rng)
+        # In the unit of the largest: squares of losses of 1e150 or 1e-200 would leave the range.
+        unit = np.max(np.abs(values), axis=0)
+        unit = np.where(unit > 0, unit, 1.0)
+        variance = np.var(values / unit, axis=0, ddof=1)
         share = 1.0 if self.population is None else self.held_out.n_rows / self.population
         if share < 1:
             # The source rows' share of the variance falls as 1/n; the target rows' share does not.
             variance = share * variance
             if self.held_out.estimator is not None and self.held_out.domains is not None:
-                by_target = np.var(self(n_resamples, rng, draw_source=False), axis=0, ddof=1)
+                again = self(n_resamples, rng, draw_source=False) / unit
+                by_target = np.var(again, axis=0, ddof=1)
                 variance = variance + (1 - share) * by_target
-        variance = variance + direct
-        return np.sqrt(variance) * inflation
+        variance = variance + (direct / unit) ** 2
+        return np.sqrt(variance) * unit * inflation
 
 
 def _draw(

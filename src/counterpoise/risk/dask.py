@@ -14,7 +14,7 @@ from array_api_compat import numpy as xp
 
 from counterpoise._arrays import exclusive_sum
 from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
-from counterpoise._validation import refuse_column
+from counterpoise._validation import check_real, refuse_column
 from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated, Weighted
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_from_sums
@@ -93,13 +93,13 @@ def _variances(average: Average, parts: Sequence[Any], used: Sums, plain: Sums) 
 def _aligned(losses: Any, weights: Any) -> tuple[Any, Any]:
     """Losses (..., n) and weights (n,), cut alike."""
     if not is_dask(weights):
-        weights = np.asarray(weights, dtype=np.float64)
+        weights = check_real(weights, "weights").astype(np.float64)
     if len(weights.shape) != 1 or weights.shape[0] == 0:
         raise ValueError(
             f"`weights` must have shape (n,) on Dask; got shape {tuple(weights.shape)}. "
             "Pass one weight per sample."
         )
-    rows = losses if is_dask(losses) else np.asarray(losses, dtype=np.float64)
+    rows = losses if is_dask(losses) else check_real(losses, "losses").astype(np.float64)
     if is_dask(rows):
         rows = as_rows(rows, "losses", axis=-1)
         weights = _cut(as_rows(weights, "weights"), rows.chunks[-1])

@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise._arrays import Array, Namespace, exclusive_sum
 from counterpoise.risk.sums import Sums, sum_by_label
 
-__all__ = ["jackknife_variance", "tail_variance", "variance_over_folds"]
+__all__ = ["dominant_count", "jackknife_variance", "tail_variance", "variance_over_folds"]
 
 
 def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:
@@ -110,6 +110,32 @@ def _whole(
 ) -> Array:
     values = xp.concat([estimate(group.sum(xp)) for group in folds], axis=-1)
     return xp.sum(values * share, axis=-1)
+
+
+def dominant_count(
+    xp: Namespace, losses: Array, weights: Array, value: Array, offset: Array, /
+) -> Array:
+    """Return how many rows (...) the variance of an average of w (loss - c) rests on.
+
+    With t the terms less their mean, (sum t^2)^2 / sum t^4: the effective number of squares. It is
+    n over the kurtosis, a third of the rows for normal terms and 1 where a single row decides. A
+    variance from so few squares has about as many degrees of freedom. Infinite for equal weights,
+    which have no tail.
+
+    Parameters
+    ----------
+    losses : array of shape (..., n)
+    weights : array of shape (n,) or (..., n)
+    value, offset : arrays of shape (...)
+        The estimate, and c.
+    """
+    varies = xp.max(weights, axis=-1) > xp.min(weights, axis=-1)
+    terms = weights * (losses - offset[..., None]) - (value - offset)[..., None]
+    largest = xp.max(xp.abs(terms), axis=-1)
+    some = (largest > 0) & varies
+    squares = (terms / xp.where(some, largest, 1.0)[..., None]) ** 2
+    total, fourth = xp.sum(squares, axis=-1), xp.sum(squares**2, axis=-1)
+    return xp.where(some, total**2 / xp.where(some, fourth, 1.0), xp.inf)
 
 
 def tail_variance(

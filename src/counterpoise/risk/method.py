@@ -24,7 +24,7 @@ class Prepared:
     weights: Array  # (n,) or (..., n)
     average: Average
     direct: Any = 0.0  # (...): the part that is known already, such as a mean over the target
-    direct_variance: Any = 0.0  # (...): its variance, from the finite target sample
+    direct_error: Any = 0.0  # (...): its standard error, from the finite target sample
     # (m,), if the tail error must not use `Domains.target_weights`: the mean of these over the
     # target is the mean square of `weights` over the source.
     target_weights: Array | None = None

@@ -15,6 +15,7 @@ import numpy as np
 from counterpoise._arrays import to_numpy
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
+from counterpoise.search.decisions import decision_values
 
 __all__ = ["Responses"]
 
@@ -78,7 +79,7 @@ class Responses:
         if hasattr(model, "predict_proba"):
             score = probability = self._spread(model, model.predict_proba(X), 0.0)
         elif hasattr(model, "decision_function"):
-            score = np.asarray(to_numpy(model.decision_function(X)), dtype=np.float64)
+            score = np.asarray(decision_values(model, X), dtype=np.float64)
             score = np.stack([-score, score], axis=1) if score.ndim == 1 else score
             score = self._spread(model, score, -np.inf)
         return Predicted(places, said, probability, score, self.classes)
