@@ -21,22 +21,32 @@ from counterpoise._arrays import (
 )
 
 __all__ = [
+    "LARGEST_LOSS",
     "InputError",
     "check_choice",
     "check_domains",
     "check_finite",
     "check_labels",
+    "check_loss_size",
     "check_losses_and_weights",
     "check_matrix",
     "check_number",
     "check_real",
     "check_same_columns",
     "check_same_width",
+    "check_weight_size",
     "check_weights",
     "feature_names",
     "is_missing",
     "refuse_column",
 ]
+
+
+#: Losses beyond this are refused: their squares, weighted and summed, would overflow.
+LARGEST_LOSS = 1e150
+# The largest weight must be between these: its square neither underflows nor overflows when it
+# meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
+_WEIGHT_SIZES = (1e-140, 1e77)
 
 
 class InputError(ValueError):
@@ -148,10 +158,33 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
             f"`{name}` must not be negative; {negative} are (smallest {smallest:g}). "
             "Weights are density ratios: clip them at 0 or fit them again."
         )
-    if bool(xp.any(xp.max(weights, axis=-1) == 0)):
+    largest = xp.max(weights, axis=-1)
+    if bool(xp.any(largest == 0)):
         raise ValueError(
             f"`{name}` must not all be zero: then no source sample says anything about the target. "
             "Check that source and target overlap."
+        )
+    least, most = float(xp.min(largest)), float(xp.max(largest))
+    check_weight_size(least, most, name)
+
+
+def check_weight_size(least: float, most: float, name: str, /) -> None:
+    """Refuse weights whose largest value, `least` to `most` in several sets, cannot be squared."""
+    low, high = _WEIGHT_SIZES
+    if not (least >= low and most <= high):
+        raise InputError(
+            f"`{name}` must have a largest value between {low:g} and {high:g}: density ratios "
+            f"have mean 1 over the source; got {least if least < low else most:g}. Normalise them "
+            "in logs: n * numpy.exp(log_w - scipy.special.logsumexp(log_w))."
+        )
+
+
+def check_loss_size(largest: float, name: str, /) -> None:
+    """Refuse losses, the largest of this size, that cannot be squared."""
+    if largest > LARGEST_LOSS:
+        raise InputError(
+            f"`{name}` must be at most {LARGEST_LOSS:g} in size; got {largest:g}. Check the "
+            "predictions, or divide labels and predictions by a constant."
         )
 
 
@@ -174,6 +207,7 @@ def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, A
             "Pass weights of shape (n,), or with leading axes that broadcast to those of losses."
         )
     check_finite(xp, losses, "losses", "Drop or impute those samples, or check the predictions.")
+    check_loss_size(float(xp.max(xp.abs(losses))), "losses")
     return xp, losses, weights
 
 

@@ -12,7 +12,15 @@ import numpy as np
 from counterpoise._arrays import Array, Namespace, exclusive_sum
 from counterpoise.risk.sums import Sums, sum_by_label
 
-__all__ = ["dominant_count", "jackknife_variance", "tail_variance", "variance_over_folds"]
+__all__ = [
+    "count_from_powers",
+    "dominant_count",
+    "jackknife_variance",
+    "tail_variance",
+    "term_powers",
+    "term_unit",
+    "variance_over_folds",
+]
 
 
 def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:
@@ -129,13 +137,33 @@ def dominant_count(
     value, offset : arrays of shape (...)
         The estimate, and c.
     """
-    varies = xp.max(weights, axis=-1) > xp.min(weights, axis=-1)
+    low, high = xp.min(weights, axis=-1), xp.max(weights, axis=-1)
+    unit = term_unit(xp, xp.max(xp.abs(losses), axis=-1), high, value, offset)
+    powers = term_powers(xp, losses, weights, value, offset, unit)
+    return count_from_powers(xp, *powers, varies=high > low)
+
+
+def term_unit(xp: Namespace, loss: Array, weight: Array, value: Array, offset: Array, /) -> Array:
+    """Return a bound on the terms of `dominant_count` (...), from the largest loss and weight."""
+    bound = weight * (loss + xp.abs(offset)) + xp.abs(value - offset)
+    return xp.where(bound > 0, bound, xp.ones_like(bound))
+
+
+def term_powers(
+    xp: Namespace, losses: Array, weights: Array, value: Array, offset: Array, unit: Array, /
+) -> tuple[Array, Array]:
+    """Return sums (...) of the second and fourth powers of the centred terms, in the unit given."""
     terms = weights * (losses - offset[..., None]) - (value - offset)[..., None]
-    largest = xp.max(xp.abs(terms), axis=-1)
-    some = (largest > 0) & varies
-    squares = (terms / xp.where(some, largest, 1.0)[..., None]) ** 2
-    total, fourth = xp.sum(squares, axis=-1), xp.sum(squares**2, axis=-1)
-    return xp.where(some, total**2 / xp.where(some, fourth, 1.0), xp.inf)
+    squares = (terms / unit[..., None]) ** 2
+    return xp.sum(squares, axis=-1), xp.sum(squares**2, axis=-1)
+
+
+def count_from_powers(xp: Namespace, second: Array, fourth: Array, /, *, varies: Array) -> Array:
+    """Return the effective number of squares, infinite without terms or without a tail."""
+    some = (second > 0) & varies
+    # Fourth powers that underflow belong to a few terms far below the largest weight.
+    count = second**2 / xp.where(fourth > 0, fourth, 1.0)
+    return xp.where(some, xp.where(fourth > 0, count, 1.0), xp.inf)
 
 
 def tail_variance(

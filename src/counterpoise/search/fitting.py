@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import num_samples, safe_indexing, safe_split
-from counterpoise._validation import check_real
+from counterpoise._validation import check_loss_size, check_real
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
 from counterpoise.search.decisions import decision_values
@@ -174,6 +174,7 @@ def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np
             f"{np.count_nonzero(~np.isfinite(losses))} of {len(y)} rows. Check the predictions, "
             "or bound the loss."
         )
+    check_loss_size(float(np.max(np.abs(losses), initial=0.0)), "loss")
     return losses
 
 
