@@ -13,6 +13,7 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_float, de
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
+from counterpoise.risk.units import prepare_in_unit
 from counterpoise.weights.gaussian import GaussianRatio
 
 __all__ = ["Resampler"]
@@ -64,7 +65,7 @@ class Resampler:
         for start in range(0, n_resamples if len(good) else 0, step):
             count = min(step, n_resamples - start)
             drawn = _draw(xp, rows, count, generators, draw_source=draw_source)
-            found = average_value(xp, self.method.prepare(xp, drawn), rows.folds)
+            found = average_value(xp, prepare_in_unit(xp, self.method, drawn), rows.folds)
             values[start : start + count, good] = to_numpy(found)
         values = values.reshape(n_resamples, *lead)
         for key in self.key:

@@ -19,7 +19,7 @@ from counterpoise.risk.method import Average, Method, Prepared
 from counterpoise.risk.ranges import ANY, Bounds, range_of
 from counterpoise.risk.strata import Strata, used_weights
 from counterpoise.risk.sums import Sums
-from counterpoise.risk.units import unit_of
+from counterpoise.risk.units import in_unit, prepare_in_unit, unit_of
 
 __all__ = [
     "average_prepared",
@@ -80,10 +80,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     if len(good) < len(failed):
         index = xp.asarray(good, device=device(losses))
         batched = replace(batched, losses=xp.take(batched.losses, index, axis=1))
-    unit = unit_of(xp, batched.losses)
-    if not isinstance(unit, float):
-        batched = replace(batched, losses=batched.losses / unit[..., None])
-    found = _in_unit(method.prepare(xp, batched), unit)
+    found = prepare_in_unit(xp, method, batched)
     where = xp.asarray(place, device=device(losses))
 
     def shaped(values: Any) -> Any:
@@ -147,13 +144,18 @@ def average_prepared(
     if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
         return _in_slices(xp, held_out, prepared, bounds)
     unit = unit_of(xp, held_out.losses)
-    if not isinstance(unit, float):
+    if unit is not None:
         small = replace(held_out, losses=held_out.losses / unit[..., None])
-        estimate, by_fold = average_prepared(small, _in_unit(prepared, 1 / unit), bounds)
+        estimate, by_fold = average_prepared(small, in_unit(prepared, 1 / unit), bounds)
         scaled = {name: as_scalar(getattr(estimate, name) * unit) for name in _IN_UNITS}
         return replace(estimate, **scaled), by_fold.scaled(unit[..., None])
     folds, domains = held_out.folds, held_out.domains
     used = used_weights(xp, average, weights, folds)
+    if bool(xp.any(xp.max(used, axis=-1) == 0)):
+        raise ValueError(
+            f"`method` {average!r} cuts every weight to 0, and no row is left to estimate the risk "
+            "from. Use a larger cap or quantile."
+        )
     strata = Strata.of_folds(folds)
     sums = strata.sums(xp, losses, used)
     same = used is weights and held_out.losses is losses and held_out.weights is weights
@@ -249,37 +251,34 @@ def _tail_terms(
     return value, prepared.average.tail_offset(value, beta)
 
 
-def _in_unit(prepared: Prepared, unit: Any) -> Prepared:
-    """Multiply what is left to average by the unit (...) of the losses."""
-    if isinstance(unit, float):
-        return prepared
-    direct, error = (
-        part if isinstance(part, float) else part * unit
-        for part in (prepared.direct, prepared.direct_error)
-    )
-    losses = prepared.losses * unit[..., None]
-    return replace(prepared, losses=losses, direct=direct, direct_error=error)
-
-
 def _double(xp: Namespace, record: Any) -> Any:
     """Return held-out or prepared rows in double precision."""
-    losses, weights = (
-        xp.astype(values, xp.float64, copy=False) for values in (record.losses, record.weights)
+    found = {name: getattr(record, name, None) for name in _LEADING}
+    return replace(
+        record,
+        **{
+            name: xp.astype(values, xp.float64, copy=False)
+            for name, values in found.items()
+            if values is not None and not isinstance(values, float)
+        },
     )
-    return replace(record, losses=losses, weights=weights)
 
 
 def _astype(xp: Namespace, record: Any, dtype: Any) -> Any:
     """Return a record with its floating arrays in another precision."""
-    arrays = {field.name: getattr(record, field.name) for field in fields(record)}
-    return replace(
-        record,
-        **{
-            name: xp.astype(values, dtype)
-            for name, values in arrays.items()
-            if is_array(values) and xp.isdtype(values.dtype, "real floating")
-        },
-    )
+    most = float(xp.finfo(dtype).max)
+    arrays = {}
+    for field in fields(record):
+        values = getattr(record, field.name)
+        if not is_array(values) or not xp.isdtype(values.dtype, "real floating"):
+            continue
+        if bool(xp.any(xp.abs(values) > most)):
+            raise ValueError(
+                f"`losses` and `weights` give a risk beyond {most:.1g}, the largest number of "
+                f"{dtype}. Pass them in double precision."
+            )
+        arrays[field.name] = xp.astype(values, dtype)
+    return replace(record, **arrays)
 
 
 def target_error(
