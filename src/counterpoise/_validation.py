@@ -238,7 +238,31 @@ def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False
             f"got shape {tuple(X.shape)}. Pass more data."
         )
     check_finite(xp, X, name, "Drop or impute those rows first.")
+    largest = _largest_in_columns(xp, X)
+    _check_feature_size(xp, largest, X, name, small=False)
     return X
+
+
+def _largest_in_columns(xp: Namespace, X: Array) -> Array:
+    """Largest size (D,) of a value in each column of (..., n, D)."""
+    largest = xp.maximum(xp.max(X, axis=-2), -xp.min(X, axis=-2))
+    return largest if largest.ndim == 1 else xp.max(xp.reshape(largest, (-1, X.shape[-1])), axis=0)
+
+
+def _check_feature_size(xp: Namespace, largest: Array, X: Array, name: str, *, small: bool) -> None:
+    """Refuse columns whose squares overflow or, with `small`, underflow to nothing."""
+    most = 1e150 if X.dtype == xp.float64 else 1e15
+    bad = largest > most
+    if small:
+        bad = bad | ((largest < 1 / most) & (largest > 0))
+    if not bool(xp.any(bad)):
+        return
+    column = int(xp.argmax(xp.astype(bad, xp.int64)))
+    remedy = "" if X.dtype == xp.float64 else ", or convert to float64"
+    raise InputError(
+        f"`{name}` must have columns whose largest value is between {1 / most:g} and {most:g} in "
+        f"size; that of column {column} is {float(largest[column]):g}. Rescale the column{remedy}."
+    )
 
 
 def check_domains(
@@ -250,6 +274,8 @@ def check_domains(
     X_target = check_matrix(X_target, "X_target", min_rows=min_rows)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
     xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
+    largest = (_largest_in_columns(xp, X) for X in (X_source, X_target))
+    _check_feature_size(xp, xp.maximum(*largest), X_source, "X_source", small=True)
     return xp, X_source, X_target
 
 

@@ -17,7 +17,13 @@ from counterpoise._arrays import (
 )
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_number
-from counterpoise.weights.base import DensityRatio, exp_ratio, target_unit, warn_no_overlap
+from counterpoise.weights.base import (
+    DensityRatio,
+    exp_ratio,
+    normalizing_shift,
+    target_unit,
+    warn_no_overlap,
+)
 from counterpoise.weights.moments import DomainMoments
 
 __all__ = [
@@ -156,8 +162,10 @@ class GaussianRatio(DensityRatio):
             fit_gaussian(X, regularization=self.regularization, unit=unit)[:2]
             for X in (X_source, X_target)
         )
-        ratio = exp_ratio(xp, gaussian_log_ratio(X_source, source, target))
-        return ratio / xp.mean(ratio, axis=-1, keepdims=True) if self.normalize else ratio
+        log_ratio = gaussian_log_ratio(X_source, source, target)
+        if self.normalize:
+            log_ratio = log_ratio + normalizing_shift(log_ratio)
+        return exp_ratio(xp, log_ratio)
 
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
@@ -173,7 +181,9 @@ class GaussianRatio(DensityRatio):
             domains = _domains(*(_columns(X, columns) for X in (X_source, X_target)))
         self._fit_domains(*domains)
         self.columns_ = columns[self.columns_]
-        return self._ratio(X_source)
+        log_ratio = self._log_ratio(X_source)
+        self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
+        return exp_ratio(array_namespace(log_ratio), log_ratio + self.log_shift_)
 
     def _fit_domains(self, source: DomainMoments, target: DomainMoments) -> None:
         """Set the columns used and the two normal densities."""
@@ -211,10 +221,12 @@ class GaussianRatio(DensityRatio):
             warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
 
     def _ratio(self, X: Array) -> Array:
-        xp = array_namespace(X)
+        return exp_ratio(array_namespace(X), self._log_ratio(X) + self.log_shift_)
+
+    def _log_ratio(self, X: Array) -> Array:
         domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
-        return exp_ratio(xp, _log_ratio_of_many(_columns(X, self.columns_), source, target))
+        return _log_ratio_of_many(_columns(X, self.columns_), source, target)
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
