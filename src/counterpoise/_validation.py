@@ -26,6 +26,7 @@ __all__ = [
     "check_choice",
     "check_domains",
     "check_finite",
+    "check_label_size",
     "check_labels",
     "check_loss_size",
     "check_losses_and_weights",
@@ -314,6 +315,16 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
         raise ValueError(
             f"`y` must hold numbers for a regression; got the text {text!r}. Pass numbers, or "
             "use a classifier."
+        )
+
+
+def check_label_size(y: np.ndarray, /) -> None:
+    """Refuse numbers whose squares overflow, or underflow to nothing."""
+    largest = float(np.max(np.abs(y), initial=0.0)) if y.dtype.kind == "f" else 0.0
+    if largest > 1e70 or 0 < largest < 1e-70:
+        raise InputError(
+            "`y` must have a largest value between 1e-70 and 1e+70 in size, so that squared losses "
+            f"can be squared; got {largest:g}. Multiply the labels by a constant."
         )
 
 

@@ -355,7 +355,8 @@ def _add_row_errors(
     """Add the tail error and the bootstrap of all rows, from the losses (L, s) of a sample."""
     domains = None
     # A few penalties at a time: the temporaries are as large as the losses.
-    steps = [slice(i, i + _PENALTIES) for i in range(0, losses.shape[0], _PENALTIES)]
+    L = losses.shape[0]
+    steps = [slice(i, min(i + _PENALTIES, L)) for i in range(0, L, _PENALTIES)]
     parts = [(Prepared(losses[own, :], sample.weights, method), risk[own]) for own in steps]
     if X_target is not None:
         domains = Domains.of_rows(losses, sample.X, X_target, estimator)

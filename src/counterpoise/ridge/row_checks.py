@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import check_real
+from counterpoise._validation import check_label_size, check_real
 
 __all__ = ["check_labels", "check_outputs", "check_row_weights", "check_rows"]
 
@@ -42,6 +42,7 @@ def check_outputs(y: Any, n: int, name: str, /, *, outputs: int | None = None) -
             "Pass the same outputs in the same order."
         )
     _check_finite(y, name)
+    check_label_size(y)
     return y
 
 
