@@ -97,9 +97,9 @@ def real_values(value: Any, /) -> Array:
     if not isinstance(value, np.ndarray):
         xp = array_namespace(value)
         if xp.isdtype(value.dtype, "complex floating"):
-            raise ValueError("the numbers are complex")
+            raise ValueError("Complex data not supported")
         return value
-    found = {"c": "the numbers are complex", "M": "these are dates", "m": "these are time spans"}
+    found = {"c": "Complex data not supported", "M": "these are dates", "m": "these are time spans"}
     text = value.dtype.kind in "USV"
     if value.dtype.kind == "O":
         text = any(isinstance(entry, str | bytes) for entry in value.ravel())

@@ -153,8 +153,8 @@ def average_prepared(
     used = used_weights(xp, average, weights, folds)
     if bool(xp.any(xp.max(used, axis=-1) == 0)):
         raise ValueError(
-            f"`method` {average!r} cuts every weight to 0, and no row is left to estimate the risk "
-            "from. Use a larger cap or quantile."
+            f"`weights` are all 0 as method {average!r} uses them, and no row is left to estimate "
+            "the risk from. Check that source and target overlap, and the method's cap or quantile."
         )
     strata = Strata.of_folds(folds)
     sums = strata.sums(xp, losses, used)

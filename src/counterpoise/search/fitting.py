@@ -41,7 +41,7 @@ class FoldResult:
     fit_time: float  # seconds
     score_time: float
     error: str | None = None  # traceback of a failed fit
-    predictions: np.ndarray | None = None  # float32, for the held-out rows, if asked for
+    predictions: np.ndarray | None = None  # for the held-out rows, if asked for
     target_predictions: np.ndarray | None = None  # the same for the target rows
     labelled_losses: np.ndarray | None = None  # (k,): on the labelled target rows
     labelled_predictions: np.ndarray | None = None  # for them, if predictions are kept
