@@ -151,7 +151,7 @@ def _second_pass(
         strict=True,
     )
     again = [(*part, *rest) for part, rest in zip(parts, others, strict=True)]
-    one = partial(_block_jackknife, average, unit, terms)
+    one = partial(_block_jackknife, average.in_unit(unit), unit, terms)
     return tree_reduce(again, one, _merge_spread).compute()
 
 

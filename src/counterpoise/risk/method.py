@@ -76,6 +76,10 @@ class Average:
         """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
         return None
 
+    def in_unit(self, unit: Array, /) -> Average:
+        """Return the average for losses divided by this unit (...): itself, if homogeneous."""
+        return self
+
     def unit_risk(self, xp: Namespace, sums: Sums, /) -> Array | None:
         """Return the estimate for a loss of 1 everywhere, or None if it is 1 up to noise."""
         return None

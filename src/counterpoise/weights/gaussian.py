@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from counterpoise._arrays import (
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_number
 from counterpoise.weights.base import (
+    NO_OVERLAP_MEAN,
     DensityRatio,
     exp_ratio,
     normalizing_shift,
@@ -183,7 +185,21 @@ class GaussianRatio(DensityRatio):
         self.columns_ = columns[self.columns_]
         log_ratio = self._log_ratio(X_source)
         self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
-        return exp_ratio(array_namespace(log_ratio), log_ratio + self.log_shift_)
+        ratio = exp_ratio(array_namespace(log_ratio), log_ratio + self.log_shift_)
+        self._warn_of_few_rows(ratio, min(X_source.shape[0], X_target.shape[0]))
+        return ratio
+
+    def _warn_of_few_rows(self, ratio: Array, rows: int) -> None:
+        """Say that densities of more features than rows are too good for their own rows."""
+        columns, mean = self.columns_.shape[0], float(array_namespace(ratio).mean(ratio))
+        if rows <= columns and NO_OVERLAP_MEAN <= mean < 0.5:
+            warnings.warn(
+                f"`GaussianRatio` has {columns} features and only {rows} rows in a sample: its "
+                f"ratio averages {mean:.1g} over the source points, where 1 is expected. Pass "
+                'normalize=True, fewer features, or weights="auto".',
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def _fit_domains(self, source: DomainMoments, target: DomainMoments) -> None:
         """Set the columns used and the two normal densities."""
