@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -36,7 +37,7 @@ PROBLEMS = {
 ALPHAS = [1e-300, 1e-20, 1e-3, 1.0, 1e3, 1e300]
 
 
-def check(risk, *, few=False):
+def check(risk):
     for name in NUMBERS:
         assert np.all(np.isfinite(getattr(risk, name))), name
     assert np.all(np.isfinite(risk.interval()))
@@ -149,7 +150,7 @@ def test_the_unit_and_the_origin_of_the_labels_change_no_choice(refit, families,
         assert other.blend_.risk.value / unit == pytest.approx(one.blend_.risk.value, rel=1e-4)
 
 
-@pytest.mark.parametrize("problem", set(PROBLEMS) - {"n = 2", "n = 3"})
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p not in ("n = 2", "n = 3")])
 def test_searches_give_numbers(problem):
     source, y, target = PROBLEMS[problem]
     found = search(y, [("ridge", Ridge(), {"alpha": [1e-10, 1.0, 1e300]})], True, source, target)
@@ -171,7 +172,7 @@ def test_a_loss_that_cannot_be_squared_fails_the_candidate():
     def cubed(y, prediction):
         return np.abs(prediction - y) ** 3 * (1e160 if np.ptp(prediction) < 0.5 else 1.0)
 
-    with pytest.warns(UserWarning, match="fits failed"):
+    with pytest.warns(FitFailedWarning, match="at most 1e.150 in size"):
         found = cp.ShiftGridSearchCV(
             Ridge(), {"alpha": [1.0, 1e9]}, loss=cubed, weights=None, rehearsals=0
         ).fit(X, Y)
