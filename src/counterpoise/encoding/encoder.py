@@ -280,7 +280,9 @@ def _read(kind: str, name: str, column: Any) -> np.ndarray:
 
 def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation of each column; 1 for a constant."""
-    centre, scale = np.mean(values, axis=0), np.std(values, axis=0)
+    # In units, powers of two: squares of tiny numbers underflow, and the column had no spread.
+    unit = np.ldexp(1.0, np.frexp(np.max(np.abs(values), axis=0))[1] - 1)
+    centre, scale = np.mean(values / unit, axis=0) * unit, np.std(values / unit, axis=0) * unit
     rounding = 10 * np.finfo(np.float64).eps * np.abs(centre)
     return centre, np.where(scale > rounding, scale, 1.0)
 

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from counterpoise._dask import is_dask
-from counterpoise._validation import check_labels, check_same_columns
+from counterpoise._validation import check_label_size, check_labels, check_same_columns
 from counterpoise.ridge.first_pass import one_against_rest
 from counterpoise.ridge.shift_ridge import ShiftRidge
 
@@ -131,6 +131,7 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )
         y = y.astype(np.float64, copy=False)
+        check_label_size(y)
         self._search(X, y, y.reshape(len(y), -1), X_target)
         if y.ndim == 1:
             self._flatten()

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._validation import check_label_size, check_real
+
 __all__ = ["check_labels", "check_outputs", "check_row_weights", "check_rows"]
 
 
@@ -40,12 +42,13 @@ def check_outputs(y: Any, n: int, name: str, /, *, outputs: int | None = None) -
             "Pass the same outputs in the same order."
         )
     _check_finite(y, name)
+    check_label_size(y)
     return y
 
 
 def check_labels(y: Any, n: int, name: str, /) -> np.ndarray:
     """Return n class labels of any kind, none of them missing."""
-    y = np.asarray(_present(y, name))
+    y = np.asarray(check_real(y, name) if _is_masked(y) else _present(y, name))
     y = _check_length(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y, n, name)
     if y.ndim != 1:
         raise ValueError(f"`{name}` must be 1-D class labels; got shape {y.shape}.")
@@ -96,7 +99,7 @@ def _check_length(values: np.ndarray, n: int, name: str) -> np.ndarray:
 
 def _numbers(values: Any, name: str) -> np.ndarray:
     """Real numbers of any dtype, in double precision; text and objects are refused."""
-    array = np.asarray(values)
+    array = check_real(values, name) if _is_masked(values) else np.asarray(values)
     if array.dtype.kind in "fiub":
         return array.astype(np.float64, copy=False)
     if hasattr(values, "dtypes") and hasattr(values, "to_numpy"):
@@ -107,6 +110,10 @@ def _numbers(values: Any, name: str) -> np.ndarray:
     raise ValueError(
         f"`{name}` must be numeric; got dtype {array.dtype}. Encode text and categories first."
     )
+
+
+def _is_masked(values: Any) -> bool:
+    return isinstance(values, np.ma.MaskedArray)
 
 
 def _check_finite(values: np.ndarray, name: str) -> None:

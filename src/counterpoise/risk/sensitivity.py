@@ -151,7 +151,7 @@ def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) 
     for gamma in factors:
         check_number(float(gamma), "gammas", low=1, high=math.inf, closed="low", remedy="Try 2.")
     _, losses, weights = check_losses_and_weights(losses, weights)
-    losses, weights = to_numpy(losses), to_numpy(weights)
+    losses, weights = (to_numpy(a).astype(np.float64, copy=False) for a in (losses, weights))
     if weights.ndim != 1:
         raise ValueError(
             f"`weights` must have shape (n,); got {weights.shape}. Call it for each set of weights."

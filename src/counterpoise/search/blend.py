@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._validation import check_choice
 from counterpoise.risk import RiskEstimate
+from counterpoise.search.decisions import decision_values
 from counterpoise.search.evaluate import Candidate
 from counterpoise.search.fitting import fit_estimator
 from counterpoise.search.responses import Responses
@@ -207,7 +208,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the weighted mean of the members' decision values, as scikit-learn shapes them."""
         check_is_fitted(self, "estimators_")
-        values = [np.asarray(model.decision_function(X)) for model in self.estimators_]
+        values = [decision_values(model, X) for model in self.estimators_]
         if len(self.classes_) > 2:
             pairs = zip(self.estimators_, values, strict=True)
             values = [self._spread(model, own, -np.inf) for model, own in pairs]

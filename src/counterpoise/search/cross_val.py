@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
-from counterpoise._validation import InputError, check_labels, is_missing
+from counterpoise._validation import InputError, check_label_size, check_labels, is_missing
 from counterpoise.risk import (
     Method,
     MetricReport,
@@ -180,6 +180,7 @@ def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+        check_label_size(y)
     return X, y, groups
 
 

@@ -76,7 +76,7 @@ def compare_with(reference: int, prepared: Prepared, held_out: HeldOut, /) -> Co
         prepared,
         losses=prepared.losses - prepared.losses[reference],
         direct=direct,
-        direct_variance=0.0,
+        direct_error=0.0,
     )
     plain = replace(held_out, losses=gaps.losses, weights=gaps.weights, domains=None)
     risk, _ = average_prepared(plain, gaps)

@@ -26,11 +26,13 @@ __all__ = [
     "DensityRatio",
     "exp_ratio",
     "held_out_scores",
+    "normalizing_shift",
     "target_unit",
     "warn_no_overlap",
 ]
 
-# Mean ratio over the source points (1 is expected) below which there is certainly no overlap. The
+# Mean ratio over the source points (1 is expected) below which, or above whose inverse, there is
+# certainly no overlap. The
 # mean stays above this for a poor fit in many dimensions, or a narrow source in a wide target.
 NO_OVERLAP_MEAN = 1e-8
 
@@ -60,6 +62,8 @@ class DensityRatio(BaseEstimator):
 
     normalize: bool
     standardize: bool
+    # Added to the logs of the ratio by estimators that normalise before they exponentiate.
+    log_shift_: float = 0.0
 
     def fit(self, X_source: Any, X_target: Any) -> DensityRatio:
         """Estimate the ratio from a sample of each domain.
@@ -158,8 +162,8 @@ class DensityRatio(BaseEstimator):
 
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
         """Warn where no weighting of the source can look like the target."""
-        mean = float(array_namespace(ratio).mean(ratio))
-        if mean < NO_OVERLAP_MEAN:
+        mean = float(array_namespace(ratio).mean(ratio)) * float(np.exp(min(-self.log_shift_, 700)))
+        if not NO_OVERLAP_MEAN <= mean <= 1 / NO_OVERLAP_MEAN:
             reason = f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
         elif self._looks_for_gaps and _lie_apart(X_source, X_target):
             reason = (
@@ -245,6 +249,19 @@ def _best_log_scale(source: np.ndarray, target: np.ndarray) -> float:
 
     finite = every[np.isfinite(every)]
     return brentq(slope, -np.max(finite) - 40.0, -np.min(finite) + 40.0, xtol=1e-10)
+
+
+def normalizing_shift(log_ratio: Array, /) -> Array:
+    """Return what must be added to log ratios (..., n) to give ratios of mean 1, as (..., 1).
+
+    In logs, so that ratios of any size can be normalised: none is above n then.
+    """
+    xp = array_namespace(log_ratio)
+    largest = xp.max(log_ratio, axis=-1, keepdims=True)
+    # Where all are minus infinity there is nothing to normalise.
+    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
+    mean = xp.mean(xp.exp(log_ratio - largest), axis=-1, keepdims=True)
+    return -largest - xp.log(xp.where(mean > 0, mean, xp.ones_like(mean)))
 
 
 def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,14 @@ from counterpoise._arrays import (
 )
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_number
-from counterpoise.weights.base import DensityRatio, exp_ratio, target_unit, warn_no_overlap
+from counterpoise.weights.base import (
+    NO_OVERLAP_MEAN,
+    DensityRatio,
+    exp_ratio,
+    normalizing_shift,
+    target_unit,
+    warn_no_overlap,
+)
 from counterpoise.weights.moments import DomainMoments
 
 __all__ = [
@@ -156,8 +164,10 @@ class GaussianRatio(DensityRatio):
             fit_gaussian(X, regularization=self.regularization, unit=unit)[:2]
             for X in (X_source, X_target)
         )
-        ratio = exp_ratio(xp, gaussian_log_ratio(X_source, source, target))
-        return ratio / xp.mean(ratio, axis=-1, keepdims=True) if self.normalize else ratio
+        log_ratio = gaussian_log_ratio(X_source, source, target)
+        if self.normalize:
+            log_ratio = log_ratio + normalizing_shift(log_ratio)
+        return exp_ratio(xp, log_ratio)
 
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
@@ -173,7 +183,23 @@ class GaussianRatio(DensityRatio):
             domains = _domains(*(take_columns(X, columns) for X in (X_source, X_target)))
         self._fit_domains(*domains)
         self.columns_ = columns[self.columns_]
-        return self._ratio(X_source)
+        log_ratio = self._log_ratio(X_source)
+        self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
+        ratio = exp_ratio(array_namespace(log_ratio), log_ratio + self.log_shift_)
+        self._warn_of_few_rows(ratio, min(X_source.shape[0], X_target.shape[0]))
+        return ratio
+
+    def _warn_of_few_rows(self, ratio: Array, rows: int) -> None:
+        """Say that densities of more features than rows are too good for their own rows."""
+        columns, mean = self.columns_.shape[0], float(array_namespace(ratio).mean(ratio))
+        if rows <= columns and NO_OVERLAP_MEAN <= mean < 0.5:
+            warnings.warn(
+                f"`GaussianRatio` has {columns} features and only {rows} rows in a sample: its "
+                f"ratio averages {mean:.1g} over the source points, where 1 is expected. Pass "
+                'normalize=True, fewer features, or weights="auto".',
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def _fit_domains(self, source: DomainMoments, target: DomainMoments) -> None:
         """Set the columns used and the two normal densities."""
@@ -211,10 +237,12 @@ class GaussianRatio(DensityRatio):
             warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
 
     def _ratio(self, X: Array) -> Array:
-        xp = array_namespace(X)
+        return exp_ratio(array_namespace(X), self._log_ratio(X) + self.log_shift_)
+
+    def _log_ratio(self, X: Array) -> Array:
         domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
-        return exp_ratio(xp, _log_ratio_of_many(take_columns(X, self.columns_), source, target))
+        return _log_ratio_of_many(take_columns(X, self.columns_), source, target)
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:

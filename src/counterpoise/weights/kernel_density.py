@@ -24,7 +24,7 @@ from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_choice, check_number
 from counterpoise.weights._kernels import blocks, squared_distances
 from counterpoise.weights._widths import kernel_width
-from counterpoise.weights.base import DensityRatio, exp_ratio
+from counterpoise.weights.base import DensityRatio, exp_ratio, normalizing_shift
 
 __all__ = ["KernelDensityRatio", "kernel_log_density"]
 
@@ -128,7 +128,9 @@ class KernelDensityRatio(DensityRatio):
         )
         source = kernel_log_density(X_source, self.X_source_, self.width_[0], own=np.argsort(order))
         target = kernel_log_density(X_source, self.X_target_, self.width_[1])
-        return self._divide(xp, source, target)
+        log_ratio = self._log_ratio(xp, source, target)
+        self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
+        return exp_ratio(xp, log_ratio + self.log_shift_)
 
     def _ratio(self, X: Array) -> Array:
         X = take_columns(X, self.columns_)
@@ -137,11 +139,12 @@ class KernelDensityRatio(DensityRatio):
             kernel_log_density(X, sample, width)
             for sample, width in zip(samples, self.width_, strict=True)
         )
-        return self._divide(array_namespace(X), source, target)
+        xp = array_namespace(X)
+        return exp_ratio(xp, self._log_ratio(xp, source, target) + self.log_shift_)
 
-    def _divide(self, xp: Namespace, source: Array, target: Array) -> Array:
+    def _log_ratio(self, xp: Namespace, source: Array, target: Array) -> Array:
         source, target = (xp.clip(log, self.floor_, None) for log in (source, target))
-        return exp_ratio(xp, target - source)
+        return target - source
 
 
 def kernel_log_density(
