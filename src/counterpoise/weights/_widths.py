@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
 from counterpoise._arrays import (
     Array,
@@ -171,18 +172,22 @@ def _knn_width(X_source: Array, X_target: Array) -> Array:
     xp = array_namespace(X_source, X_target)
     k = min(_NEIGHBOURS, X_target.shape[-2])
 
-    def mean_distance(A: Array, B: Array, width: Array) -> Array:
-        return xp.mean(xp.sqrt(_smallest(xp, squared_distances(A, B), k)), axis=-1)
+    def nearest(A: Array, B: Array, width: Array) -> Array:
+        return _smallest(xp, squared_distances(A, B), min(k, B.shape[-2]))
 
-    return xp.mean(map_pairs(mean_distance, X_source, X_target), axis=-1)
+    def merge(one: Array, other: Array) -> Array:
+        return _smallest(xp, xp.concat([one, other], axis=-1), k)
+
+    return xp.mean(xp.sqrt(map_pairs(nearest, merge, X_source, X_target)), axis=(-2, -1))
 
 
 def _smallest(xp: Namespace, values: Array, k: int) -> Array:
     """Return the k smallest entries along the last axis, in any order; may overwrite `values`.
 
-    The standard only has a full sort; the libraries that matter select in linear time.
+    All of them where there are not more. The standard only has a full sort; the libraries that
+    matter select in linear time.
     """
-    if k == values.shape[-1]:
+    if k >= values.shape[-1]:
         return values
     if is_numpy_namespace(xp):
         return xp.partition(values, k - 1, axis=-1)[..., :k]
@@ -204,24 +209,30 @@ def _smallest_one_by_one(xp: Namespace, values: Array, k: int) -> Array:
 
 
 def _median_width(X_source: Array, X_target: Array) -> Array:
-    """Median over the pairs i < j, read off the whole symmetric matrix.
-
-    Every pair stands in it twice, after the zeros of its diagonal.
-    """
+    """Median distance over the pairs i < j of the pooled sample."""
     xp = array_namespace(X_source, X_target)
     pooled = _pooled(*_thinned(X_source, X_target))
-    rows, dimension = pooled.shape[-2:]
-    off_diagonal = 1.0 - xp.eye(rows, dtype=pooled.dtype, device=device(pooled))
+    single = xp.unstack(xp.reshape(pooled, (-1, *pooled.shape[-2:])), axis=0)
+    middle = _middle_by_scipy if is_numpy_namespace(xp) else _middle_by_sorting
+    medians = [xp.mean(xp.sqrt(middle(X))) for X in single]
+    return xp.astype(xp.reshape(xp.stack(medians), pooled.shape[:-2]), pooled.dtype, copy=False)
+
+
+def _middle_by_scipy(X: np.ndarray) -> np.ndarray:
+    """Return the one or two squared distances in the middle of all pairs."""
+    squares = pdist(X, "sqeuclidean")
+    middle = [(len(squares) - 1) // 2, len(squares) // 2]
+    return np.partition(squares, middle)[middle]
+
+
+def _middle_by_sorting(X: Array) -> Array:
+    """Read them off the symmetric matrix: every pair twice, after the zeros of the diagonal."""
+    xp = array_namespace(X)
+    rows = X.shape[0]
+    off_diagonal = 1.0 - xp.eye(rows, dtype=X.dtype, device=device(X))
     middle = rows + rows * (rows - 1) // 2
-    medians = []
-    for X in xp.unstack(xp.reshape(pooled, (-1, rows, dimension)), axis=0):
-        squares = xp.reshape(squared_distances(X, X) * off_diagonal, (-1,))
-        if is_numpy_namespace(xp):
-            squares = xp.partition(squares, (middle - 1, middle))
-        else:
-            squares = xp.sort(squares)
-        medians.append(xp.mean(xp.sqrt(squares[middle - 1 : middle + 1])))
-    return xp.reshape(xp.stack(medians), pooled.shape[:-2])
+    squares = xp.sort(xp.reshape(squared_distances(X, X) * off_diagonal, (-1,)))
+    return squares[middle - 1 : middle + 1]
 
 
 def _thinned(*samples: Array) -> list[Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     as_float,
-    as_index,
     device,
     sort_rows,
     take_rows,
@@ -21,7 +21,7 @@ from counterpoise._arrays import (
 )
 from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_choice, check_number
-from counterpoise.weights._kernels import blocks, squared_distances
+from counterpoise.weights._kernels import squared_distances, tiles
 from counterpoise.weights._widths import kernel_width
 from counterpoise.weights.base import DensityRatio, exp_ratio
 
@@ -168,24 +168,64 @@ def _log_densities(
     others = m if own is None else m - 1
     if others == 0:
         return [xp.full(X.shape[0], -xp.inf, dtype=X.dtype, device=device(X)) for _ in widths]
-    parts: list[list[Array]] = [[] for _ in widths]
-    column = xp.arange(m, device=device(X))[None, :]
-    for rows in blocks(X.shape[0], m, like=X):
-        squares = squared_distances(X[rows, :], sample)
-        if own is not None:
-            # Infinitely far away: subtracting its term from the sum would leave rounding only.
-            itself = column == as_index(own[rows], X)[:, None]
-            squares = xp.where(itself, xp.asarray(xp.inf, dtype=X.dtype), squares)
-        least = xp.min(squares, axis=-1, keepdims=True)
-        squares = squares - least
-        for part, width in zip(parts, widths, strict=True):
-            total = xp.sum(xp.exp((-0.5 / width**2) * squares), axis=-1)
-            part.append(xp.log(total) - (0.5 / width**2) * least[:, 0])
+    cuts, columns = tiles(X.shape[0], m, like=X)
+    parts = []
+    for rows in cuts:
+        sums = _Sums.none(xp, X[rows, :], widths)
+        for part in columns:
+            squares = squared_distances(X[rows, :], sample[part, :])
+            if own is not None:
+                _leave_out(xp, squares, own[rows] - part.start)
+            sums = sums.joined(xp, squares)
+        parts.append(sums.logs(xp))
     return [
-        xp.concat(part, axis=0)
+        xp.concat(list(logs), axis=0)
         - (math.log(others) + dimension * math.log(math.sqrt(2 * math.pi) * width))
-        for part, width in zip(parts, widths, strict=True)
+        for logs, width in zip(zip(*parts, strict=True), widths, strict=True)
     ]
+
+
+def _leave_out(xp: Namespace, squares: Array, own: np.ndarray) -> None:
+    """Put each row's own column, where it has one here, infinitely far away, in place.
+
+    Subtracting its term from the sum would leave rounding only.
+    """
+    for row in np.flatnonzero((own >= 0) & (own < squares.shape[1])):
+        squares[int(row), int(own[row])] = xp.inf
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums of kernels over the part of the sample seen so far, the largest term taken out."""
+
+    scales: list[float]  # -1 / (2 width^2) for each width
+    least: Array  # (rows, 1): least squared distance; infinite before the first part
+    totals: list[Array]  # for each width, (rows,): sum of exp(scale (square - least))
+
+    @classmethod
+    def none(cls, xp: Namespace, X: Array, widths: Sequence[float]) -> _Sums:
+        zero = xp.zeros_like(X[:, 0])
+        return cls([-0.5 / h**2 for h in widths], zero[:, None] + xp.inf, [zero for _ in widths])
+
+    def joined(self, xp: Namespace, squares: Array) -> _Sums:
+        """Return the sums with another part's squared distances (rows, part), overwritten."""
+        least = xp.minimum(self.least, xp.min(squares, axis=-1, keepdims=True))
+        # Nothing in sight, because the only point of the part is the row itself: nothing to add.
+        base = xp.where(xp.isinf(least), xp.zeros_like(least), least)
+        squares -= base
+        # Just above where exp leaves the normal numbers: below, CPUs are several times slower.
+        floor = 0.99 * math.log(xp.finfo(squares.dtype).smallest_normal)
+        totals = []
+        for scale, total in zip(self.scales, self.totals, strict=True):
+            exponent = xp.clip(scale * squares, floor, 0.0)
+            moved = xp.clip(scale * (self.least - base), floor, 0.0)[:, 0]
+            totals.append(total * xp.exp(moved) + xp.sum(xp.exp(exponent), axis=-1))
+        return _Sums(self.scales, least, totals)
+
+    def logs(self, xp: Namespace) -> list[Array]:
+        """Log of the sum for each width."""
+        pairs = zip(self.scales, self.totals, strict=True)
+        return [xp.log(total) + scale * self.least[:, 0] for scale, total in pairs]
 
 
 def _floor(shape: tuple[int, ...], width: float) -> float:
