@@ -108,7 +108,7 @@ class TestMixtureProportions:
         L = rng.gamma(scales, size=(6, 50, 12)) + 1e-14
         batch = mixture_proportions(xp.asarray(L.reshape(2, 3, 50, 12)))
         assert len(set(to_numpy(batch.n_iter).ravel().tolist())) > 1
-        for k, one in enumerate(mixture_proportions(L[k]) for k in range(6)):
+        for k, one in enumerate(mixture_proportions(xp.asarray(L[k])) for k in range(6)):
             place = divmod(k, 3)
             assert_allclose(
                 to_numpy(batch.proportions)[place], one.proportions, rtol=1e-6, atol=1e-8

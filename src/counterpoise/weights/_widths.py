@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from counterpoise.weights.base import held_out_scores
 
 __all__ = [
     "WIDTH_RULES",
+    "WidthFolds",
     "best_width",
     "kernel_width",
     "width_by_rule",
@@ -50,44 +52,80 @@ _NEIGHBOURS = 5
 _MEDIAN_ROWS = 2000
 # Source rows that "knn" averages over in `width_by_rule`: all pairs of 100 000 would take minutes.
 _KNN_ROWS = 2000
-# Folds of both samples in `width_scores`, and the difference in score that `best_width` ignores.
+# Folds of both samples in `WidthFolds`, and the difference in score that `best_width` ignores.
 _FOLDS = 5
 _TIED = 1e-3
 
 
-def width_scores(
-    log_ratios: Callable[[list[Array], list[Array], Array], list[Array]],
-    X_source: Array,
-    X_target: Array,
-    /,
-    *,
-    factors: Sequence[float],
-    rng: Any,
-) -> dict[float, float]:
-    """Return the held-out score of multiples of the "median" width, by five folds of both samples.
+@dataclass(frozen=True, eq=False)
+class WidthFolds:
+    """Five folds of both samples (fewer rows, fewer folds), on which widths are compared.
 
-    `log_ratios` takes the training rows and the held-out rows of both samples, and the widths; it
-    returns the log ratios at both sets of held-out rows, each of shape (n_widths, rows). Rows are
-    sorted before they are cut into folds: their order does not matter. Empty where a sample has
-    one row.
+    Attributes
+    ----------
+    samples : list of two arrays
+        Source and target rows, sorted, so that their order does not matter.
+    groups : list of two int arrays
+        The fold of each row.
+    widths : array
+        Multiples of the "median" width.
     """
-    n_folds = min(_FOLDS, X_source.shape[0], X_target.shape[0])
-    if n_folds < 2:
-        return {}
-    samples = [sort_rows(X) for X in (X_source, X_target)]
-    widths = width_grid(samples[0], samples[1], factors)
-    groups = [rng.permutation(X.shape[0]) % n_folds for X in samples]
-    held_out: tuple[list, list] = ([], [])
-    for k in range(n_folds):
-        pairs = list(zip(samples, groups, strict=True))
-        train = [take_rows(X, np.flatnonzero(group != k)) for X, group in pairs]
-        test = [take_rows(X, np.flatnonzero(group == k)) for X, group in pairs]
-        for logs, values in zip(held_out, log_ratios(train, test, widths), strict=True):
-            logs.append(to_numpy(values))
-    return {
-        float(width): float(np.mean(held_out_scores(*([v[i] for v in logs] for logs in held_out))))
-        for i, width in enumerate(to_numpy(widths))
-    }
+
+    samples: list[Array]
+    groups: list[np.ndarray]
+    widths: Array
+
+    @classmethod
+    def draw(
+        cls, X_source: Array, X_target: Array, /, *, factors: Sequence[float], rng: Any
+    ) -> WidthFolds | None:
+        """Return folds for the given multiples; None where a sample has one row."""
+        n_folds = min(_FOLDS, X_source.shape[0], X_target.shape[0])
+        if n_folds < 2:
+            return None
+        samples = [sort_rows(X) for X in (X_source, X_target)]
+        groups = [rng.permutation(X.shape[0]) % n_folds for X in samples]
+        return cls(samples, groups, width_grid(samples[0], samples[1], factors))
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return int(np.max(self.groups[0])) + 1
+
+    def scores(self, log_ratios: Iterable[tuple[Sequence[Array], Sequence[Array]]], /) -> dict:
+        """Return each width with its score.
+
+        `log_ratios` gives, for each width, the log ratios at the held-out source rows of every
+        fold, and those at the held-out target rows.
+        """
+        return {
+            float(width): float(
+                np.mean(held_out_scores(*([to_numpy(fold) for fold in logs] for logs in both)))
+            )
+            for width, both in zip(to_numpy(self.widths), log_ratios, strict=True)
+        }
+
+
+def width_scores(
+    log_ratios: Callable[[list[Array], list[Array], float], list[Array]], folds: WidthFolds, /
+) -> dict[float, float]:
+    """Return the held-out score of each width.
+
+    `log_ratios` takes the training rows and the held-out rows of both samples, and a width; it
+    returns the log ratios at both sets of held-out rows.
+    """
+    pairs = list(zip(folds.samples, folds.groups, strict=True))
+    train, test = (
+        [[take_rows(X, np.flatnonzero(keep(g, k))) for X, g in pairs] for k in range(folds.n_folds)]
+        for keep in (np.not_equal, np.equal)
+    )
+
+    def by_fold(width: float) -> tuple[Sequence[Array], Sequence[Array]]:
+        found = [log_ratios(*rows, width) for rows in zip(train, test, strict=True)]
+        source, target = zip(*found, strict=True)
+        return source, target
+
+    return folds.scores(by_fold(float(width)) for width in folds.widths)
 
 
 def best_width(scores: dict[float, float], /) -> float | str:
@@ -219,10 +257,18 @@ def _median_width(X_source: Array, X_target: Array) -> Array:
 
 
 def _middle_by_scipy(X: np.ndarray) -> np.ndarray:
-    """Return the one or two squared distances in the middle of all pairs."""
+    """Return the squared distances in the middle of all pairs: two, or twice the same."""
     squares = pdist(X, "sqeuclidean")
-    middle = [(len(squares) - 1) // 2, len(squares) // 2]
-    return np.partition(squares, middle)[middle]
+    middle = np.asarray([(len(squares) - 1) // 2, len(squares) // 2])
+    some = np.sort(squares[:: 1 + len(squares) // 20_000])
+    low, high = (some[int(share * (len(some) - 1))] for share in (0.45, 0.55))
+    below = np.count_nonzero(squares < low)
+    near = squares[(squares >= low) & (squares <= high)]
+    # A sample of the pairs brackets the middle, unless it is a poor one.
+    if below <= middle[0] and middle[1] < below + len(near):
+        squares, middle = near, middle - below
+    squares.partition(middle)
+    return squares[middle]
 
 
 def _middle_by_sorting(X: Array) -> Array:

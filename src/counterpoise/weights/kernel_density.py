@@ -21,7 +21,7 @@ from counterpoise._arrays import (
 )
 from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_choice, check_number
-from counterpoise.weights._kernels import squared_distances, tiles
+from counterpoise.weights._kernels import negative_squares, tiles
 from counterpoise.weights._widths import kernel_width
 from counterpoise.weights.base import DensityRatio, exp_ratio
 
@@ -32,6 +32,10 @@ _RULES = ("silverman", "median", "knn", "cv")
 _CV_FACTORS = tuple(0.1 * 40 ** (k / 11) for k in range(12))
 _CV_ROWS = 1000
 _NEIGHBOURS = 5
+# Kernel values from which the exponentials are taken in single precision: three times as fast.
+# Exponents are computed in double precision, relative to the largest, so that the sums are right
+# to about 1e-6.
+_SINGLE = 2**29
 
 
 class KernelDensityRatio(DensityRatio):
@@ -46,7 +50,8 @@ class KernelDensityRatio(DensityRatio):
     where the tails of the domains differ.
 
     Cost: O(n (n + m) D) time, in blocks; memory O((n + m) D). `predict` costs O(n + m) kernels
-    for each point.
+    for each point. Where a density takes more than 5e8 kernel values, their exponentials are
+    taken in single precision: the density is then right to about 1e-6 of its value.
 
     Parameters
     ----------
@@ -168,15 +173,18 @@ def _log_densities(
     others = m if own is None else m - 1
     if others == 0:
         return [xp.full(X.shape[0], -xp.inf, dtype=X.dtype, device=device(X)) for _ in widths]
+    scale = math.sqrt(0.5) / widths[0]
+    X, sample = X * scale, sample * scale
+    powers = [(widths[0] / width) ** 2 for width in widths]
     cuts, columns = tiles(X.shape[0], m, like=X)
     parts = []
     for rows in cuts:
-        sums = _Sums.none(xp, X[rows, :], widths)
+        sums = _Sums.none(xp, X[rows, :], powers, X.shape[0] * m > _SINGLE)
         for part in columns:
-            squares = squared_distances(X[rows, :], sample[part, :])
+            exponents = negative_squares(X[rows, :], sample[part, :])
             if own is not None:
-                _leave_out(xp, squares, own[rows] - part.start)
-            sums = sums.joined(xp, squares)
+                _leave_out(xp, exponents, own[rows] - part.start)
+            sums = sums.joined(xp, exponents)
         parts.append(sums.logs(xp))
     return [
         xp.concat(list(logs), axis=0)
@@ -185,47 +193,60 @@ def _log_densities(
     ]
 
 
-def _leave_out(xp: Namespace, squares: Array, own: np.ndarray) -> None:
-    """Put each row's own column, where it has one here, infinitely far away, in place.
+def _leave_out(xp: Namespace, exponents: Array, own: np.ndarray) -> None:
+    """Take each row's own column, where it has one here, out of the sum, in place.
 
     Subtracting its term from the sum would leave rounding only.
     """
-    for row in np.flatnonzero((own >= 0) & (own < squares.shape[1])):
-        squares[int(row), int(own[row])] = xp.inf
+    for row in np.flatnonzero((own >= 0) & (own < exponents.shape[1])):
+        exponents[int(row), int(own[row])] = -xp.inf
 
 
 @dataclass(frozen=True)
 class _Sums:
     """Sums of kernels over the part of the sample seen so far, the largest term taken out."""
 
-    scales: list[float]  # -1 / (2 width^2) for each width
-    least: Array  # (rows, 1): least squared distance; infinite before the first part
-    totals: list[Array]  # for each width, (rows,): sum of exp(scale (square - least))
+    powers: list[float]  # for each width, what its exponents are in units of the first width's
+    high: Array  # (rows, 1): largest exponent; minus infinity before the first part
+    totals: list[Array]  # for each width, (rows,): sum of exp(power (exponent - high))
+    single: bool  # whether the exponentials of a part are taken in single precision
 
     @classmethod
-    def none(cls, xp: Namespace, X: Array, widths: Sequence[float]) -> _Sums:
+    def none(cls, xp: Namespace, X: Array, powers: list[float], single: bool) -> _Sums:
         zero = xp.zeros_like(X[:, 0])
-        return cls([-0.5 / h**2 for h in widths], zero[:, None] + xp.inf, [zero for _ in widths])
+        return cls(powers, zero[:, None] - xp.inf, [zero for _ in powers], single)
 
-    def joined(self, xp: Namespace, squares: Array) -> _Sums:
-        """Return the sums with another part's squared distances (rows, part), overwritten."""
-        least = xp.minimum(self.least, xp.min(squares, axis=-1, keepdims=True))
-        # Nothing in sight, because the only point of the part is the row itself: nothing to add.
-        base = xp.where(xp.isinf(least), xp.zeros_like(least), least)
-        squares -= base
-        # Just above where exp leaves the normal numbers: below, CPUs are several times slower.
-        floor = 0.99 * math.log(xp.finfo(squares.dtype).smallest_normal)
-        totals = []
-        for scale, total in zip(self.scales, self.totals, strict=True):
-            exponent = xp.clip(scale * squares, floor, 0.0)
-            moved = xp.clip(scale * (self.least - base), floor, 0.0)[:, 0]
-            totals.append(total * xp.exp(moved) + xp.sum(xp.exp(exponent), axis=-1))
-        return _Sums(self.scales, least, totals)
+    def joined(self, xp: Namespace, exponents: Array) -> _Sums:
+        """Return the sums with the exponents of another part (rows, part), which it overwrites."""
+        high = xp.maximum(self.high, xp.max(exponents, axis=-1, keepdims=True))
+        # Minus infinity where the only point so far is the row itself: there is nothing to add.
+        base = xp.where(xp.isinf(high), xp.zeros_like(high), high)
+        exponents -= base
+        moved = (self.high - base)[:, 0]
+        totals = [
+            total * _exp(xp, power * moved)
+            + _row_sums(xp, exponents if power == 1 else power * exponents, self.single)
+            for power, total in zip(self.powers, self.totals, strict=True)
+        ]
+        return _Sums(self.powers, high, totals, self.single)
 
     def logs(self, xp: Namespace) -> list[Array]:
         """Log of the sum for each width."""
-        pairs = zip(self.scales, self.totals, strict=True)
-        return [xp.log(total) + scale * self.least[:, 0] for scale, total in pairs]
+        pairs = zip(self.powers, self.totals, strict=True)
+        return [xp.log(total) + power * self.high[:, 0] for power, total in pairs]
+
+
+def _row_sums(xp: Namespace, values: Array, single: bool) -> Array:
+    if not single:
+        return xp.sum(_exp(xp, values), axis=-1)
+    terms = _exp(xp, xp.astype(values, xp.float32, copy=False))
+    return xp.astype(xp.sum(terms, axis=-1), values.dtype, copy=False)
+
+
+def _exp(xp: Namespace, values: Array) -> Array:
+    # Just above where exp leaves the normal numbers: below, CPUs are several times slower.
+    floor = 0.99 * math.log(xp.finfo(values.dtype).smallest_normal)
+    return xp.exp(xp.maximum(values, xp.asarray(floor, dtype=values.dtype, device=device(values))))
 
 
 def _floor(shape: tuple[int, ...], width: float) -> float:

@@ -31,7 +31,7 @@ from counterpoise.weights._kernels import (
     kernel_mean,
     kernel_product,
 )
-from counterpoise.weights._widths import best_width, kernel_width, width_scores
+from counterpoise.weights._widths import WidthFolds, best_width, kernel_width, width_scores
 from counterpoise.weights.base import DensityRatio
 
 __all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
@@ -205,9 +205,9 @@ class KMM(DensityRatio):
         self.cv_scores_: dict[float, float] = {}
         if isinstance(width, str) and width == "cv":
             rng = np.random.default_rng(0)
-            self.cv_scores_ = width_scores(
-                self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
-            )
+            folds = WidthFolds.draw(X_source, X_target, factors=_CV_FACTORS, rng=rng)
+            if folds is not None:
+                self.cv_scores_ = width_scores(self._held_out_log_ratios, folds)
             width = best_width(self.cv_scores_)
         solution = kernel_mean_matching(
             X_source,
@@ -236,18 +236,15 @@ class KMM(DensityRatio):
         return solution.weights
 
     def _held_out_log_ratios(
-        self, train: list[Array], test: list[Array], widths: Array
+        self, train: list[Array], test: list[Array], width: float
     ) -> list[Array]:
-        """Log ratios at held-out rows of both samples for each width."""
-        plain = self.get_params() | {"standardize": False, "normalize": False}
-        xp = array_namespace(widths)
-        logs = []
-        for width in widths:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = KMM(**plain | {"width": float(width)}).fit(*train)
-            logs.append([xp.log(model.predict(X)) for X in test])
-        return [xp.stack(list(values)) for values in zip(*logs, strict=True)]
+        """Log ratios at held-out rows of both samples."""
+        plain = self.get_params() | {"standardize": False, "normalize": False, "width": width}
+        xp = array_namespace(*test)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = KMM(**plain).fit(*train)
+        return [xp.log(model.predict(X)) for X in test]
 
     def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)
