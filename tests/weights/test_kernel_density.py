@@ -6,8 +6,7 @@ from scipy.special import logsumexp
 from sklearn.neighbors import KernelDensity
 
 from counterpoise._arrays import to_numpy
-from counterpoise.weights import KernelDensityRatio
-from counterpoise.weights import _kernels, kernel_density
+from counterpoise.weights import KernelDensityRatio, _kernels, kernel_density
 from counterpoise.weights.kernel_density import kernel_log_density
 
 
@@ -141,7 +140,7 @@ def test_density_does_not_depend_on_the_tiles(monkeypatch):
     own = rng.permutation(210)[:90]
     X = sample[own]
     whole = kernel_log_density(X, sample, 0.3, own=own)
-    monkeypatch.setattr(_kernels, "_CPU_BLOCK", 64)
+    monkeypatch.setattr(_kernels, "CPU_BLOCK", 64)
     np.testing.assert_allclose(
         kernel_log_density(X, sample, 0.3, own=own), whole, rtol=1e-12, atol=1e-12
     )

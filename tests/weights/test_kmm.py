@@ -373,8 +373,8 @@ def test_low_rank_form_warns_when_it_is_too_coarse(rng):
 def test_rank_is_chosen_by_size(rng, monkeypatch):
     X_source, X_target = samples(rng, n=60, m=60)
     assert KMM(width=2.0).fit(X_source, X_target).rank_ is None
-    monkeypatch.setattr("counterpoise.weights.kmm._EXACT_ROWS", 50)
-    monkeypatch.setattr("counterpoise.weights.kmm._AUTO_RANK", 40)
+    monkeypatch.setattr("counterpoise.weights.matching._EXACT_ROWS", 50)
+    monkeypatch.setattr("counterpoise.weights.matching._AUTO_RANK", 40)
     kmm = KMM(width=2.0).fit(X_source, X_target)
     assert kmm.rank_ == 40
     assert kmm.gap_ < 1e-8

@@ -23,6 +23,7 @@ from counterpoise._arrays import (
 )
 
 __all__ = [
+    "CPU_BLOCK",
     "DIRECT_FEATURES",
     "batch_shape",
     "blocks",
@@ -41,7 +42,7 @@ __all__ = [
 DIRECT_FEATURES = 3
 # Entries of a working block: 2 MiB on a CPU, what its cache keeps; 1 GiB on an accelerator, for
 # few launches, or less where memory is short: a kernel estimator holds some 80 numbers per entry.
-_CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
+CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
 
 
 def squared_distances(A: Array, B: Array, /) -> Array:
@@ -175,9 +176,9 @@ def tiles(a: int, b: int, /, *, like: Array) -> tuple[list[slice], list[slice]]:
 
 def _entries(like: Array) -> int:
     """Entries of one working block."""
-    entries = _CPU_BLOCK if on_cpu(like) else _DEVICE_BLOCK
+    entries = CPU_BLOCK if on_cpu(like) else _DEVICE_BLOCK
     free = free_memory(like)
-    return entries if free is None else max(_CPU_BLOCK, min(entries, free // _BYTES_PER_ENTRY))
+    return entries if free is None else max(CPU_BLOCK, min(entries, free // _BYTES_PER_ENTRY))
 
 
 def _slices(length: int, step: int) -> Iterator[slice]:

@@ -24,6 +24,8 @@ from counterpoise._validation import check_choice, check_number
 from counterpoise.weights._kernels import negative_squares, tiles
 from counterpoise.weights._widths import kernel_width
 from counterpoise.weights.base import DensityRatio, exp_ratio
+from counterpoise.weights.cost import FitCost
+from counterpoise.weights.ulsif import ULSIF
 
 __all__ = ["KernelDensityRatio", "kernel_log_density"]
 
@@ -115,6 +117,19 @@ class KernelDensityRatio(DensityRatio):
         self.width = width
         self.normalize = normalize
         self.standardize = standardize
+
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m = n_source, n_target
+        kernels = n * (n + m) + min(n, 1000) * min(m, 1000)
+        if isinstance(self.width, str) and self.width == "cv":
+            kernels += sum(min(rows, _CV_ROWS) * rows for rows in (n, m))
+        # Exponents, their maximum, sums and the sorted samples.
+        memory = 8.0 * 2 * (n + m) * n_features
+        return FitCost(float(kernels), 2.0 * (n_features + 2) * kernels, memory)
+
+    def _cheaper(self) -> DensityRatio | None:
+        return ULSIF(standardize=self.standardize)
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         xp = array_namespace(X_source, X_target)
