@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._format import format_number
 from counterpoise.weights._kernels import gaussian_kernel
 
-__all__ = ["CostWarning", "FitCost", "cheaper_words", "warn_of_cost"]
+__all__ = ["CostWarning", "FitCost", "warn_of_cost"]
 
 # What is said before the work: longer than a minute, or more than a GiB.
 _LONG, _LARGE = 60.0, 2.0**30
@@ -60,7 +60,7 @@ class FitCost:
 
     @property
     def is_large(self) -> bool:
-        """Whether it would take more than a minute, or more than a GiB."""
+        """Whether it would take more than a minute or more than a GiB."""
         work = self.operations + _PER_KERNEL * self.kernels
         return self.memory > _LARGE or (work > _LITTLE and self.seconds > _LONG)
 
@@ -68,8 +68,12 @@ class FitCost:
         parts = [f"{format_number(self.operations, digits=2)} operations"]
         if self.kernels:
             parts.insert(0, f"{format_number(self.kernels, digits=2)} kernel values")
-        memory = format_number(self.memory / 2**30, digits=2)
-        return f"{' and '.join(parts)}, about {self.duration} on one core here, and {memory} GiB"
+        return f"{' and '.join(parts)} ({self.words} on one core here)"
+
+    @property
+    def words(self) -> str:
+        """Time and memory in words."""
+        return f"about {self.duration}, {format_number(self.memory / 2**30, digits=2)} GiB"
 
     @property
     def duration(self) -> str:
@@ -88,21 +92,18 @@ def warn_of_cost(estimator: Any, rows: tuple[int, int], n_features: int, /) -> N
         return
     warnings.warn(
         f"{estimator!r} is about to compute {cost}, for {rows[0]:,} source and {rows[1]:,} target "
-        f"rows with {n_features:,} features. {cheaper_words(estimator, cost, rows, n_features)}",
+        f"rows with {n_features:,} features. {_cheaper_words(estimator, cost, rows, n_features)}",
         CostWarning,
         stacklevel=3,
     )
 
 
-def cheaper_words(
-    estimator: Any, cost: FitCost, rows: tuple[int, int], n_features: int, /, *, name: str = ""
-) -> str:
-    """Return the sentence that names the cheaper choice, by `name` if it is given."""
+def _cheaper_words(estimator: Any, cost: FitCost, rows: tuple[int, int], n_features: int) -> str:
     other = estimator._cheaper()
     if other is not None:
         saved = other.fit_cost(*rows, n_features)
         if saved.seconds < 0.5 * cost.seconds and saved.memory <= max(cost.memory, _LARGE):
-            return f"Cheaper: {name or repr(other)}, about {saved.duration}."
+            return f"Cheaper: {other!r}, about {saved.duration}."
     return "Cheaper: fit it to a random part of the rows, and predict the weights of the others."
 
 
