@@ -68,11 +68,11 @@ def test_the_count_knows_that_large_samples_are_passed_twice(counted, monkeypatc
 def test_the_count_grows_with_the_data(name):
     estimator = names.NAMES[name]()
     small = estimator.fit_cost(2000, 5000, 20)
-    assert small.operations > 0
+    assert small.operations + small.reads > 0
     assert small.memory > 0
     for larger in ((4000, 5000, 20), (2000, 10_000, 20), (2000, 5000, 40)):
         more = estimator.fit_cost(*larger)
-        assert more.operations > small.operations
+        assert more.operations + more.reads > small.operations + small.reads
         assert more.memory >= small.memory
 
 
@@ -82,8 +82,8 @@ def test_products_are_counted_by_hand():
     pairs = NearestNeighborRatio().fit_cost(3000, 5000, 20).operations / (2 * 26)
     assert pairs == 3000 * 5000
     assert NearestNeighborRatio().fit_cost(3000, 5000, 3).operations < 3000 * 5000
-    assert ClassifierRatio(cv=4).fit_cost(9, 9, 2).operations == (
-        5 * ClassifierRatio().fit_cost(9, 9, 2).operations
+    assert ClassifierRatio(cv=4).fit_cost(9, 9, 2).reads == (
+        5 * ClassifierRatio().fit_cost(9, 9, 2).reads
     )
     # Second moments of both samples are 2 D^2 for each row.
     gaussian = [GaussianRatio().fit_cost(50, m, 30).operations for m in (10_000, 20_000)]
@@ -91,8 +91,8 @@ def test_products_are_counted_by_hand():
 
 
 def test_seconds_come_from_rates_measured_here(monkeypatch):
-    monkeypatch.setattr(cost, "_rates", lambda: (1e-8, 1e-10))
-    assert FitCost(1e9, 1e10).seconds == pytest.approx(11.0)
+    monkeypatch.setattr(cost, "_rates", lambda: (1e-8, 1e-10, 1e-9))
+    assert FitCost(1e9, 1e10, reads=2e9).seconds == pytest.approx(13.0)
     monkeypatch.undo()
     assert all(rate > 0 for rate in cost._rates())
 
@@ -108,7 +108,7 @@ def test_seconds_come_from_rates_measured_here(monkeypatch):
     ],
 )
 def test_a_minute_or_a_gib_is_large(work, large, monkeypatch):
-    monkeypatch.setattr(cost, "_rates", lambda: (1e-8, 1e-10))
+    monkeypatch.setattr(cost, "_rates", lambda: (1e-8, 1e-10, 1e-9))
     assert work.is_large is large
 
 
@@ -133,7 +133,7 @@ def test_little_work_does_not_measure_the_machine(monkeypatch):
 def test_the_warning_comes_before_the_work_and_names_a_cheaper_choice(
     estimator, cheaper, monkeypatch
 ):
-    monkeypatch.setattr(cost, "_rates", lambda: (1.0, 1e-3))
+    monkeypatch.setattr(cost, "_rates", lambda: (1.0, 1e-3, 1e-3))
     monkeypatch.setattr(cost, "_LITTLE", 0.0)
     monkeypatch.setattr(type(estimator), "_fit", lambda *_: pytest.fail("the work has begun"))
     X = np.random.default_rng(0).normal(size=(20_000, 5))
@@ -152,6 +152,6 @@ def test_the_warning_comes_before_the_work_and_names_a_cheaper_choice(
     ("seconds", "words"), [(30.0, "30 s"), (119.0, "119 s"), (150.0, "2.5 minutes")]
 )
 def test_durations_in_words(seconds, words, monkeypatch):
-    monkeypatch.setattr(cost, "_rates", lambda: (1.0, 0.0))
+    monkeypatch.setattr(cost, "_rates", lambda: (1.0, 0.0, 0.0))
     assert FitCost(seconds).duration == words
     assert FitCost(7200.0).duration == "2.0 hours"

@@ -135,10 +135,10 @@ class ClassifierRatio(DensityRatio):
         """Count the work of a fit; see `FitCost`. Zero for a classifier that you pass."""
         if self.classifier is not None:
             return FitCost()
-        # Features and their squares; two passes over them for each of some thirty iterations.
+        # Features and their squares: two passes over them for each iteration, and the encoding.
         entries = 2.0 * n_features * (n_source + n_target)
         fits = 1 + (self.cv if isinstance(self.cv, int) else 0)
-        return FitCost(0.0, _ITERATIONS * 4.0 * fits * entries, 3 * 8.0 * entries)
+        return FitCost(0.0, 0.0, 3 * 8.0 * entries, (2.0 * _ITERATIONS + 20.0) * fits * entries)
 
     def _check_fit(self, X_source: Any, X_target: Any) -> tuple[Any, Any]:
         if self.standardize:

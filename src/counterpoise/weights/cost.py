@@ -40,6 +40,8 @@ class FitCost:
         number of iterations is not known before, a usual one is taken.
     memory : float
         Bytes needed in addition to the two samples.
+    reads : float
+        Numbers read from memory by passes that do little else, such as products with a vector.
 
     Examples
     --------
@@ -51,21 +53,23 @@ class FitCost:
     kernels: float = 0.0
     operations: float = 0.0
     memory: float = 0.0
+    reads: float = 0.0
 
     @property
     def seconds(self) -> float:
         """Time that it would take on one core here, from rates measured on the first use."""
-        per_kernel, per_operation = _rates()
-        return self.kernels * per_kernel + self.operations * per_operation
+        per_kernel, per_operation, per_read = _rates()
+        computed = self.kernels * per_kernel + self.operations * per_operation
+        return computed + self.reads * per_read
 
     @property
     def is_large(self) -> bool:
         """Whether it would take more than a minute or more than a GiB."""
-        work = self.operations + _PER_KERNEL * self.kernels
+        work = self.operations + self.reads + _PER_KERNEL * self.kernels
         return self.memory > _LARGE or (work > _LITTLE and self.seconds > _LONG)
 
     def __str__(self) -> str:
-        parts = [f"{format_number(self.operations, digits=2)} operations"]
+        parts = [f"{format_number(self.operations + self.reads, digits=2)} operations"]
         if self.kernels:
             parts.insert(0, f"{format_number(self.kernels, digits=2)} kernel values")
         return f"{' and '.join(parts)} ({self.words} on one core here)"
@@ -108,12 +112,14 @@ def _cheaper_words(estimator: Any, cost: FitCost, rows: tuple[int, int], n_featu
 
 
 @lru_cache(maxsize=1)
-def _rates() -> tuple[float, float]:
-    """Seconds for one kernel value, its distance apart, and for one operation in a product."""
+def _rates() -> tuple[float, float, float]:
+    """Seconds for a kernel value, its distance apart, an operation in a product, and a read."""
     few, many = (np.random.default_rng(0).normal(size=(512, columns)) for columns in (4, 260))
     kernel = _least(lambda: gaussian_kernel(few, few, 1.0)) / 512**2
     operation = _least(lambda: many @ many.T) / (2.0 * 260 * 512**2)
-    return max(kernel - 2.0 * 6 * operation, 0.0), operation
+    long = np.ones((1, 2**21))  # 16 MiB: more than a core's cache
+    read = _least(lambda: long @ long[0]) / long.size
+    return max(kernel - 2.0 * 6 * operation, 0.0), operation, read
 
 
 def _least(function: Any) -> float:

@@ -174,7 +174,8 @@ class GaussianRatio(DensityRatio):
         # Independent columns of both samples and of the two together, and two Cholesky factors.
         elimination = (3 * 2 / 3 + 2 / 3) * float(D) ** 3
         ratio = 2.0 * n * D**2 + (30.0 if n > _MANY_ROWS * D else 0.0) * float(D) ** 3
-        return FitCost(0.0, moments + elimination + ratio, 8.0 * (8.0 * D**2 + 2.0 * n * D))
+        memory = 8.0 * (8.0 * D**2 + 2.0 * n * D)
+        return FitCost(0.0, moments + elimination + ratio, memory, 8.0 * (n + m) * D)
 
     def _cheaper(self) -> DensityRatio | None:
         return ULSIF(standardize=True)

@@ -159,9 +159,11 @@ class KLIEP(DensityRatio):
         if isinstance(self.width, str) and self.width == "cv":
             kernels += len(_CV_FACTORS) * (n + m) * centers
             fits += len(_CV_FACTORS) * 4.0  # five folds with four fifths of the rows
-        # Each step reads the likelihoods some five times, and has a system of all centres at worst.
-        steps = _USUAL_STEPS * fits * m * centers * (centers + 10.0)
-        return FitCost(kernels, steps + 2.0 * (n_features + 2) * kernels, 24.0 * m * centers)
+        # Each step reads the likelihoods some five times, and has a system of all centres at worst;
+        # twelve reads are the start.
+        values = fits * m * centers
+        operations = _USUAL_STEPS * values * centers + 2.0 * (n_features + 2) * kernels
+        return FitCost(kernels, operations, 24.0 * m * centers, (5 * _USUAL_STEPS + 12) * values)
 
     def _cheaper(self) -> DensityRatio | None:
         if isinstance(self.width, str) and self.width == "cv":
