@@ -57,7 +57,7 @@ class FitCost:
 
     @property
     def seconds(self) -> float:
-        """Time that it would take on one core here, from rates measured on the first use."""
+        """Processor time that it would take here, from rates measured on the first use."""
         per_kernel, per_operation, per_read = _rates()
         computed = self.kernels * per_kernel + self.operations * per_operation
         return computed + self.reads * per_read
@@ -72,7 +72,7 @@ class FitCost:
         parts = [f"{format_number(self.operations + self.reads, digits=2)} operations"]
         if self.kernels:
             parts.insert(0, f"{format_number(self.kernels, digits=2)} kernel values")
-        return f"{' and '.join(parts)} ({self.words} on one core here)"
+        return f"{' and '.join(parts)} ({self.words}, on one core here)"
 
     @property
     def words(self) -> str:
@@ -123,10 +123,10 @@ def _rates() -> tuple[float, float, float]:
 
 
 def _least(function: Any) -> float:
-    """Least of seven times: the one that other programs disturbed least."""
+    """Least processor time of seven: the one that other programs disturbed least."""
     times = []
     for _ in range(7):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)

@@ -124,7 +124,7 @@ class KernelDensityRatio(DensityRatio):
         kernels = n * (n + m) + min(n, 1000) * min(m, 1000)
         if isinstance(self.width, str) and self.width == "cv":
             kernels += sum(min(rows, _CV_ROWS) * rows for rows in (n, m))
-        # Exponents, their maximum, sums and the sorted samples.
+        # The sorted samples.
         memory = 8.0 * 2 * (n + m) * n_features
         return FitCost(float(kernels), 2.0 * (n_features + 2) * kernels, memory)
 
