@@ -348,7 +348,7 @@ def _width_scores(
     samples = [take_rows(X, order) for X, order in zip(folds.samples, orders, strict=True)]
     ends = [np.cumsum(np.bincount(group, minlength=folds.n_folds)) for group in folds.groups]
     cuts = [[slice(a, b) for a, b in pairwise([0, *map(int, end)])] for end in ends]
-    options = {"tol": max(tol, _CV_TOL), "max_iter": max_iter}
+    options: dict[str, Any] = {"tol": max(tol, _CV_TOL), "max_iter": max_iter}
 
     def held_out(width: float) -> tuple[list[Array], list[Array]]:
         scale = 1.0 / (math.sqrt(2.0) * width)

@@ -180,10 +180,10 @@ class KMM(DensityRatio):
         rank = effective_rank(self.rank, n)
         gap_check = min(n, 1000) * min(m, 1000)
         if rank is None:
-            kernels, systems = n * (n + m) + gap_check, _SYSTEMS * n**3 / 3
+            kernels, systems = 1.0 * n * (n + m) + gap_check, _SYSTEMS * n**3 / 3
             memory = 3.0 * n**2
         else:
-            kernels = rank * (pivot_rows(n, rank) + n + m) + gap_check
+            kernels = 1.0 * rank * (pivot_rows(n, rank) + n + m) + gap_check
             systems = rank**2 * (pivot_rows(n, rank) + 2.0 * (_SYSTEMS + 1) * n)
             memory = 3.0 * n * rank + pivot_rows(n, rank) * rank
         if isinstance(self.width, str) and self.width == "cv":

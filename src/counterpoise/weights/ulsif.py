@@ -141,8 +141,9 @@ class ULSIF(DensityRatio):
     def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
         """Count the work of a fit; see `FitCost`."""
         n, m, centers = n_source, n_target, min(n_target, self.n_centers)
-        one = isinstance(self.width, Real) or self.width in WIDTH_RULES
-        widths = 1 if one else len(_CV_FACTORS if isinstance(self.width, str) else self.width)
+        width: Any = self.width
+        one = isinstance(width, Real) or (isinstance(width, str) and width in WIDTH_RULES)
+        widths = 1 if one else len(_CV_FACTORS if isinstance(width, str) else width)
         kept = [rows <= CPU_BLOCK // max(1, centers // _KEEP) for rows in (n, m)]
         passes = sum(rows * (1 if whole else 2) for rows, whole in zip((n, m), kept, strict=True))
         kernels = (widths * passes + 2.0 * n + m) * centers + min(n, 1000) * min(m, 1000)
