@@ -14,10 +14,10 @@ from scipy.spatial import cKDTree
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Neighbors"]
+__all__ = ["TREE_FEATURES", "Neighbors"]
 
 # Features up to which the tree is the faster of the two (100 000 normal points on either side).
-_TREE_FEATURES = 10
+TREE_FEATURES = 10
 # Rows and columns of a block of squared distances: 2 MiB, what a cache keeps.
 _ROWS, _COLUMNS = 256, 1024
 # Distances that differ by less, relative to the radius, count as equal.
@@ -38,7 +38,7 @@ class Neighbors:
         self.n_jobs = n_jobs
         self.rows = B.shape[0]
         self.tree = None
-        if B.shape[1] <= _TREE_FEATURES:
+        if B.shape[1] <= TREE_FEATURES:
             # Splitting at the middle of a box instead of the median stays fast with duplicates.
             self.tree = cKDTree(B, leafsize=32, balanced_tree=False)
         else:

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from sklearn.neighbors import KernelDensity
 
 from counterpoise._arrays import to_numpy
-from counterpoise.weights import KernelDensityRatio
+from counterpoise.weights import KernelDensityRatio, _kernels, kernel_density
 from counterpoise.weights.kernel_density import kernel_log_density
 
 
@@ -131,3 +131,30 @@ def test_constant_columns_do_not_count_as_dimensions(rng, width, constant):
         np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-10)
         np.testing.assert_allclose(other.predict(more[1]), one.predict(samples[1]), rtol=1e-10)
         assert other.columns_.tolist() == [0, 2]
+
+
+def test_large_samples_agree_with_double_precision(monkeypatch):
+    # The shortcut is taken by size: here the size is lowered instead.
+    rng = np.random.default_rng(0)
+    X, sample = rng.normal(size=(700, 5)), rng.normal(0.5, 1.2, (1500, 5))
+    sample[:20] = X[:20]
+    own = np.where(np.arange(700) < 20, np.arange(700), 20 + np.arange(700))
+    for width in (0.05, 0.4, 3.0):
+        exact = kernel_log_density(X, sample, width, own=own)
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel_density, "_SINGLE", 0)
+            fast = kernel_log_density(X, sample, width, own=own)
+        assert not np.array_equal(fast, exact)
+        np.testing.assert_allclose(fast, exact, atol=3e-6, rtol=1e-13)
+
+
+def test_density_does_not_depend_on_the_tiles(monkeypatch):
+    rng = np.random.default_rng(1)
+    X, sample = rng.normal(size=(90, 4)), rng.normal(size=(210, 4)) * 3
+    own = rng.permutation(210)[:90]
+    X = sample[own]
+    whole = kernel_log_density(X, sample, 0.3, own=own)
+    monkeypatch.setattr(_kernels, "CPU_BLOCK", 64)
+    np.testing.assert_allclose(
+        kernel_log_density(X, sample, 0.3, own=own), whole, rtol=1e-12, atol=1e-12
+    )

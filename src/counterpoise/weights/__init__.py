@@ -2,6 +2,7 @@
 
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.classifier import ClassifierRatio
+from counterpoise.weights.cost import CostWarning, FitCost
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio
 from counterpoise.weights.kliep import KLIEP
@@ -15,7 +16,9 @@ __all__ = [
     "KMM",
     "ULSIF",
     "ClassifierRatio",
+    "CostWarning",
     "DensityRatio",
+    "FitCost",
     "GaussianRatio",
     "KernelDensityRatio",
     "NearestNeighborRatio",

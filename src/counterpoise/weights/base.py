@@ -20,6 +20,7 @@ from counterpoise._validation import (
     feature_names,
 )
 from counterpoise.weights._kernels import disjoint_supports
+from counterpoise.weights.cost import FitCost, warn_of_cost
 
 __all__ = [
     "NO_OVERLAP_MEAN",
@@ -81,6 +82,7 @@ class DensityRatio(BaseEstimator):
         """
         names = feature_names(X_source)
         X_source, X_target = self._check_fit(X_source, X_target)
+        warn_of_cost(self, (X_source.shape[0], X_target.shape[0]), X_source.shape[1])
         self.n_features_in_ = X_source.shape[1]
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = names
@@ -97,6 +99,24 @@ class DensityRatio(BaseEstimator):
         self.weights_ = ratio / self.normalizer_
         self._warn_without_overlap(X_source, X_target, ratio)
         return self
+
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; a `CostWarning` comes before one that takes long.
+
+        Parameters
+        ----------
+        n_source, n_target, n_features : int
+
+        Returns
+        -------
+        FitCost
+            Zero for an estimator that does not count its work.
+        """
+        return FitCost()
+
+    def _cheaper(self) -> DensityRatio | None:
+        """Return an estimator of the same kind, or one to use instead, that costs less."""
+        return None
 
     def predict(self, X: Any) -> Array:
         """Return the ratio at new points.
