@@ -81,7 +81,7 @@ OWN_TESTS = {
     "_linalg": ["tests/weights", "tests/ridge"],
     "_pareto": ["tests/test_pareto.py", "tests/diagnostics"],
     "losses": ["tests/test_losses.py"],
-    "metrics": ["tests/test_metrics.py"],
+    "metrics": ["tests/test_metrics.py", "tests/risk/test_target_metrics.py"],
 }
 OTHER_TESTS = [
     "tests/properties",
