@@ -9,7 +9,7 @@ Run from the root of a checkout; nothing has to be installed but the packages th
 Faults are drawn from the syntax tree with a fixed seed: a changed sign or operator, swapped
 operands, a missing factor, a mean instead of a sum, another axis, an index or a number that is off
 by one, a number that is doubled, a flipped comparison, `and` for `or`. Docstrings, messages, checks
-of input, text representations and rounding tolerances are left alone.
+of input, text representations, rounding tolerances and sizes of blocks are left alone.
 
 Each fault goes into a temporary copy of the package. The tests that mirror its module run first,
 then those of the other packages; the first failure counts as caught, and so does a run that takes
@@ -81,9 +81,10 @@ OWN_TESTS = {
     "_linalg": ["tests/weights", "tests/ridge"],
     "_pareto": ["tests/test_pareto.py", "tests/diagnostics"],
     "losses": ["tests/test_losses.py"],
-    "metrics": ["tests/test_metrics.py"],
+    "metrics": ["tests/test_metrics.py", "tests/risk/test_target_metrics.py"],
 }
 OTHER_TESTS = [
+    "tests/test_tuned_constants.py",
     "tests/properties",
     "tests/theory",
     "tests/risk",
@@ -143,8 +144,12 @@ SPEAKS = re.compile(
 )
 SILENT_FUNCTIONS = re.compile(r"^(__repr__|__str__|_repr_html_|__post_init__|check_|_check|warn)")
 TOLERANCE = re.compile(
-    r"eps|tol|tiny|rounding|_LARGE|_CHUNK|_BLOCK|_SAMPLE|seed|random_state|maxiter|html|"
-    r"perf_counter|seconds|overwrite_|lower="
+    r"eps|tol|tiny|rounding|seed|random_state|maxiter|html|perf_counter|seconds|overwrite_|lower="
+)
+# Sizes of blocks and limits of the work: they change the time that a result takes, not the result.
+SIZES = re.compile(
+    r"_ROWS$|_ROWS,|_BLOCK|_LARGE|_MOST_|_KEEP|_SLICE|_SAMPLE|_ITERATIONS|_STALLS|_COMPACT|_STEPS|"
+    r"_SPLIT|_THREADS|_SEPARATED"
 )
 TINY, HUGE = 1e-5, 2**16  # numbers beyond are tolerances, sizes in bytes and constants of hashes
 
@@ -228,7 +233,8 @@ def _is_left_alone(node: ast.AST) -> bool:
         case ast.FunctionDef():
             return SILENT_FUNCTIONS.match(node.name) is not None
         case ast.Assign():
-            return TOLERANCE.search(ast.unparse(node.targets[0])) is not None
+            name = ast.unparse(node.targets[0])
+            return TOLERANCE.search(name) is not None or SIZES.search(name) is not None
         case ast.Call():
             return SPEAKS.search(_called(node)) is not None
         case ast.keyword():
@@ -467,7 +473,8 @@ def stages(path: str, *, own: bool) -> list[list[str]]:
     """Return what to run for a module: the file that mirrors it, its directory, the others."""
     first = next(tests for prefix, tests in OWN_TESTS.items() if path.startswith(prefix))
     found = []
-    for tests in dict.fromkeys(first if own else [*first, *OTHER_TESTS]):
+    constants = OTHER_TESTS[0]
+    for tests in dict.fromkeys([constants, *first] if own else [constants, *first, *OTHER_TESTS]):
         mirror = f"{tests}/test_{Path(path).stem.strip('_')}.py"
         if (ROOT / mirror).exists() and tests in first:
             found += [[tests, mirror], [tests, tests, f"--ignore={mirror}"]]
