@@ -91,7 +91,8 @@ class Resampler:
                 by_target = np.var(self(n_resamples, rng, draw_source=False), axis=0, ddof=1)
                 variance = variance + (1 - share) * by_target
         variance = variance + direct
-        return np.sqrt(variance) * inflation
+        error: np.ndarray = np.sqrt(variance) * inflation
+        return error
 
 
 def _draw(

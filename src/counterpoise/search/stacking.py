@@ -141,7 +141,8 @@ def row_shares(weights: np.ndarray, /) -> np.ndarray:
         return np.ones(len(weights))
     # Weights far below the largest are cut: a row without weight still counts a little.
     shares = np.clip(weights / top, 1e-6, None) ** _POWER
-    return shares / shares.mean()
+    relative: np.ndarray = shares / shares.mean()
+    return relative
 
 
 def _objective(
@@ -171,13 +172,14 @@ def _objective(
 def _residuals(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.ndarray:
     """Errors (L, n, C) whose mean square, per row, is the loss of the mean prediction."""
     if responses.classes is None:
-        return (predictions - y)[..., None]
+        return np.expand_dims(predictions - y, -1)
     place = np.searchsorted(responses.classes, y)
     if not responses.shape:
         # One decision value for two classes: least squares on -1 and +1.
-        return (np.clip(predictions, -1e6, 1e6) - (2.0 * place - 1))[..., None]
+        return np.expand_dims(np.clip(predictions, -1e6, 1e6) - (2.0 * place - 1), -1)
     true = np.eye(len(responses.classes))[place]
-    return (np.clip(predictions, -1e6, 1e6) - true) / np.sqrt(2)
+    residuals: np.ndarray = (np.clip(predictions, -1e6, 1e6) - true) / np.sqrt(2)
+    return residuals
 
 
 def _quadratic(products: np.ndarray) -> Convex:
@@ -246,7 +248,8 @@ def minimize_on_simplex(
             break
         q, (value, gradient, hessian) = trial, new
         current = value + penalty(q)
-    return q / q.sum()
+    weights: np.ndarray = q / q.sum()
+    return weights
 
 
 def blend_predictions(

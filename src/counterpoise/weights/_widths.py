@@ -76,7 +76,7 @@ def width_scores(
     samples = [sort_rows(X) for X in (X_source, X_target)]
     widths = width_grid(samples[0], samples[1], factors)
     groups = [rng.permutation(X.shape[0]) % n_folds for X in samples]
-    held_out: tuple[list, list] = ([], [])
+    held_out: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for k in range(n_folds):
         pairs = list(zip(samples, groups, strict=True))
         train = [take_rows(X, np.flatnonzero(group != k)) for X, group in pairs]
