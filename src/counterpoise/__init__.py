@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from counterpoise import (
         datasets,
         diagnostics,
+        exceptions,
         jobs,
         losses,
         metrics,
@@ -56,6 +57,7 @@ __all__ = [
     "datasets",
     "diagnose",
     "diagnostics",
+    "exceptions",
     "from_domains",
     "jobs",
     "load",

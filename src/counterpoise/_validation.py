@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array
+from counterpoise.exceptions import InputError
 
 __all__ = [
     "InputError",
@@ -29,10 +30,6 @@ __all__ = [
     "is_missing",
     "refuse_column",
 ]
-
-
-class InputError(ValueError):
-    """What was passed in cannot be used; the message says why and what to do, in one line."""
 
 
 def check_number(

@@ -23,17 +23,13 @@ import numpy as np
 
 from counterpoise import __version__
 from counterpoise._files import lock_directory, replacing, write_atomically
-from counterpoise._validation import InputError
+from counterpoise.exceptions import StoreError
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.ridge_path import library
 
 __all__ = ["Store", "StoreError", "one_run"]
 
 _DIGEST = b"counterpoise.sha256"
-
-
-class StoreError(InputError):
-    """The directory cannot be used; the message says why and what to do."""
 
 
 @contextmanager
