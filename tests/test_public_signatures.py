@@ -68,13 +68,16 @@ def describe_class(name, cls):
     bases = [base.__name__ for base in cls.__mro__ if issubclass(base, BaseException)]
     if bases:
         return [f"{name}({bases[1]})"]
-    lines = [name + signature(cls)]
-    for owner in cls.__mro__:
+    is_protocol = getattr(cls, "_is_protocol", False)  # nobody makes one
+    lines = [name if is_protocol else name + signature(cls)]
+    members = {}
+    for owner in reversed(cls.__mro__):
         # What scikit-learn's base classes add is its own.
         if owner.__module__.startswith("counterpoise."):
-            for own, member in vars(owner).items():
-                if not own.startswith("_"):
-                    lines += describe_member(f"{name}.{own}", member)
+            members.update(vars(owner))
+    for own, member in members.items():
+        if not own.startswith("_"):
+            lines += describe_member(f"{name}.{own}", member)
     return lines
 
 
