@@ -4,11 +4,16 @@
     nox -s newest-3.13                      # one session
     nox -s oldest -- tests/risk             # some of its tests
     nox -s "extra(dask)"
+    nox -s "package(wheel)"                 # build, install, and test outside the repository
+    nox -s audit                            # known vulnerabilities of what would be installed
 
 Each session makes its own virtual environment. An interpreter that is not installed is skipped.
 """
 
 from __future__ import annotations
+
+import tarfile
+from pathlib import Path
 
 import nox
 
@@ -61,3 +66,30 @@ def extra(session: nox.Session, extra: str) -> None:
         session.install(TORCH)
     session.install("-e", "." if extra == "none" else f".[{extra}]", *TESTING)
     run_tests(session)
+
+
+@nox.session(python=OLDEST)
+@nox.parametrize("kind", [nox.param(name, id=name) for name in ("sdist", "wheel")])
+def package(session: nox.Session, kind: str) -> None:
+    """Build the sdist and the wheel; install one, and run the sdist's tests without the sources."""
+    outside = Path(session.create_tmp())
+    session.install("build")
+    session.run("python", "-m", "build", "--outdir", str(outside / "dist"))
+    (sdist,) = (outside / "dist").glob("*.tar.gz")
+    (wheel,) = (outside / "dist").glob("*.whl")
+    session.install(f"{sdist if kind == 'sdist' else wheel}[test]")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(outside, filter="data")
+    session.chdir(outside / sdist.name.removesuffix(".tar.gz"))
+    session.run("python", "-c", "import shutil; shutil.rmtree('src')")
+    session.run("counterpoise", "select", "--example", "gaussian-2d", "--quiet", env=ENVIRONMENT)
+    asked = session.posargs or ["tests", "--pyargs", "counterpoise"]
+    session.run("pytest", "-q", "-n", "2", *asked, env=ENVIRONMENT)
+
+
+@nox.session(python=OLDEST)
+def audit(session: nox.Session) -> None:
+    """Compare the dependencies of all extras but torch with the published advisories."""
+    session.install("-e", ".[cli,dask,fast]")
+    session.install("pip-audit")
+    session.run("pip-audit", "--skip-editable", "--local", *session.posargs)
