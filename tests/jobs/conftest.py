@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-for name in ("pyarrow", "matplotlib", "jinja2", "rich", "skops", "typer"):
-    pytest.importorskip(name, reason="jobs need the cli extra")
+pytest.importorskip("pyarrow", reason="jobs need the cli extra")
 pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 
 
