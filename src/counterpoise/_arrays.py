@@ -134,7 +134,8 @@ def to_numpy(value: Array, /) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value
     if is_array(value) and is_torch_namespace(array_namespace(value)):
-        return value.detach().cpu().numpy()
+        array: np.ndarray = value.detach().cpu().numpy()
+        return array
     return np.asarray(value)
 
 
@@ -156,7 +157,7 @@ def free_memory(value: Array, /) -> int | None:
     if place.type != "cuda":
         return None
     free, _ = torch.cuda.mem_get_info(place)
-    return free + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+    return int(free + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place))
 
 
 def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:

@@ -19,6 +19,7 @@ from counterpoise._arrays import (
     is_array,
     real_values,
 )
+from counterpoise.exceptions import InputError
 
 __all__ = [
     "LARGEST_LOSS",
@@ -48,10 +49,6 @@ LARGEST_LOSS = 1e150
 # The largest weight must be between these: its square neither underflows nor overflows when it
 # meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
 _WEIGHT_SIZES = (1e-140, 1e77)
-
-
-class InputError(ValueError):
-    """What was passed in cannot be used; the message says why and what to do, in one line."""
 
 
 def check_number(

@@ -1,7 +1,6 @@
 """Weights, labels and per-row parameters in the forms in which users have them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -10,6 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
+
+pd = pytest.importorskip("pandas", reason="series need the cli extra")
 
 ALPHAS = [0.1, 10.0]
 

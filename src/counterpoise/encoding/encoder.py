@@ -147,7 +147,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the encoded features, shape (n, n_encoded), made column by column."""
         check_is_fitted(self)
         if self.projection_ is not None:
-            return self.projection_.transform(X)
+            projected: np.ndarray = self.projection_.transform(X)
+            return projected
         if self.is_sparse_:
             return X.toarray() if sparse.issparse(X) else np.asarray(X)
         X = in_memory(X, "X")
@@ -225,7 +226,8 @@ class _Numbers:
         raw = [filled, missing[:, None]] if self.flagged else [filled]
         if self.squared:
             raw.append(((filled - self.centre[:width]) / self.scale[:width]) ** 2)
-        return (np.concatenate(raw, axis=1) - self.centre) / self.scale
+        scaled: np.ndarray = (np.concatenate(raw, axis=1) - self.centre) / self.scale
+        return scaled
 
 
 @dataclass

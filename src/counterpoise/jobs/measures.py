@@ -146,8 +146,7 @@ def group_columns(data: Data, by: str, /) -> tuple[np.ndarray, np.ndarray]:
 
 def _quartiles(own: Any, other: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     edges = list(dict.fromkeys(other.dropna().quantile([0.25, 0.5, 0.75])))
-    show = (lambda v: str(v.date())) if kind == "date" else (lambda v: format_number(v))
-    texts = [show(edge) for edge in edges]
+    texts = [str(edge.date()) if kind == "date" else format_number(edge) for edge in edges]
     names = [f"up to {texts[0]}", *(f"above {text}" for text in texts)]
     for i in range(1, len(edges)):
         names[i] = f"{texts[i - 1]} to {texts[i]}"

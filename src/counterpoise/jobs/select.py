@@ -254,7 +254,10 @@ def _search(
     )
     with _cluster(dask):
         y = plan.code(plan.labels.y)
-        return search.fit(encoded.source, y, X_target=encoded.target, y_target=judges)
+        fitted: ShiftGridSearchCV = search.fit(
+            encoded.source, y, X_target=encoded.target, y_target=judges
+        )
+        return fitted
 
 
 def _final(plan: Plan, search: ShiftGridSearchCV, X: np.ndarray) -> Any:

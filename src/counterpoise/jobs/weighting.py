@@ -22,11 +22,9 @@ from counterpoise.weights.default import (
 )
 from counterpoise.weights.names import NAMES
 
-__all__ = ["WEIGHTS", "Weights", "check_weights_name", "estimate_weights"]
+__all__ = ["Weights", "check_weights_name", "estimate_weights", "weights_names"]
 
 # What `--weights` takes.
-WEIGHTS = (DEFAULT_WEIGHTS, *NAMES, "none")
-
 # Target rows that weights are fitted to; with 50 000 source rows more would not make them better.
 _TARGET_ROWS = 200_000
 
@@ -66,9 +64,14 @@ class Weights:
         return np.asarray(self.estimator.predict(self.encoded.independent(X)))
 
 
+def weights_names() -> tuple[str, ...]:
+    """Return the names for ``--weights``."""
+    return DEFAULT_WEIGHTS, *NAMES, "none"
+
+
 def check_weights_name(weights: str, /) -> None:
     """Refuse what is no name of weights."""
-    check_choice(weights, "--weights", WEIGHTS)
+    check_choice(weights, "--weights", weights_names())
 
 
 def estimate_weights(

@@ -237,6 +237,6 @@ weights_estimator_, n_features_in_, feature_names_in_
     def predict(self, X: Any) -> np.ndarray:
         """Predict the classes of X (n, n_features)."""
         decision = self.decision_function(X)
-        if decision.ndim == 1:
-            return self.classes_[(decision > 0).astype(int)]
-        return self.classes_[np.argmax(decision, axis=1)]
+        largest = decision > 0 if decision.ndim == 1 else np.argmax(decision, axis=1)
+        labels: np.ndarray = self.classes_[largest.astype(int)]
+        return labels

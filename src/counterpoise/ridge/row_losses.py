@@ -178,7 +178,7 @@ def _outputs_first(xp: Namespace, rows: Array) -> Array:
 
 def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
     """Tell whether the kernel of the rows is smaller than the Gram matrix, and as accurate."""
-    n, D = X.shape[-2:]
+    n, D = (int(length) for length in X.shape[-2:])
     if n >= D or D > _MOST_SCALED:
         return n < D
     return not scales_differ(xp, n * xp.var(X, axis=-2), alphas)

@@ -97,7 +97,8 @@ class Resampler:
                 by_target = np.var(again, axis=0, ddof=1)
                 variance = variance + (1 - share) * by_target
         variance = variance + (direct / unit) ** 2
-        return np.sqrt(variance) * unit * inflation
+        error: np.ndarray = np.sqrt(variance) * unit * inflation
+        return error
 
 
 def _draw(

@@ -43,7 +43,8 @@ class Rehearsals:
     @property
     def typical(self) -> np.ndarray:
         """Root mean square of the errors, (...)."""
-        return np.sqrt(np.mean(self.errors**2, axis=0))
+        size: np.ndarray = np.sqrt(np.mean(self.errors**2, axis=0))
+        return size
 
     @property
     def relative_error(self) -> np.ndarray:
@@ -200,7 +201,10 @@ class RiskEstimate:
                 "(it was made from sums, corrected, or unpickled). Use kind='normal', or estimate "
                 "again with target_risk or cross_val_risk."
             )
-        return self.resample.standard_error(n_resamples, np.random.default_rng(random_state))
+        error: np.ndarray = self.resample.standard_error(
+            n_resamples, np.random.default_rng(random_state)
+        )
+        return error
 
     def __getstate__(self) -> dict[str, Any]:
         # The resampler holds all rows: it stays behind when an estimate is pickled.

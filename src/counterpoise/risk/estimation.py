@@ -407,11 +407,11 @@ def _most_degrees_of_freedom(
 ) -> int:
     """Count the jackknife replicates, less the strata that share them out; at least 1."""
     shapes = [group.count.shape[-2:] for group in folds]
-    replicates = sum(count * length for count, length in shapes)
+    replicates = int(sum(count * length for count, length in shapes))
     if clusters is not None:
         replicates = len(np.unique(clusters))
     # Folds of a single unit are one stratum together.
-    strata = round(sum(count for count, length in shapes if length > 1) / repeats)
+    strata: int = round(sum(count for count, length in shapes if length > 1) / repeats)
     strata += any(length == 1 for _, length in shapes)
     return max(1, replicates - max(1, strata))
 

@@ -220,7 +220,8 @@ def _chances(weights: np.ndarray) -> np.ndarray:
     def surplus(constant: float) -> float:
         return float(np.mean(expit(log_weights + constant)) - _TARGET_SHARE)
 
-    return expit(log_weights + brentq(surplus, -1500, 1500))
+    chance: np.ndarray = expit(log_weights + brentq(surplus, -1500, 1500))
+    return chance
 
 
 def _fit_weights(estimator: Any, here: np.ndarray, there: np.ndarray) -> np.ndarray:

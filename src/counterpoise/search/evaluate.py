@@ -285,11 +285,12 @@ def _run(tasks: Any, how: CrossValidation) -> Sequence[FoldResult]:
     """Return the results in order, lazily if a progress callback is set and the backend can."""
     backend, _ = get_active_backend()
     lazy = how.progress is not None and backend.supports_return_generator
-    return Parallel(
+    results: Sequence[FoldResult] = Parallel(
         n_jobs=how.n_jobs,
         pre_dispatch=how.pre_dispatch,
         return_as="generator" if lazy else "list",
     )(tasks)
+    return results
 
 
 def _report_failures(errors: Sequence[str], fits: int) -> None:

@@ -182,4 +182,4 @@ def _per_row(value: Any, y: Any) -> bool:
     """Tell an array, a list or a series with one entry per row from other parameters."""
     if isinstance(value, str | bytes | Mapping | Set) or np.ndim(value) == 0:
         return False
-    return num_samples(value) == len(y)
+    return int(num_samples(value)) == len(y)

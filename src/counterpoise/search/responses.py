@@ -140,7 +140,8 @@ class Responses:
         place = (
             np.asarray(stored > 0, dtype=int) if stored.ndim == 1 else np.argmax(stored, axis=-1)
         )
-        return np.eye(len(self.classes))[place]
+        coded: np.ndarray = np.eye(len(self.classes))[place]
+        return coded
 
 
 def as_stored(response: Any, dtype: Any, /) -> np.ndarray:

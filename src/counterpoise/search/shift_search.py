@@ -72,7 +72,7 @@ class ShiftSearch(BaseSearchCV):
         return clone(self).set_params(estimator=self._prototype).__sklearn_tags__()
 
     def _html_repr(self) -> str:
-        return search_html(self) + super()._html_repr()
+        return search_html(self) + str(super()._html_repr())
 
     def fit(
         self,

@@ -181,7 +181,8 @@ def row_shares(weights: np.ndarray, /, *, repeats: float = 1.0) -> np.ndarray:
     power = 1 - (1 - _LEAST_POWER) * _HALF_WAY / (_HALF_WAY + n_effective)
     # Weights far below the largest are cut: a row without weight still counts a little.
     shares = np.clip(scaled, 1e-6, None) ** power
-    return shares / shares.mean()
+    relative: np.ndarray = shares / shares.mean()
+    return relative
 
 
 def _objective(
@@ -211,13 +212,14 @@ def _objective(
 def _residuals(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.ndarray:
     """Errors (L, n, C) whose mean square, per row, is the loss of the mean prediction."""
     if responses.classes is None:
-        return (predictions - y)[..., None]
+        return np.expand_dims(predictions - y, -1)
     place = np.searchsorted(responses.classes, y)
     if not responses.shape:
         # One decision value for two classes: least squares on -1 and +1.
-        return (np.clip(predictions, -1e6, 1e6) - (2.0 * place - 1))[..., None]
+        return np.expand_dims(np.clip(predictions, -1e6, 1e6) - (2.0 * place - 1), -1)
     true = np.eye(len(responses.classes))[place]
-    return (np.clip(predictions, -1e6, 1e6) - true) / np.sqrt(2)
+    residuals: np.ndarray = (np.clip(predictions, -1e6, 1e6) - true) / np.sqrt(2)
+    return residuals
 
 
 def _quadratic(products: np.ndarray) -> Convex:
@@ -286,7 +288,8 @@ def minimize_on_simplex(
             break
         q, (value, gradient, hessian) = trial, new
         current = value + penalty(q)
-    return q / q.sum()
+    weights: np.ndarray = q / q.sum()
+    return weights
 
 
 def blend_predictions(

@@ -7,6 +7,7 @@ from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio
 from counterpoise.weights.kliep import KLIEP
 from counterpoise.weights.kmm import KMM
+from counterpoise.weights.names import register_estimator
 from counterpoise.weights.nearest import NearestNeighborRatio
 from counterpoise.weights.selection import WeightSelection, select_weights
 from counterpoise.weights.ulsif import ULSIF
@@ -23,5 +24,6 @@ __all__ = [
     "KernelDensityRatio",
     "NearestNeighborRatio",
     "WeightSelection",
+    "register_estimator",
     "select_weights",
 ]

@@ -268,7 +268,8 @@ def _best_log_scale(source: np.ndarray, target: np.ndarray) -> float:
         return float(np.mean(expit(-target - log_scale)) - np.mean(expit(source + log_scale)))
 
     finite = every[np.isfinite(every)]
-    return brentq(slope, -np.max(finite) - 40.0, -np.min(finite) + 40.0, xtol=1e-10)
+    root: float = brentq(slope, -np.max(finite) - 40.0, -np.min(finite) + 40.0, xtol=1e-10)
+    return root
 
 
 def normalizing_shift(log_ratio: Array, /) -> Array:

@@ -345,4 +345,4 @@ def _likeliest(X: Array, unit: float) -> float:
     xp = array_namespace(X)
     densities = _log_densities(take_rows(X, rows), X, widths, rows)
     scores = [float(xp.mean(log)) for log in densities]
-    return widths[int(np.argmax(scores))]
+    return float(widths[int(np.argmax(scores))])

@@ -143,7 +143,8 @@ class NearestNeighborRatio(DensityRatio):
         n, m, s = source.shape[0], self.n_target_, self.smoothing_
         self.cell_ratio_ = n * (counts / copies + s) / (m + s * n)
         self.counts_ = counts[cell]
-        return self.cell_ratio_[cell]
+        ratio: np.ndarray = self.cell_ratio_[cell]
+        return ratio
 
     def _fit_k_nearest(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         k: Any = self.k
@@ -172,7 +173,8 @@ class NearestNeighborRatio(DensityRatio):
 
     def _smoothed(self, counts: np.ndarray, n: int) -> np.ndarray:
         s, k = self.smoothing_, self.k or 1
-        return (counts * (n / self.n_target_) + s) / (k + s)
+        ratio: np.ndarray = (counts * (n / self.n_target_) + s) / (k + s)
+        return ratio
 
     def _ratio(self, X: Array) -> Array:
         points = to_numpy(X).astype(np.float64)
