@@ -90,7 +90,7 @@ def real_values(value: Any, /) -> Array:
     if type(value) is np.ndarray and value.dtype.kind in "fiub":
         return value
     if isinstance(value, np.ma.MaskedArray):
-        masked = int(np.ma.count_masked(value))
+        masked = int(np.sum(np.ma.getmaskarray(value)))
         if masked:
             raise ValueError(f"{masked} of {value.size} entries are masked")
         value = np.ma.getdata(value)

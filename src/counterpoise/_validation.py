@@ -282,7 +282,7 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
 
     Looks at lists and at arrays of objects; numbers and texts of one type pass.
     """
-    masked = int(np.ma.count_masked(y)) if isinstance(y, np.ma.MaskedArray) else 0
+    masked = int(np.sum(np.ma.getmaskarray(y))) if isinstance(y, np.ma.MaskedArray) else 0
     values = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
     if masked:
         raise ValueError(

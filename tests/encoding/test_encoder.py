@@ -12,11 +12,11 @@ from sklearn.base import clone
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
-from counterpoise.encoding import TableEncoder, encode_pair  # noqa: E402
-from counterpoise.encoding.kinds import as_dates, column_kind, date_parts  # noqa: E402
-from counterpoise.encoding.pairing import pair_tables  # noqa: E402
-from counterpoise.encoding.reading import read_table  # noqa: E402
-from counterpoise.encoding.rows import some_rows  # noqa: E402
+from counterpoise.encoding import TableEncoder, encode_pair
+from counterpoise.encoding.kinds import as_dates, column_kind, date_parts
+from counterpoise.encoding.pairing import pair_tables
+from counterpoise.encoding.reading import read_table
+from counterpoise.encoding.rows import some_rows
 
 
 def make(rng, n, shift=0.0):

@@ -6,8 +6,8 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
-from counterpoise._validation import InputError  # noqa: E402
-from counterpoise.encoding.pairing import pair_tables  # noqa: E402
+from counterpoise._validation import InputError
+from counterpoise.encoding.pairing import pair_tables
 
 N = 60
 

@@ -152,7 +152,8 @@ def _second_pass(
     )
     again = [(*part, *rest) for part, rest in zip(parts, others, strict=True)]
     one = partial(_block_jackknife, average.in_unit(unit), unit, terms)
-    return tree_reduce(again, one, _merge_spread).compute()
+    found: _Spread = tree_reduce(again, one, _merge_spread).compute()
+    return found
 
 
 def _in_unit(sums: Sums, unit: np.ndarray) -> Sums:

@@ -179,9 +179,9 @@ def average_prepared(
         error = target_error(xp, losses, used, estimate.value, n_target=domains.target.shape[0])
         estimate = replace(estimate, target_error=as_scalar(error))
     if domains is not None and domains.target_weights is not None:
-        own = prepared.target_weights
-        own = domains.target_weights if own is None else own
-        error = tail_error(xp, prepared, estimate, own, n_rows=folds.n_rows)
+        other = prepared.target_weights
+        other = domains.target_weights if other is None else other
+        error = tail_error(xp, prepared, estimate, other, n_rows=folds.n_rows)
         estimate = replace(estimate, tail_error=as_scalar(error))
     else:
         count = rows_that_count(xp, prepared, estimate)

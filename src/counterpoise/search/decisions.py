@@ -26,7 +26,7 @@ def decision_values(model: Any, X: Any, /) -> np.ndarray:
     pairs = classes * (classes - 1) // 2
     # Three classes have three pairs: then only the model can tell.
     if columns == pairs and (classes != 3 or _is_pairwise(model)):
-        return ovr_decision_function(values < 0, -values, classes)
+        return np.asarray(ovr_decision_function(values < 0, -values, classes))
     if columns != classes:
         raise ValueError(
             f"`decision_function` of {type(model).__name__} must return one value for each of the "

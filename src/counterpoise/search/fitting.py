@@ -175,7 +175,7 @@ def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np
             "or bound the loss."
         )
     check_loss_size(float(np.max(np.abs(losses), initial=0.0)), "loss")
-    return losses
+    return np.asarray(losses)
 
 
 def _per_row(value: Any, y: Any) -> bool:

@@ -69,7 +69,7 @@ class Responses:
             return as_stored(response, self.dtype).reshape(len(response))
         if self._is_margin:
             return as_stored(response, self.dtype)
-        stored = np.zeros((len(response), len(self.classes)), dtype=self.dtype)
+        stored: np.ndarray = np.zeros((len(response), len(self.classes)), dtype=self.dtype)
         if self.loss.response == "predict":
             places = np.searchsorted(self.classes, response)
             stored[np.arange(len(response)), places] = 1.0
@@ -148,7 +148,8 @@ def as_stored(response: Any, dtype: Any, /) -> np.ndarray:
     """Return predictions as `dtype`; wild ones beyond its range become its largest number."""
     most = float(np.finfo(dtype).max)
     response = np.asarray(response)
-    return np.where(np.isinf(response), response, np.clip(response, -most, most)).astype(dtype)
+    inside = np.where(np.isinf(response), response, np.clip(response, -most, most))
+    return np.asarray(inside, dtype=dtype)
 
 
 def _storage(y: np.ndarray) -> type:

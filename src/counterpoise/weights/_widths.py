@@ -92,7 +92,9 @@ class WidthFolds:
         """Number of folds."""
         return int(np.max(self.groups[0])) + 1
 
-    def scores(self, log_ratios: Iterable[tuple[Sequence[Array], Sequence[Array]]], /) -> dict:
+    def scores(
+        self, log_ratios: Iterable[tuple[Sequence[Array], Sequence[Array]]], /
+    ) -> dict[float, float]:
         """Return each width with its score.
 
         `log_ratios` gives, for each width, the log ratios at the held-out source rows of every
@@ -258,7 +260,7 @@ def _median_width(X_source: Array, X_target: Array) -> Array:
 
 def _middle_by_scipy(X: np.ndarray) -> np.ndarray:
     """Return the squared distances in the middle of all pairs: two, or twice the same."""
-    squares = pdist(X, "sqeuclidean")
+    squares: np.ndarray = pdist(X, "sqeuclidean")
     middle = np.asarray([(len(squares) - 1) // 2, len(squares) // 2])
     some = np.sort(squares[:: 1 + len(squares) // 20_000])
     low, high = (some[int(share * (len(some) - 1))] for share in (0.45, 0.55))
@@ -268,7 +270,8 @@ def _middle_by_scipy(X: np.ndarray) -> np.ndarray:
     if below <= middle[0] and middle[1] < below + len(near):
         squares, middle = near, middle - below
     squares.partition(middle)
-    return squares[middle]
+    found: np.ndarray = squares[middle]
+    return found
 
 
 def _middle_by_sorting(X: Array) -> Array:

@@ -131,7 +131,9 @@ def kernel_mean_matching(
             )
         options["rank"] = rank
         solve = _solve_low_rank
-    solution = solve(X_source, X_target, widths, constraints, regularization, **options)
+    solution: KMMSolution = solve(
+        X_source, X_target, widths, constraints, regularization, **options
+    )
     _warn_unsolved(xp, solution.gap, gap_tol)
     return solution
 

@@ -89,11 +89,12 @@ def _least_squares(H: np.ndarray, c: np.ndarray) -> np.ndarray | None:
     factor, failed = dpotrf(H)
     if failed:
         return None
-    free, _ = dpotrs(factor, c)
+    free: np.ndarray = dpotrs(factor, c)[0]
     if np.min(free) >= 0:
         return free
     try:
-        return nnls(factor, dtrtrs(factor, c, trans=1)[0])[0]
+        kept: np.ndarray = nnls(factor, dtrtrs(factor, c, trans=1)[0])[0]
+        return kept
     except RuntimeError:  # too many iterations
         return None
 
