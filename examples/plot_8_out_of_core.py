@@ -78,11 +78,13 @@ print(audit.shift.words)
 # %%
 # And in memory
 # -------------
+# The same weights, all rows at once. Beyond 10 000 rows, chunks and Dask fit the default weights
+# to a random sample of rows; so the weights of that fit are used here.
 
-in_memory = cp.ShiftRidgeCV(cv=RowFolds(5), weights=on_dask.weights_estimator_)
 X, y = columns[first_half].drop(columns="arr_delay"), columns.loc[first_half, "arr_delay"]
 X_target = columns[~first_half].drop(columns="arr_delay")
-in_memory.fit(X, y, X_target=X_target)
+weights = on_dask.weights_estimator_.predict(X)
+in_memory = cp.ShiftRidgeCV(cv=RowFolds(5), weights=weights).fit(X, y)
 plain = cp.ShiftRidgeCV(cv=RowFolds(5), weights=None).fit(X, y)
 
 
@@ -112,4 +114,10 @@ print(f"truth {truth:.0f}; plain cross-validation {plain.best_risk_}")
 folder.cleanup()
 
 # %%
-# PROSE
+# Decision
+# --------
+# **Plain cross-validation is enough here.** The audit found a mild shift, in no column's mean. The
+# weighted estimate and the plain one agree, both intervals hold the truth, and the plain interval
+# is narrower. What the weights cost is a wider interval; what they bought is the knowledge that
+# the second half of the year is not very different in these columns. And the answer does not
+# depend on where the rows lie: files, a cluster or memory.
