@@ -22,11 +22,11 @@ import pandas as pd
 STATIC = Path(__file__).parents[1] / "_static" / "start"
 COMMANDS = {
     "audit": "audit hospital.csv trial.csv --label relapse",
-    "select": "select hospital.csv trial.csv --label relapse --by size --out result",
+    "select": "select hospital.csv trial.csv --label relapse --model logistic --out result",
 }
 RUN = "from counterpoise.cli import main; main()"
 # Terminal columns, as in the rest of the guide; width of the page in the picture, and its height.
-COLUMNS, WIDTH, HEIGHT = "98", 1000, 1150
+COLUMNS, WIDTH, HEIGHT = "98", 1000, 1088
 
 
 def write_tables(folder: Path) -> None:
