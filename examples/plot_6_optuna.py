@@ -81,7 +81,7 @@ ax.errorbar(trials, values, yerr=errors, fmt="o", color=GREY, elinewidth=1, labe
 least = np.minimum.accumulate(values)
 ax.step(trials, least, where="post", color=BLUE, label="least so far")
 ax.plot(best.number, best.value, "o", color=VERMILLION, markersize=9, zorder=3, label="choice")
-ax.set(xlabel="trial", ylabel="estimated share of wrong predictions", ylim=(0, None))
+ax.set(xlabel="trial", ylabel="estimated error rate", ylim=(0, None))
 ax.legend()
 
 # %%
