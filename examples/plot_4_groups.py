@@ -85,10 +85,10 @@ print(f"{'all':10} {len(truth):5} rows, true log loss {log_loss(truth, probabili
 print(f"predicted default rate {np.mean(probability):.1%}, true {np.mean(truth):.1%}")
 
 # %%
-# All four intervals hold the truth, and the easiest group is the right one: people with a fixed job.
-# The order of the other three is not. The estimate puts freelancers first, the truth those who work
-# part-time, and the record says why one should not bet on it: the interval that holds for all groups
-# at once includes the risk of the whole.
+# All four intervals hold the truth, and the easiest group is the right one: people with a fixed
+# job. The order of the other three is not. The estimate puts freelancers first, the truth those
+# who work part-time, and the record says why one should not bet on it: the interval that holds for
+# all groups at once includes the risk of the whole.
 #
 # One more thing is wrong, and no group shows it: the model expects too few defaults. Whoever rents
 # defaults more often than an owner with the same income, age and job. Weights cannot see that.

@@ -71,8 +71,8 @@ print(*audit.reasons, sep="\n")
 print("Next:", *audit.advice)
 
 # %%
-# Now the columns are those that describe a computer, and the samples still overlap too little: a third
-# of the machines of 1995 are faster than any of 1993, and most have larger disks.
+# Now the columns are those that describe a computer, and the samples still overlap too little: a
+# third of the machines of 1995 are faster than any of 1993, and most have larger disks.
 
 rng = np.random.default_rng(0)
 fig, ax = plt.subplots(figsize=(6.4, 3.8))
