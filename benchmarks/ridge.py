@@ -4,7 +4,8 @@
 
 Prints one table: speed on paper-size and on large data, peak memory, import time, and the digits
 that sufficient statistics keep. `RidgeCV` has no folds: it leaves out one row at a time by a
-formula, and gives no error of its estimate. Every ratio is of two medians measured in one run, alternately.
+formula, and gives no error of its estimate. Every ratio is of two medians measured in one run,
+alternately.
 """
 
 from __future__ import annotations
