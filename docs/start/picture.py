@@ -73,6 +73,7 @@ def main() -> None:
         xlabel="affected lymph nodes (12: or more)",
         ylabel="share of the patients",
     )
+    left.set_xticks(range(0, 13, 3))
     left.legend()
 
     for height, (name, risk) in enumerate(
