@@ -64,7 +64,7 @@ print(search.metrics_)
 # ``risk_by_group`` takes a column of both tables, or labels of your own. No model is fitted again.
 
 found = search.risk_by_group("Job")
-print(found)
+found
 
 # %%
 # Were the intervals right? The table has the outcome of the others too. Diamonds are the true
