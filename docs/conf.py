@@ -59,6 +59,7 @@ plot_html_show_source_link = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
     "image_srcset": ["2x"],
     "reset_modules": ("matplotlib", "figure_style.apply"),
     "ignore_repr_types": r"matplotlib",
@@ -77,12 +78,15 @@ html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "start/index": []},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "gallery/*", "changelog", "contributing")}
+html_sidebars = {
+    page: []
+    for page in ("index", "start/*", "gallery/*", "coming_from", "changelog", "contributing")
+}

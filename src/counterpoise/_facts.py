@@ -143,7 +143,8 @@ class Card:
 def risk_card(estimate: Any, /) -> Card:
     """Return the card of a RiskEstimate: its value and interval, or a table of many."""
     title = f"Target risk, {estimate.method}"
-    if isinstance(estimate.value, float):
+    shape = tuple(getattr(estimate.value, "shape", ()))  # () also for one risk of a tensor
+    if not shape:
         facts = [
             Fact("standard error", format_error(estimate.standard_error)),
             Fact("effective sample size", format_number(estimate.n_effective)),
@@ -153,7 +154,6 @@ def risk_card(estimate: Any, /) -> Card:
         if estimate.labels is not None:
             facts.append(_label_fact(estimate.labels))
         return Card(title, headline=_risk_words(estimate), facts=facts)
-    shape = tuple(estimate.value.shape)
     if len(shape) != 1:
         return Card(title, headline=f"{shape} risks")
     rows = [_risk_cells(str(i), estimate[i]) for i in range(min(shape[0], _MOST))]
@@ -169,10 +169,11 @@ def comparison_card(comparison: Mapping[str, Any], /) -> Card:
     """Return the card of a RiskComparison: one row per method."""
     rows = []
     for name, estimate in comparison.items():
-        if isinstance(estimate.value, float):
-            rows.append(_risk_cells(name, estimate))
+        shape = tuple(getattr(estimate.value, "shape", ()))
+        if shape:
+            rows.append([name, f"{shape} risks", "", "", "", ""])
         else:
-            rows.append([name, f"{tuple(estimate.value.shape)} risks", "", "", "", ""])
+            rows.append(_risk_cells(name, estimate))
     return Card("Target risk by method", tables=[_risk_table("method", rows)])
 
 

@@ -196,3 +196,18 @@ def test_columns_of_the_target_are_compared():
     other = frame(TARGET, 2).rename(columns={"c": "d"})
     with pytest.raises(ValueError, match=r"lacks \['c'\] and adds \['d'\]"):
         cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(frame(X, 3), frame(Y, 3), X_target=other)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's reader, with a new pandas
+def test_parquet_files_that_dask_would_read_together(tmp_path):
+    """Dask's optimiser makes fewer partitions of one column than of many."""
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    table = pd.DataFrame(X, columns=NAMES).assign(label=Y)
+    for i, rows in enumerate(np.array_split(np.arange(N), 8)):
+        table.iloc[rows].to_parquet(tmp_path / f"part{i}.parquet", index=False)
+    files = dd.read_parquet(tmp_path)
+    assert len(files["label"].to_delayed()) != len(files[NAMES].to_delayed())
+    model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian")
+    got = model.fit(files[NAMES], files["label"], X_target=TARGET)
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, Y, X_target=TARGET)
+    assert_same(got, want)

@@ -40,6 +40,16 @@ def test_one_risk_is_made_of_floats(rng):
     assert "controlled" in repr(risk)
 
 
+def test_one_risk_of_any_library_shows_its_number(xp, rng):
+    losses, weights = rng.random(10), rng.exponential(size=10)
+    shown = repr(cp.target_risk(losses, weights))
+    risk = cp.target_risk(xp.asarray(losses), xp.asarray(weights))
+    assert repr(risk) == shown
+    assert "effective sample size" in risk._repr_html_()
+    table = cp.compare_risks(xp.asarray(losses), xp.asarray(weights))
+    assert str(table) == str(cp.compare_risks(losses, weights))
+
+
 def test_a_comparison_is_a_mapping_in_the_order_asked_for(rng):
     losses, weights = rng.random(10), rng.exponential(size=10)
     methods = ["weighted", "controlled", Controlled(center="sample")]

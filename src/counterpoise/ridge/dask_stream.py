@@ -60,10 +60,7 @@ def _work(work: Callable[..., Result], name: str, X: Any, y: Any, w: Any, extra:
 def dask_source(X: Any, y: Any, weights: Any, /) -> DaskStream:
     """Return the partitions of features, labels and weights (or None), row for row."""
     lengths = _lengths(X)
-    blocks = _blocks(X, "X", None)
-    columns = [_blocks(y, "y", lengths), [None] * len(blocks)]
-    if weights is not None:
-        columns[1] = _blocks(weights, "weights", lengths)
+    blocks, *columns = _aligned(X, y, weights, lengths)
     for name, column in zip(("y", "weights"), columns, strict=True):
         if len(column) != len(blocks):
             raise ValueError(
@@ -72,6 +69,25 @@ def dask_source(X: Any, y: Any, weights: Any, /) -> DaskStream:
                 "both."
             )
     return DaskStream(list(zip(blocks, *columns, strict=True)), _names(X))
+
+
+def _aligned(
+    X: Any, y: Any, weights: Any, lengths: tuple[int, ...] | None
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the partitions of each, as many where Dask allows it.
+
+    Dask's optimiser may read several small files as one partition, more of them where fewer columns
+    are asked for. Without it, collections of one data frame have the same partitions.
+    """
+    for optimize in (True, False):
+        blocks = _blocks(X, "X", None, optimize)
+        labels = _blocks(y, "y", lengths, optimize)
+        own: list[Any] = [None] * len(blocks)
+        if weights is not None:
+            own = _blocks(weights, "weights", lengths, optimize)
+        if len(blocks) == len(labels) == len(own):
+            break
+    return blocks, labels, own
 
 
 def dask_target(X_target: Any, /) -> DaskStream:
@@ -95,7 +111,9 @@ def _lengths(X: Any) -> tuple[int, ...] | None:
     return tuple(chunks[0])
 
 
-def _blocks(values: Any, name: str, lengths: tuple[int, ...] | None) -> list[Any]:
+def _blocks(
+    values: Any, name: str, lengths: tuple[int, ...] | None, optimize: bool = True
+) -> list[Any]:
     """Delayed partitions; cut like `lengths` where that is known and possible."""
     from dask import delayed
 
@@ -112,7 +130,8 @@ def _blocks(values: Any, name: str, lengths: tuple[int, ...] | None) -> list[Any
             values = values.rechunk({0: lengths})
         if values.ndim > 1:
             values = values.rechunk({1: -1})
-    return list(np.ravel(np.asarray(values.to_delayed(), dtype=object)))
+    delayed_blocks = values.to_delayed(optimize_graph=optimize)
+    return list(np.ravel(np.asarray(delayed_blocks, dtype=object)))
 
 
 def _check_total(got: int, want: int, name: str) -> None:

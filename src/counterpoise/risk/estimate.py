@@ -231,8 +231,9 @@ class RiskEstimate:
         return card_html(risk_card(self))
 
     def __repr__(self) -> str:
-        if not isinstance(self.value, float):
-            return f"RiskEstimate({self.method}, {tuple(self.value.shape)} risks)"
+        shape = tuple(getattr(self.value, "shape", ()))
+        if shape:
+            return f"RiskEstimate({self.method}, {shape} risks)"
         return (
             f"RiskEstimate({self.method}: {format_number(self.value)}, 95% interval "
             f"{format_interval(*self.interval())}, n_effective {format_number(self.n_effective)})"
