@@ -160,7 +160,6 @@ ESTIMATORS: dict[str, Estimator] = {
     "adapt, nearest": adapt("NearestNeighborsWeighting"),
     # 250 penalties, its default, take a minute for 200 rows.
     "balance, ipw": balance("ipw", num_lambdas=25),
-    "balance, rake": balance("rake"),
     "scikit-learn, logistic": odds(_logistic),
     "scikit-learn, boosting": odds(_boosting, folds=5),
 }

@@ -43,7 +43,7 @@ WEIGHTED = (
     "adapt, classifier",
     "densratio, uLSIF",
     "skada, KMM",
-    "balance, rake",
+    "balance, ipw",
 )
 SCORERS = {
     "skada, importance weighted": "ImportanceWeightedScorer",
@@ -80,7 +80,7 @@ class Draw:
         self.splits = list(folds.split(self.X, self.y))
         listed = menu(StudyCell(problem.name, n, "families"), self.X.shape[1])
         network = MLPClassifier if self.classes else MLPRegressor
-        net = network((32,), max_iter=200, random_state=0)
+        net = network(hidden_layer_sizes=(32,), max_iter=200, random_state=0)
         self.members = [*listed, *((net, {"alpha": a}) for a in (0.1, 10.0))]
         self.models = [clone(model).set_params(**params) for model, params in self.members]
 

@@ -39,9 +39,13 @@ def modules(names: list[str]) -> dict[str, Any]:
 
 def run_draw(part: str, i: int, seed: int, options: argparse.Namespace) -> str:
     """Compute one draw of a cell and write its file."""
+    import resource
+
     prepare(options.folder, options.wheels)
     from threadpoolctl import threadpool_limits
 
+    # A package that asks for more memory gets an error, which counts as a failure.
+    resource.setrlimit(resource.RLIMIT_AS, (int(options.memory * 2**30), resource.RLIM_INFINITY))
     module = modules([part])[part]
     cell = list(module.cells(options.half, options.data))[i]
     name = f"{part}-{cell.problem}-{cell.n}-{seed}".replace(" ", "_").replace(",", "")
@@ -70,7 +74,8 @@ def run(options: argparse.Namespace) -> None:
         listed = list(module.cells(options.half, options.data))
         draws = 1 if part == "time" else options.draws
         for i, cell in enumerate(listed):
-            if not options.problem or cell.problem in options.problem or part == "time":
+            named = not options.problem or cell.problem in options.problem
+            if named and (not options.n or cell.n in options.n):
                 tasks += [(part, i, seed, cell.n) for seed in range(draws)]
     tasks.sort(key=lambda task: (task[0] == "time", -task[3]))
     jobs = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
@@ -91,11 +96,12 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--problem", nargs="*", help="only these problems")
+    parser.add_argument("--n", nargs="*", type=int, help="only these numbers of source rows")
     parser.add_argument("--data", help="folder of prepared tables")
     parser.add_argument("--folder", type=Path, default=default_folder(), help="of the packages")
     parser.add_argument("--wheels", type=Path, help="install from this folder, without network")
     parser.add_argument("--limit", type=float, default=300, help="seconds of one fit, part time")
-    parser.add_argument("--memory", type=float, default=12, help="GiB of one fit, part time")
+    parser.add_argument("--memory", type=float, default=8, help="GiB of one process")
     parser.add_argument("--csv", type=Path, help="folder for the tables of the guide")
     options = parser.parse_args()
     prepare(options.folder, options.wheels)
