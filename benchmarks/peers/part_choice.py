@@ -85,6 +85,7 @@ class Draw:
         self.models = [clone(model).set_params(**params) for model, params in self.members]
 
     def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        """Return probabilities of classes, or numbers."""
         return np.asarray(model.predict_proba(X) if self.classes else model.predict(X))
 
     def risk(self, prediction: np.ndarray) -> float:

@@ -58,7 +58,7 @@ def compare(errors: pd.DataFrame, ours: str, reference: str) -> Ranks:
 
 
 def nemenyi(methods: int, problems: int, level: float = 0.05) -> float:
-    """Return the difference of mean ranks that is significant (Demsar 2006, JMLR 7, section 3.2)."""
+    """Return the difference of mean ranks that is significant (Demsar 2006, JMLR 7, 3.2)."""
     quantile = stats.studentized_range.ppf(1 - level, methods, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(methods * (methods + 1) / (6 * problems)))
 

@@ -71,7 +71,7 @@ def test_there_are_twenty_known_ratios():
 @pytest.mark.parametrize("name", ["scikit-learn, logistic", estimators.OURS, estimators.NONE])
 def test_orientation_of_weights(name):
     rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(300, 2)), rng.normal(size=(400, 2)) + [0.7, 0]
+    X, Z = rng.normal(size=(300, 2)), rng.normal([0.7, 0], size=(400, 2))
     weights, failed = estimators.fit_weights(name, X, Z)
     assert not failed
     assert weights.mean() == pytest.approx(1)

@@ -15,7 +15,7 @@ def diagram(measure):
         rows = list(csv.DictReader(file))
     facts = json.loads((FOLDER / "facts.json").read_text())["measures"][measure]
     ranks = [float(row["rank"]) for row in rows]
-    fig, ax = plt.subplots(figsize=(7.5, 0.27 * len(rows) + 1.1))
+    _, ax = plt.subplots(figsize=(7.5, 0.27 * len(rows) + 1.1))
     # Methods in the band are not significantly worse than the best by Nemenyi's test.
     ax.axvspan(ranks[0], ranks[0] + facts["critical difference"], color=BAND, alpha=0.2, lw=0)
     for place, (row, rank) in enumerate(zip(rows, ranks, strict=True)):
