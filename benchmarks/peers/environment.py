@@ -20,7 +20,7 @@ from stubs import allow_missing
 PEERS = {"skada": "0.6.0", "densratio": "0.4.0", "adapt": "0.4.5", "balance": "0.23.0"}
 # What they call in the parts that are measured here.
 NEEDED = {"cvxopt": "1.3.3", "patsy": "1.0.3"}
-OURS = ("counterpoise", "scikit-learn", "numpy", "scipy", "pandas")
+OURS = ("scikit-learn", "numpy", "scipy", "pandas")
 
 
 def default_folder() -> Path:
@@ -71,6 +71,9 @@ def _installed(name: str) -> bool:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that the results depend on."""
+    import counterpoise
+
     names = [*OURS, *PEERS, *NEEDED]
     found = {name: importlib.metadata.version(name) for name in names if _installed(name)}
-    return {"python": platform.python_version()} | found
+    own = {"python": platform.python_version(), "counterpoise": counterpoise.__version__}
+    return own | found

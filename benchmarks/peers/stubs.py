@@ -57,8 +57,17 @@ class _Finder(MetaPathFinder, Loader):
 
 
 def allow_missing() -> tuple[str, ...]:
-    """Install the stand-ins and return the names of what is not installed."""
-    missing = tuple(name for name in NAMES if importlib.util.find_spec(name) is None)
+    """Install the stand-ins, once, and return the names of what is not installed."""
+    for finder in sys.meta_path:
+        if isinstance(finder, _Finder):
+            return tuple(finder.missing)
+    missing = tuple(name for name in NAMES if not _installed(name))
     if missing:
-        sys.meta_path.append(_Finder(missing))
+        sys.meta_path.insert(0, _Finder(missing))
     return missing
+
+
+def _installed(name: str) -> bool:
+    """Tell whether a package is there; a folder without a module in it is none."""
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None
