@@ -125,8 +125,8 @@ def report(options: argparse.Namespace, versions: dict[str, str], command: list[
 
 def _with_facts(ranks: Ranks, own: pd.DataFrame) -> pd.DataFrame:
     """Add the median seconds and the share of draws on which a method failed."""
-    by = own.groupby("method")
+    by = own.assign(failed=own.failed.astype(float)).groupby("method")
     return ranks.table.assign(
         seconds=ranks.table.method.map(by.seconds.median()),
-        failed=ranks.table.method.map(by.failed.mean().astype(float)),
+        failed=ranks.table.method.map(by.failed.mean()),
     )

@@ -104,3 +104,22 @@ def test_stand_ins_let_imports_succeed(monkeypatch):
     assert not isinstance(1.0, layers.keras.Model)
     for name in [name for name in sys.modules if name.startswith("no_such_package")]:
         del sys.modules[name]
+
+
+def test_errors_are_averaged_by_problem():
+    report = pytest.importorskip("report")
+    rows = [
+        {"part": "risk", "group": "natural", "problem": problem, "n": n, "seed": seed}
+        | {"method": method, "risk": error}
+        for problem, scale in (("one", 1.0), ("two", 3.0))
+        for n in (200, 500)
+        for seed, own in ((0, 3.0), (1, 4.0))
+        for method, error in ((estimators.NONE, 10.0), ("m", own * scale))
+    ]
+    rows.append(rows[-1] | {"method": "some", "problem": "one"})
+    found = report.errors(pd.DataFrame(rows), "risk")
+    # Root mean square over draws, the floor of 0.01 added, relative to no weights.
+    expected = [(scale * np.sqrt(12.5) + 0.01) / 10.01 for scale in (1.0, 3.0)]
+    np.testing.assert_allclose(found["m"], expected)
+    # A method without a value on every problem is not ranked.
+    assert "some" not in found
