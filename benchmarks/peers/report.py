@@ -81,11 +81,11 @@ def times(table: pd.DataFrame) -> pd.DataFrame:
     return wide.reindex(own.method.unique()).rename_axis(None, axis=1).reset_index()
 
 
-def report(options: argparse.Namespace, versions: dict[str, str], command: list[str]) -> None:
+def report(options: argparse.Namespace, versions: dict[str, str], command: str) -> None:
     """Print every comparison and write the tables of the guide."""
     table = read(options.out, options.half)
     written: dict[str, pd.DataFrame] = {}
-    facts: dict[str, Any] = {"command": " ".join(command), "half": options.half}
+    facts: dict[str, Any] = {"command": command, "half": options.half}
     facts |= {"versions": versions, "measures": {}}
     for measure, (part, reference, _) in MEASURES.items():
         own = table[table.part == part]
@@ -99,6 +99,7 @@ def report(options: argparse.Namespace, versions: dict[str, str], command: list[
         facts["measures"][measure] = {
             "problems": ranks.problems,
             "draws": draws,
+            "source rows": sorted(int(n) for n in own.n.unique()),
             "critical difference": round(ranks.difference, 3),
             "Friedman p": float(f"{ranks.friedman:.3g}"),
             "reference": reference,

@@ -110,7 +110,9 @@ def main() -> None:
     else:
         from report import report
 
-        report(options, versions(), [Path(sys.argv[0]).name, *sys.argv[1:]])
+        # Folders are those of one machine: their names are enough.
+        words = [Path(word).name if os.path.isabs(word) else word for word in sys.argv[1:]]
+        report(options, versions(), " ".join(["python benchmarks/peers/run.py", *words]))
 
 
 if __name__ == "__main__":
