@@ -3,7 +3,15 @@
 ``prepare()`` makes them importable: from the current environment if all are there, otherwise from a
 folder that ``pip install --target`` fills once. Dependencies are not installed with them: adapt
 asks for TensorFlow, and balance on Python 3.11 for a scikit-learn that skada refuses. What they
-import beyond this list is replaced by ``stubs.py`` where it is missing.
+import beyond this list is replaced by ``stubs.py`` where it is missing. For a machine without
+network, with Python 3.12:
+
+    pip download --no-deps --python-version 3.12 --only-binary=:all: -d wheels \\
+        skada==0.6.0 densratio==0.4.0 adapt==0.4.5 balance==0.23.0 cvxopt==1.3.3 patsy==1.0.3
+    python benchmarks/real_data.py export --out tables
+    python benchmarks/peers/run.py run --wheels wheels --data tables --out peers --jobs 16
+
+All but cvxopt are pure Python; only adapt's KMM calls cvxopt.
 """
 
 from __future__ import annotations

@@ -39,32 +39,32 @@ print("RESULT", seconds, np.average(X[:, 0], weights=w))
 
 def cells(part: str, data: str | None) -> Iterator[Cell]:
     for n in SIZES:
-        yield Cell("time", "time", "normal, 20 columns", n, dict)
+        for name in ESTIMATORS:
+            if name != NONE:
+                yield Cell("time", "time", name, n, dict)
 
 
 def run(cell: Cell, seed: int, *, limit: float, memory: float) -> Iterator[dict[str, Any]]:
-    """Yield the seconds of every estimator, or why there are none."""
+    """Yield the seconds of one estimator, or why there are none."""
     here = Path(__file__).parent
-    paths = [str(here), str(here.parent)]
-    for name in ESTIMATORS:
-        if name == NONE:
-            continue
-        code = CODE.format(paths=paths, memory=memory, n=cell.n, columns=COLUMNS, name=name)
-        row: dict[str, Any] = {"method": name, "seconds": float("nan"), "mean": float("nan")}
-        try:
-            done = subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", code],
-                capture_output=True,
-                text=True,
-                timeout=limit,
-            )
-        except subprocess.TimeoutExpired:
-            yield row | {"failed": f"more than {limit:g} s"}
-            continue
-        results = [line.split() for line in done.stdout.splitlines() if line.startswith("RESULT")]
-        if results:
-            seconds, mean = map(float, results[0][1:])
-            yield row | {"seconds": seconds, "mean": mean, "failed": ""}
-        else:
-            memory_error = "MemoryError" in done.stderr or "allocate" in done.stderr
-            yield row | {"failed": f"more than {memory:g} GiB" if memory_error else "error"}
+    code = CODE.format(
+        paths=[str(here), str(here.parent)],
+        memory=memory,
+        n=cell.n,
+        columns=COLUMNS,
+        name=cell.problem,
+    )
+    row: dict[str, Any] = {"method": cell.problem, "seconds": float("nan"), "mean": float("nan")}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        yield row | {"failed": f"more than {limit:g} s"}
+        return
+    results = [line.split() for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    if results:
+        seconds, mean = map(float, results[0][1:])
+        yield row | {"seconds": seconds, "mean": mean, "failed": ""}
+    else:
+        memory_error = "MemoryError" in done.stderr or "allocate" in done.stderr
+        yield row | {"failed": f"more than {memory:g} GiB" if memory_error else "error"}
