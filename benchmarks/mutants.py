@@ -309,7 +309,7 @@ def _call(node: ast.Call) -> Iterator[tuple[str, str]]:
     for i, keyword in enumerate(node.keywords):
         if keyword.arg == "axis":
             with suppress(ValueError, TypeError):
-                axis = 0 if ast.literal_eval(keyword.value) == -1 else -1
+                axis = 0 if ast.literal_eval(keyword.value) in (-1, 1, 2) else -1
                 changed = ast.keyword(arg="axis", value=ast.Constant(axis))
                 keywords = [*node.keywords[:i], changed, *node.keywords[i + 1 :]]
                 yield "axis", _with(node, keywords=keywords)
