@@ -146,8 +146,8 @@ def average_prepared(
     unit = unit_of(xp, held_out.losses)
     if unit is not None:
         small = replace(held_out, losses=held_out.losses / unit[..., None])
-        own = replace(in_unit(prepared, 1 / unit), average=prepared.average.in_unit(unit))
-        estimate, by_fold = average_prepared(small, own, bounds)
+        left = replace(in_unit(prepared, 1 / unit), average=prepared.average.in_unit(unit))
+        estimate, by_fold = average_prepared(small, left, bounds)
         scaled = {name: as_scalar(getattr(estimate, name) * unit) for name in _IN_UNITS}
         return replace(estimate, **scaled), by_fold.scaled(unit[..., None])
     folds, domains = held_out.folds, held_out.domains

@@ -69,7 +69,8 @@ class Responses:
             return as_stored(response, self.dtype).reshape(len(response))
         if self._is_margin:
             return as_stored(response, self.dtype)
-        stored = np.zeros((len(response), len(self.classes)), dtype=self.dtype)
+        shape = len(response), len(self.classes)
+        stored: np.ndarray = np.zeros(shape, dtype=self.dtype)
         if self.loss.response == "predict":
             places = np.searchsorted(self.classes, response)
             stored[np.arange(len(response)), places] = 1.0
