@@ -454,7 +454,10 @@ class Usual:
         with self.locks[tests]:
             if (tests, digest) not in self.known:
                 begin = time.perf_counter()
-                _, text = self.bench.pytest("-rfE", "--tb=no", tests)
+                status, text = self.bench.pytest("-rfE", "--tb=no", tests)
+                if status not in (0, 1, 5) or re.search(r"^ERROR ", text, re.MULTILINE):
+                    # Otherwise every fault would seem to be caught.
+                    raise SystemExit(f"{tests} does not run here without a fault:\n{text[-2000:]}")
                 found = {
                     "tests": tests,
                     "digest": digest,
