@@ -80,8 +80,8 @@ options = {"metrics": ["auc", "brier"], "random_state": 0}
 search = cp.ShiftGridSearchCV(model, grid, **options).fit(X, y, X_target=X_target)
 weighted = search.best_risk_
 print(weighted)
-print(search.metrics_)
 print("Verdict:", search.diagnostics_.verdict)
+search.metrics_
 
 # %%
 # A verdict of "trust" assumes that the outcome depends on the findings in the same way in both
