@@ -20,7 +20,7 @@ from counterpoise.losses import get_loss
 from counterpoise.risk import METHODS, HeldOut, estimate_risk
 from counterpoise.search import consensus as library
 from counterpoise.search.responses import Responses
-from counterpoise.search.stacking import FEW_MEMBERS, minimize_on_simplex, row_shares
+from counterpoise.search.stacking import FEW_MEMBERS, Plain, minimize_on_simplex, row_shares
 from counterpoise.search.stacking import stacking_weights as library_stacking
 
 FOLDS = 5
@@ -246,37 +246,53 @@ def imputed_risk(a: Arrays) -> np.ndarray:
 @rule("blend")
 def blend(a: Arrays) -> np.ndarray:
     """Return what a search with refit="blend" delivers."""
+    return np.tensordot(_delivered_shares(a, Plain(a.losses, a.trained != 1)), a.refit, axes=1)
+
+
+@rule("stacking alone")
+def stacked(a: Arrays) -> np.ndarray:
+    """Return the blend without the half that goes to the plain choice."""
     return np.tensordot(_delivered_shares(a), a.refit, axes=1)
 
 
-def _delivered_shares(a: Arrays) -> np.ndarray:
+@rule("stacking alone, all members")
+def stacked_all(a: Arrays) -> np.ndarray:
+    q = library_stacking(a.held_out, a.y, _responses(a), rows=row_shares(a.weights))
+    return np.tensordot(q, a.refit, axes=1)
+
+
+def _delivered_shares(a: Arrays, plain: Plain | None = None) -> np.ndarray:
+    options = {"rows": row_shares(a.weights), "plain": plain, **FEW_MEMBERS}
+    return library_stacking(a.held_out, a.y, _responses(a), **options)
+
+
+def _responses(a: Arrays) -> Responses:
     classes = None if a.loss == "squared" else np.arange(a.held_out.shape[-1])
-    responses = Responses(get_loss(a.loss), classes)
-    return library_stacking(a.held_out, a.y, responses, rows=row_shares(a.weights), **FEW_MEMBERS)
+    return Responses(get_loss(a.loss), classes)
 
 
-@rule("blend, rows count the same")
-def blend_equal(a: Arrays) -> np.ndarray:
+@rule("stacking, rows count the same")
+def stacked_equal(a: Arrays) -> np.ndarray:
     return np.tensordot(stacking_weights(a.loss, a.y, a.held_out), a.refit, axes=1)
 
 
-@rule("blend, mean of fold models")
-def blend_folds(a: Arrays) -> np.ndarray:
+@rule("stacking, mean of fold models")
+def stacked_folds(a: Arrays) -> np.ndarray:
     return np.tensordot(_delivered_shares(a), a.target, axes=1)
 
 
-@rule("blend, unweighted training")
-def blend_unweighted(a: Arrays) -> np.ndarray:
-    return blend(a.unweighted)
+@rule("stacking, unweighted training")
+def stacked_unweighted(a: Arrays) -> np.ndarray:
+    return stacked(a.unweighted)
 
 
-@rule("blend, penalty 1/n of the loss")
-def blend_unscaled(a: Arrays) -> np.ndarray:
+@rule("stacking, penalty 1/n of the loss")
+def stacked_unscaled(a: Arrays) -> np.ndarray:
     return np.tensordot(stacking_weights(a.loss, a.y, a.held_out, scaled=False), a.refit, axes=1)
 
 
-@rule("blend with importance weights")
-def blend_weighted(a: Arrays) -> np.ndarray:
+@rule("stacking with importance weights")
+def stacked_weighted(a: Arrays) -> np.ndarray:
     rows = a.weights / a.weights.mean()
     return np.tensordot(stacking_weights(a.loss, a.y, a.held_out, rows), a.refit, axes=1)
 
@@ -311,7 +327,9 @@ def stacking_weights(
         products = np.tensordot(error, error, axes=([1, 2], [1, 2]))
         products = products if loss == "squared" else products / 2
         if scaled:
-            products = products / (2 * max(products.diagonal().min(), 1e-300))
+            squares = products.diagonal()
+            # A candidate without any error must not take all.
+            products = products / (2 * max(squares.min(), 1e-8 * squares.max(), 1e-300))
 
         def objective(q: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
             return float(q @ products @ q), 2 * products @ q, 2 * products
@@ -319,29 +337,24 @@ def stacking_weights(
     return minimize_on_simplex(objective, L, strength / n)
 
 
-@rule("blend, penalty 5/n")
-def blend_more(a: Arrays) -> np.ndarray:
+@rule("stacking, penalty 5/n")
+def stacked_more(a: Arrays) -> np.ndarray:
     return np.tensordot(stacking_weights(a.loss, a.y, a.held_out, strength=5.0), a.refit, axes=1)
 
 
-@rule("blend, penalty 20/n")
-def blend_most(a: Arrays) -> np.ndarray:
+@rule("stacking, penalty 20/n")
+def stacked_most(a: Arrays) -> np.ndarray:
     return np.tensordot(stacking_weights(a.loss, a.y, a.held_out, strength=20.0), a.refit, axes=1)
 
 
-@rule("blend, refitted and fold models")
-def blend_everything(a: Arrays) -> np.ndarray:
-    return (blend(a) + blend_folds(a)) / 2
+@rule("stacking, refitted and fold models")
+def stacked_everything(a: Arrays) -> np.ndarray:
+    return (stacked(a) + stacked_folds(a)) / 2
 
 
-@rule("blend and plain, half each")
-def blend_plain(a: Arrays) -> np.ndarray:
-    return (blend(a) + plain(a)) / 2
-
-
-@rule("blend and mean by plausibility, half each")
-def blend_plausible(a: Arrays) -> np.ndarray:
-    return (blend(a) + plausible_mean(a)) / 2
+@rule("stacking and mean by plausibility, half each")
+def stacked_plausible(a: Arrays) -> np.ndarray:
+    return (stacked(a) + plausible_mean(a)) / 2
 
 
 @rule("scikit-learn stacking")

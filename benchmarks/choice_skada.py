@@ -111,7 +111,7 @@ def _score(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=("making", "judging"), default="making")
+    parser.add_argument("--half", choices=real_data.PARTS, default="making")
     parser.add_argument("--n", type=int, nargs="*", default=[200])
     parser.add_argument("--menu", nargs="*", default=["penalty", "families"])
     parser.add_argument("--problem", nargs="*")

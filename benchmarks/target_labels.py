@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("command", choices=("run", "report"))
     parser.add_argument("--out", type=Path, default=Path("target_labels.csv"))
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--half", choices=("making", "judging"), default="making")
+    parser.add_argument("--half", choices=real_data.PARTS, default="making")
     parser.add_argument("--data", help="Folder that `real_data.py export` wrote.")
     given = parser.parse_args()
     if given.command == "run":

@@ -77,9 +77,9 @@ def cells(sizes: tuple[int, ...] = SIZES) -> Iterator[Cell]:
             yield Cell("made", name, n, made_draw)
 
 
-def real_draw(name: str, n: int, seed: int) -> Draw:
+def real_draw(name: str, n: int, seed: int, *, data: str | None = None) -> Draw:
     """Draw a problem of ``real_data.py``."""
-    problem = real_data.load(name, seed, n)
+    problem = real_data.load(name, seed, n, data=data)
     pair = encode_pair(problem.X_source, problem.X_target)
     source, target = pair.independent(pair.source), pair.independent(pair.target)
     losses, truth = fixed_models(
@@ -112,22 +112,25 @@ def made_draw(name: str, n: int, seed: int) -> Draw:
     "normal" shifts every column, "narrow" shrinks every column of the target; the other kinds
     select source rows by the logistic of a function of the first two columns.
     """
-    D, kind, strength = MADE[name]
     rng = np.random.default_rng([seed, n, *name.encode()])
-    m = 3 * TARGET_ROWS
-    if kind in ("normal", "narrow"):
-        X, Z = rng.normal(size=(n, D)), rng.normal(size=(m, D))
-        if kind == "normal":
-            Z += strength
-            weights = np.exp(strength * X.sum(axis=1) - 0.5 * D * strength**2)
-        else:
-            Z *= strength
-            weights = np.exp(-0.5 * np.sum(X**2, axis=1) * (strength**-2 - 1)) / strength**D
-    else:
-        X, Z, weights = _selected(kind, strength, n, m, D, rng)
+    X, Z, weights = made_features(*MADE[name], n, 3 * TARGET_ROWS, rng)
     y, y_target = (_label(rows, rng) for rows in (X, Z))
     losses, truth = fixed_models(X, y, Z, y_target, 0)
     return Draw(X, Z[:TARGET_ROWS], weights, losses, truth)
+
+
+def made_features(
+    D: int, kind: str, strength: float, n: int, m: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return n source rows and m target rows of D columns, and the true weights."""
+    if kind not in ("normal", "narrow"):
+        return _selected(kind, strength, n, m, D, rng)
+    X, Z = rng.normal(size=(n, D)), rng.normal(size=(m, D))
+    if kind == "normal":
+        Z += strength
+        return X, Z, np.exp(strength * X.sum(axis=1) - 0.5 * D * strength**2)
+    Z *= strength
+    return X, Z, np.exp(-0.5 * np.sum(X**2, axis=1) * (strength**-2 - 1)) / strength**D
 
 
 def _selected(

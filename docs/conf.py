@@ -8,6 +8,7 @@ import counterpoise
 sys.path.insert(0, str(Path(__file__).parent))
 
 from figure_style import FIGURE_STYLE
+from name_tables import NameTable
 
 project = "counterpoise"
 author = "The counterpoise developers"
@@ -46,6 +47,7 @@ def skip_foreign(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("autodoc-skip-member", skip_foreign)
+    app.add_directive("name-table", NameTable)
 
 
 # --- Figures -----------------------------------------------------------------------------------

@@ -27,5 +27,11 @@ def xp(request):
 
 
 @pytest.fixture
+def pd():
+    """Give pandas, which comes with the cli extra."""
+    return pytest.importorskip("pandas", reason="data frames need the cli extra")
+
+
+@pytest.fixture
 def rng():
     return np.random.default_rng(20190601)

@@ -116,3 +116,25 @@ def test_multiclass_hinge_of_infinite_scores_is_defined():
     )
     equal = np.array([[-np.inf, -np.inf, -np.inf]])
     np.testing.assert_array_equal(losses.hinge([0], equal, multiclass=True), [1.0])
+
+
+@pytest.mark.parametrize(
+    ("loss", "metric", "least"),
+    [
+        (losses.percentage, metrics.mean_absolute_percentage_error, -2.0),
+        (losses.squared_log, metrics.mean_squared_log_error, -0.9),
+        (losses.poisson, metrics.mean_poisson_deviance, 0.0),
+        (losses.gamma, metrics.mean_gamma_deviance, 0.1),
+    ],
+)
+def test_losses_of_positive_numbers_are_scikit_learns_row_by_row(xp, rng, loss, metric, least):
+    y, prediction = rng.uniform(least, 3, size=20), rng.uniform(max(least, 0.1), 3, size=(2, 20))
+    y[0] = least  # a label of 0 has a Poisson deviance
+    found = to_numpy(loss(xp.asarray(y), xp.asarray(prediction)))
+    want = [[metric(y[i : i + 1], row[i : i + 1]) for i in range(len(y))] for row in prediction]
+    np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-14)
+
+
+def test_a_relative_error_of_a_label_of_zero_is_finite():
+    found = losses.percentage([0.0], [1.0])
+    assert found[0] == pytest.approx(metrics.mean_absolute_percentage_error([0.0], [1.0]))

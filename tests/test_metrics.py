@@ -173,3 +173,14 @@ def test_labels_and_probabilities_are_checked():
     texts = Predicted.of_values(["no", "yes"], ["yes", "yes"], probability=[0.3, 0.8])
     np.testing.assert_allclose(texts.probability, [[0.7, 0.3], [0.2, 0.8]])
     assert METRICS["f1"].words_for(texts) == "F1 of 'yes'"
+
+
+def test_scores_are_the_probabilities_unless_they_are_given(rng):
+    y, said = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
+    probability, score = rng.random(4), rng.normal(size=4)
+    alone = Predicted.of_values(y, said, probability=probability)
+    np.testing.assert_array_equal(alone.score, alone.probability)
+    both = Predicted.of_values(y, said, probability=probability, score=score)
+    np.testing.assert_allclose(both.score[:, 1] - both.score[:, 0], 2 * score)
+    np.testing.assert_array_equal(both.probability, alone.probability)
+    assert Predicted.of_values(y, said, score=score).probability is None

@@ -134,3 +134,19 @@ def test_the_input_is_not_changed(rng):
     weights = rng.exponential(size=100)
     weights.flags.writeable = False
     smooth_tail(np_xp, weights)
+
+
+@pytest.mark.parametrize("j", [20, 25, 31])
+def test_the_exponential_distribution_is_no_exception_of_the_fit(j):
+    # A point b of the grid is exactly 0 there: the likelihood is a limit.
+    n = 30
+    place = int(n / 4 + 0.5) - 1
+    step = 1.0 - np.sqrt((30 + int(np.sqrt(n))) / (j + 0.5))
+    near_by = -step / 3 * (1 + np.arange(-8, 9) * 2.0**-53)
+    quartile = next(q for q in near_by if 1.0 + step / (3.0 * q) == 0)
+    x = np.interp(np.arange(n), [0, place, n - 1], [0.1 * quartile, quartile, 1.0])
+    x[place] = quartile
+    exact = fit_generalized_pareto(np_xp, x, prior=False)
+    x[place] *= 1 + 1e-9
+    near = fit_generalized_pareto(np_xp, x, prior=False)
+    np.testing.assert_allclose(exact, near, rtol=1e-6)

@@ -33,7 +33,9 @@ __all__ = [
     "is_numpy_namespace",
     "is_torch_namespace",
     "on_cpu",
+    "real_values",
     "sort_rows",
+    "take_columns",
     "take_rows",
     "to_numpy",
 ]
@@ -66,9 +68,9 @@ def as_float(value: Any, /, *, like: Array | None = None) -> Array:
 
     Floating dtypes are kept (float32 stays float32); integers and booleans become `like`'s
     floating dtype, or float64. With `like`, the result lives in its library and on its device.
+    What is no real number (see `real_values`) is a ValueError.
     """
-    if not is_array(value):
-        value = np.asarray(value)
+    value = real_values(value)
     if like is not None:
         xp = array_namespace(like)
         if array_namespace(value) is not xp:
@@ -77,6 +79,38 @@ def as_float(value: Any, /, *, like: Array | None = None) -> Array:
     if xp.isdtype(value.dtype, "real floating"):
         return value
     return xp.astype(value, xp.float64 if like is None else like.dtype)
+
+
+def real_values(value: Any, /) -> Array:
+    """Return `value` as an array that converts to real numbers without losing anything.
+
+    Masked entries, imaginary parts, dates and text are a ValueError that says what was found: a
+    conversion would drop them, or make numbers of them, in silence.
+    """
+    if type(value) is np.ndarray and value.dtype.kind in "fiub":
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        masked = int(np.sum(np.ma.getmaskarray(value)))
+        if masked:
+            raise ValueError(f"{masked} of {value.size} entries are masked")
+        value = np.ma.getdata(value)
+    value = value if is_array(value) else np.asarray(value)
+    if not isinstance(value, np.ndarray):
+        xp = array_namespace(value)
+        if xp.isdtype(value.dtype, "complex floating"):
+            raise ValueError("Complex data not supported")
+        return value
+    found = {"c": "Complex data not supported", "M": "these are dates", "m": "these are time spans"}
+    text = value.dtype.kind in "USV"
+    if value.dtype.kind == "O":
+        text = any(isinstance(entry, str | bytes) for entry in value.ravel())
+        try:
+            value = value if text else value.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"some entries are no real numbers ({error})") from error
+    if text or value.dtype.kind in found:
+        raise ValueError("these are texts" if text else found[value.dtype.kind])
+    return value
 
 
 def as_float_arrays(*values: Any) -> tuple[Namespace, list[Array]]:
@@ -100,7 +134,8 @@ def to_numpy(value: Array, /) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value
     if is_array(value) and is_torch_namespace(array_namespace(value)):
-        return value.detach().cpu().numpy()
+        array: np.ndarray = value.detach().cpu().numpy()
+        return array
     return np.asarray(value)
 
 
@@ -122,7 +157,7 @@ def free_memory(value: Array, /) -> int | None:
     if place.type != "cuda":
         return None
     free, _ = torch.cuda.mem_get_info(place)
-    return free + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+    return int(free + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place))
 
 
 def exclusive_sum(values: Array, /, *, axis: int = -1) -> Array:
@@ -156,6 +191,13 @@ def as_index(rows: np.ndarray, like: Array, /) -> Array:
 def take_rows(X: Array, rows: np.ndarray, /) -> Array:
     """Rows of X (n, D) by their numbers."""
     return array_namespace(X).take(X, as_index(rows, X), axis=0)
+
+
+def take_columns(X: Array, columns: np.ndarray, /) -> Array:
+    """Columns of X (..., D) by their numbers, in ascending order."""
+    if columns.shape[0] == X.shape[-1]:
+        return X
+    return array_namespace(X).take(X, as_index(columns, X), axis=-1)
 
 
 def sort_rows(X: Array, /) -> Array:

@@ -42,9 +42,9 @@ def resolve_splits(cv: Any, X: Any, y: Any, /, *, classifier: bool, groups: Any 
 
 def _as_index(rows: Any, n: int) -> np.ndarray:
     """Return row numbers; a Boolean mask becomes the numbers of its rows."""
-    rows = np.asarray(rows)
-    if rows.dtype != bool:
-        return rows
+    index = np.asarray(rows)
+    if index.dtype != bool:
+        return index
     if rows.shape != (n,):
         raise ValueError(
             f"`cv` must give masks with one entry for each of the {n} rows; got shape "

@@ -8,16 +8,17 @@ matrix products over blocks then do the same work many times faster. Neither eve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Neighbors"]
+__all__ = ["TREE_FEATURES", "Neighbors"]
 
 # Features up to which the tree is the faster of the two (100 000 normal points on either side).
-_TREE_FEATURES = 10
+TREE_FEATURES = 10
 # Rows and columns of a block of squared distances: 2 MiB, what a cache keeps.
 _ROWS, _COLUMNS = 256, 1024
 # Distances that differ by less, relative to the radius, count as equal.
@@ -38,7 +39,7 @@ class Neighbors:
         self.n_jobs = n_jobs
         self.rows = B.shape[0]
         self.tree = None
-        if B.shape[1] <= _TREE_FEATURES:
+        if B.shape[1] <= TREE_FEATURES:
             # Splitting at the middle of a box instead of the median stays fast with duplicates.
             self.tree = cKDTree(B, leafsize=32, balanced_tree=False)
         else:
@@ -52,27 +53,34 @@ class Neighbors:
     def nearest(self, A: np.ndarray, /) -> np.ndarray:
         """Index of the row of B nearest to each row of A."""
         if self.tree is not None:
-            return self.tree.query(A, workers=self._workers)[1]
+            nearest: np.ndarray = self.tree.query(A, workers=self._workers)[1]
+            return nearest
         return self._map_blocks(self._block_nearest, A)
 
     def kth_distance(self, A: np.ndarray, k: int, /) -> np.ndarray:
         """Distance from each row of A to its k-th nearest row of B."""
         if self.tree is not None:
-            return self.tree.query(A, k=[k], workers=self._workers)[0][:, 0]
+            distances: np.ndarray = self.tree.query(A, k=[k], workers=self._workers)[0][:, 0]
+            return distances
         return self._map_blocks(lambda centred: self._block_kth_distance(centred, k), A)
 
     def count_within(self, A: np.ndarray, radius: np.ndarray, /) -> np.ndarray:
         """Count the rows of B no further from each row of A than its radius, ties included."""
         radius = radius * (1.0 + _SLACK)
         if self.tree is not None:
-            return self.tree.query_ball_point(A, radius, workers=self._workers, return_length=True)
+            counts: np.ndarray = self.tree.query_ball_point(
+                A, radius, workers=self._workers, return_length=True
+            )
+            return counts
         return self._map_blocks(self._block_count, A, radius)
 
     @property
     def _workers(self) -> int:
         return 1 if self.n_jobs is None else self.n_jobs
 
-    def _map_blocks(self, function: Callable, A: np.ndarray, *more: np.ndarray) -> np.ndarray:
+    def _map_blocks(
+        self, function: Callable[..., Any], A: np.ndarray, *more: np.ndarray
+    ) -> np.ndarray:
         """Apply `function` to blocks of centred rows of A, and of what belongs to them."""
         cuts = [slice(start, start + _ROWS) for start in range(0, A.shape[0], _ROWS)]
         # The products are too small to share between threads; the blocks are shared instead.
@@ -101,7 +109,8 @@ class Neighbors:
             both = np.concatenate([smallest[nearer], part[nearer]], axis=1)
             smallest[nearer] = np.partition(both, k - 1, axis=1)[:, :k]
         squares = smallest.max(axis=1) + np.sum(centred**2, axis=1)
-        return np.sqrt(np.maximum(squares, 0.0))
+        distances: np.ndarray = np.sqrt(np.maximum(squares, 0.0))
+        return distances
 
     def _block_count(self, centred: np.ndarray, radius: np.ndarray) -> np.ndarray:
         norms = np.sum(centred**2, axis=1)
@@ -111,7 +120,8 @@ class Neighbors:
         counts = [
             np.count_nonzero(part <= limit, axis=1) for _, part in self._relative_squares(centred)
         ]
-        return np.sum(counts, axis=0)
+        total: np.ndarray = np.sum(counts, axis=0)
+        return total
 
     def _relative_squares(self, centred: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Blocks of |a - b|^2 - |a|^2: in the same order along a row as the distances.

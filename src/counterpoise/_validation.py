@@ -11,19 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    as_float,
+    as_float_arrays,
+    is_array,
+    real_values,
+)
+from counterpoise.exceptions import InputError
 
 __all__ = [
+    "LARGEST_LOSS",
     "InputError",
     "check_choice",
     "check_domains",
     "check_finite",
+    "check_label_size",
     "check_labels",
+    "check_loss_size",
     "check_losses_and_weights",
     "check_matrix",
     "check_number",
+    "check_real",
     "check_same_columns",
     "check_same_width",
+    "check_weight_size",
     "check_weights",
     "feature_names",
     "is_missing",
@@ -31,8 +44,11 @@ __all__ = [
 ]
 
 
-class InputError(ValueError):
-    """What was passed in cannot be used; the message says why and what to do, in one line."""
+#: Losses beyond this are refused: their squares, weighted and summed, would overflow.
+LARGEST_LOSS = 1e150
+# The largest weight must be between these: its square neither underflows nor overflows when it
+# meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
+_WEIGHT_SIZES = (1e-140, 1e77)
 
 
 def check_number(
@@ -93,6 +109,17 @@ def check_finite(xp: Namespace, values: Array, name: str, remedy: str, /) -> Non
         )
 
 
+def check_real(values: Any, name: str, /) -> Array:
+    """Return values as an array, refusing masked entries, complex numbers, dates and text."""
+    try:
+        return real_values(values)
+    except ValueError as error:
+        raise InputError(
+            f"`{name}` must hold real numbers, none of them masked; got "
+            f"{type(values).__name__}: {error}. Drop masked samples, or pass numbers."
+        ) from error
+
+
 def refuse_column(shape: tuple[int, ...], name: str, /) -> None:
     """Refuse a column of samples, which would be read as many data sets of one sample."""
     if len(shape) > 1 and shape[-1] == 1 and shape[-2] > 1:
@@ -104,7 +131,7 @@ def refuse_column(shape: tuple[int, ...], name: str, /) -> None:
 
 def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = None) -> Array:
     """Return weights (..., n) as a floating array: finite, not negative, not all zero."""
-    xp, (weights,) = as_float_arrays(weights)
+    xp, (weights,) = as_float_arrays(check_real(weights, name))
     _check_weight_values(xp, weights, name, n)
     return weights
 
@@ -129,16 +156,41 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
             f"`{name}` must not be negative; {negative} are (smallest {smallest:g}). "
             "Weights are density ratios: clip them at 0 or fit them again."
         )
-    if bool(xp.any(xp.max(weights, axis=-1) == 0)):
+    largest = xp.max(weights, axis=-1)
+    if bool(xp.any(largest == 0)):
         raise ValueError(
             f"`{name}` must not all be zero: then no source sample says anything about the target. "
             "Check that source and target overlap."
+        )
+    least, most = float(xp.min(largest)), float(xp.max(largest))
+    check_weight_size(least, most, name)
+
+
+def check_weight_size(least: float, most: float, name: str, /) -> None:
+    """Refuse weights whose largest value, `least` to `most` in several sets, cannot be squared."""
+    low, high = _WEIGHT_SIZES
+    if not (least >= low and most <= high):
+        raise InputError(
+            f"`{name}` must have a largest value between {low:g} and {high:g}: density ratios "
+            f"have mean 1 over the source; got {least if least < low else most:g}. Normalise them "
+            "in logs: n * numpy.exp(log_w - scipy.special.logsumexp(log_w))."
+        )
+
+
+def check_loss_size(largest: float, name: str, /) -> None:
+    """Refuse losses, the largest of this size, that cannot be squared."""
+    if largest > LARGEST_LOSS:
+        raise InputError(
+            f"`{name}` must be at most {LARGEST_LOSS:g} in size; got {largest:g}. Check the "
+            "predictions, or divide labels and predictions by a constant."
         )
 
 
 def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, Array, Array]:
     """Return losses (..., n) and weights (n,) or (..., n), in one library and dtype."""
-    xp, (losses, weights) = as_float_arrays(losses, weights)
+    xp, (losses, weights) = as_float_arrays(
+        check_real(losses, "losses"), check_real(weights, "weights")
+    )
     if losses.ndim == 0 or losses.shape[-1] == 0:
         raise ValueError(
             f"`losses` must hold one loss per sample; got shape {tuple(losses.shape)}. "
@@ -153,6 +205,7 @@ def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, A
             "Pass weights of shape (n,), or with leading axes that broadcast to those of losses."
         )
     check_finite(xp, losses, "losses", "Drop or impute those samples, or check the predictions.")
+    check_loss_size(float(xp.max(xp.abs(losses))), "losses")
     return xp, losses, weights
 
 
@@ -183,7 +236,31 @@ def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False
             f"got shape {tuple(X.shape)}. Pass more data."
         )
     check_finite(xp, X, name, "Drop or impute those rows first.")
+    largest = _largest_in_columns(xp, X)
+    _check_feature_size(xp, largest, X, name, small=False)
     return X
+
+
+def _largest_in_columns(xp: Namespace, X: Array) -> Array:
+    """Largest size (D,) of a value in each column of (..., n, D)."""
+    largest = xp.maximum(xp.max(X, axis=-2), -xp.min(X, axis=-2))
+    return largest if largest.ndim == 1 else xp.max(xp.reshape(largest, (-1, X.shape[-1])), axis=0)
+
+
+def _check_feature_size(xp: Namespace, largest: Array, X: Array, name: str, *, small: bool) -> None:
+    """Refuse columns whose squares overflow or, with `small`, underflow to nothing."""
+    most = 1e150 if X.dtype == xp.float64 else 1e15
+    bad = largest > most
+    if small:
+        bad = bad | ((largest < 1 / most) & (largest > 0))
+    if not bool(xp.any(bad)):
+        return
+    column = int(xp.argmax(xp.astype(bad, xp.int64)))
+    remedy = "" if X.dtype == xp.float64 else ", or convert to float64"
+    raise InputError(
+        f"`{name}` must have columns whose largest value is between {1 / most:g} and {most:g} in "
+        f"size; that of column {column} is {float(largest[column]):g}. Rescale the column{remedy}."
+    )
 
 
 def check_domains(
@@ -195,6 +272,8 @@ def check_domains(
     X_target = check_matrix(X_target, "X_target", min_rows=min_rows)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
     xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
+    largest = (_largest_in_columns(xp, X) for X in (X_source, X_target))
+    _check_feature_size(xp, xp.maximum(*largest), X_source, "X_source", small=True)
     return xp, X_source, X_target
 
 
@@ -203,7 +282,15 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
 
     Looks at lists and at arrays of objects; numbers and texts of one type pass.
     """
+    masked = int(np.sum(np.ma.getmaskarray(y))) if isinstance(y, np.ma.MaskedArray) else 0
     values = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    if masked:
+        raise ValueError(
+            f"`y` must have a label in every row; {masked} of {values.size} are masked. Drop those "
+            "rows."
+        )
+    if values.dtype.kind == "c" or (numeric and values.dtype.kind in "mM"):
+        check_real(values, "y")
     if values.dtype.kind not in "OUS" or values.ndim != 1:
         return
     found = values.tolist()
@@ -225,6 +312,16 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
         raise ValueError(
             f"`y` must hold numbers for a regression; got the text {text!r}. Pass numbers, or "
             "use a classifier."
+        )
+
+
+def check_label_size(y: np.ndarray, /) -> None:
+    """Refuse numbers whose squares overflow, or underflow to nothing."""
+    largest = float(np.max(np.abs(y), initial=0.0)) if y.dtype.kind == "f" else 0.0
+    if largest > 1e70 or 0 < largest < 1e-70:
+        raise InputError(
+            "`y` must have a largest value between 1e-70 and 1e+70 in size, so that squared losses "
+            f"can be squared; got {largest:g}. Multiply the labels by a constant."
         )
 
 

@@ -21,6 +21,7 @@ from counterpoise._arrays import (
     device,
     is_array,
 )
+from counterpoise._validation import check_real
 
 __all__ = [
     "LOSSES",
@@ -300,14 +301,14 @@ def get_loss(loss: str | Loss | Callable[..., Any], /) -> Loss:
 
 
 def _numbers(y: Any, prediction: Any) -> tuple[Namespace, list[Array]]:
-    xp, (y, prediction) = as_float_arrays(y, prediction)
+    xp, (y, prediction) = as_float_arrays(check_real(y, "y"), check_real(prediction, "prediction"))
     _check_lengths(y, prediction, prediction.shape[-1] if prediction.ndim else 0)
     return xp, [y, prediction]
 
 
 def _indexed(y: Any, scores: Any, name: str) -> tuple[Namespace, Array, Array]:
     """Class indices (n,) and floating scores (..., n, n_classes), in one library."""
-    xp, (scores,) = as_float_arrays(scores)
+    xp, (scores,) = as_float_arrays(check_real(scores, name))
     y = y if is_array(y) and array_namespace(y) is xp else xp.asarray(y, device=device(scores))
     if scores.ndim < 2 or scores.shape[-1] < 2:
         raise ValueError(

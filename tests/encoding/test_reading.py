@@ -8,8 +8,8 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
-from counterpoise._validation import InputError  # noqa: E402
-from counterpoise.encoding.reading import read_table  # noqa: E402
+from counterpoise._validation import InputError
+from counterpoise.encoding.reading import read_table
 
 HOSTILE = ["<script>alert(1)</script>", 'comma, and "quotes"', "Größe µ 数", "[red]x[/red]"]
 

@@ -8,8 +8,8 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pytest.importorskip("pandas", reason="tables need the cli extra")
 
-from counterpoise.encoding.pairing import pair_tables  # noqa: E402
-from counterpoise.encoding.texts import retype_texts  # noqa: E402
+from counterpoise.encoding.pairing import pair_tables
+from counterpoise.encoding.texts import retype_texts
 
 NAMES = ("s.csv", "t.csv")
 

@@ -12,8 +12,8 @@ pytest.importorskip("pyarrow", reason="jobs need the cli extra")
 pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
-import counterpoise as cp  # noqa: E402
-from counterpoise import jobs  # noqa: E402
+import counterpoise as cp
+from counterpoise import jobs
 
 
 def select(files, label, **options):

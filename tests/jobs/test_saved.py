@@ -12,10 +12,10 @@ pytest.importorskip("pyarrow", reason="jobs need the cli extra")
 pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
-import counterpoise as cp  # noqa: E402
-from counterpoise import jobs  # noqa: E402
-from counterpoise._validation import InputError  # noqa: E402
-from counterpoise.jobs.formats import digest_of, file_digest  # noqa: E402
+import counterpoise as cp
+from counterpoise import jobs
+from counterpoise._validation import InputError
+from counterpoise.jobs.formats import digest_of, file_digest
 
 # Texts that readers take for something else: missing, a number, a formula.
 TRICKY = ["None", "<NA>", "01", "1.0", "-1", "+2", "=1+1", "nil", "'=x", "'tis"]

@@ -172,7 +172,32 @@ def test_regression_and_its_predictions(files):
         found.predictions["prediction"], found.model.predict(data.pair.target)
     )
     assert record.predictions.kind == "numbers"
-    assert record.predictions.quantiles["median"] > record.predictions.source_quantiles["median"]
+    said, told = found.predictions["prediction"], record.predictions
+    assert told.rows == len(said) > len(data.pair.y)
+    for values, quantiles in ((said, told.quantiles), (data.pair.y, told.source_quantiles)):
+        shares = {"minimum": 0, "25%": 25, "median": 50, "75%": 75, "maximum": 100}
+        for name, share in shares.items():
+            assert quantiles[name] == pytest.approx(np.percentile(values, share))
+        assert quantiles["mean"] == pytest.approx(values.mean())
+
+
+def test_the_losses_of_the_diagnosis_are_in_the_order_of_the_rows(files):
+    data = jobs.load(files / "source.csv", files / "target.csv", label="cost", labelled=True)
+    record = jobs.select(data, params=["alpha=1"], fit_weighted="no", deliver="one").record
+    X, y = encode(data, jobs.Request()).source, data.pair.y
+    losses = np.empty(len(y))
+    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
+        losses[test] = (Ridge(alpha=1).fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2
+    np.testing.assert_allclose(record.audit.diagnostics.losses, losses, rtol=1e-6)
+
+
+def test_shares_of_predicted_classes_are_of_all_target_rows(data):
+    found = jobs.select(data, model="logistic", params=["C=1"])
+    said, told = found.predictions["prediction"], found.record.predictions
+    assert told.rows == len(said) > len(data.pair.y)
+    for label in ("yes", "no"):
+        assert told.classes[label] == pytest.approx(np.mean(said == label))
+        assert told.source_classes[label] == pytest.approx(np.mean(data.pair.y == label))
 
 
 def test_probabilities_where_there_are_any(data):
@@ -394,3 +419,21 @@ def test_a_cluster_gives_the_same_answer(data, monkeypatch):
     np.testing.assert_allclose(
         here.candidates.risks[0].value, there.candidates.risks[0].value, rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("name", ["kernel_density", "kliep", "auto", "none"])
+def test_a_long_fit_says_its_cost_first_and_the_cheaper_choice(data, monkeypatch, name):
+    # On a machine a million times slower, every fit takes long.
+    monkeypatch.setattr("counterpoise.weights.cost._rates", lambda: (1e-3, 1e-4, 1e-4))
+    monkeypatch.setattr("counterpoise.weights.cost._LITTLE", 0.0)
+    encoded, seen = encode(data, jobs.Request()), []
+    options = {"jobs": 1, "rng": np.random.default_rng(0)}
+    estimate_weights(name, encoded, progress=lambda stage, *_: seen.append(stage), **options)
+    (stage,) = seen
+    assert stage.startswith("estimating the weights")
+    if name in ("auto", "none"):
+        assert stage == "estimating the weights"
+    else:
+        width = encoded.independent(encoded.source).shape[1]
+        cost = NAMES[name]().fit_cost(len(encoded.source), len(encoded.target), width)
+        assert f"({cost.words}; --weights auto: about " in stage

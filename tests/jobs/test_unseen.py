@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+for package in ("pyarrow", "rich", "matplotlib", "jinja2"):
+    pytest.importorskip(package, reason="jobs need the cli extra")
 
 from rich.console import Console
 

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -128,7 +127,7 @@ def test_clone_pickle_pipeline_and_parameters(shifted):
     assert piped.predict(X).shape == (60,)
 
 
-def test_data_frames_keep_their_names(shifted):
+def test_data_frames_keep_their_names(pd, shifted):
     X, y, X_target, _ = shifted
     frame, target = (pd.DataFrame(a, columns=["age", "dose"]) for a in (X, X_target))
     model = cp.ShiftRidgeCV().fit(frame, y, X_target=target)

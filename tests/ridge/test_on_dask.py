@@ -5,12 +5,12 @@ import pickle
 import signal
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import counterpoise as cp
 from counterpoise.ridge import RowFolds, cross_validation
 
+pd = pytest.importorskip("pandas", reason="needs the dask extra")
 dask = pytest.importorskip("dask", reason="needs the dask extra")
 distributed = pytest.importorskip("distributed", reason="needs the dask extra")
 da = pytest.importorskip("dask.array")

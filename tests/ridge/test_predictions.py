@@ -18,7 +18,15 @@ def test_predictions_are_those_of_scikit_learn(rng, columns, cv, intercept):
     Y = 50 + X[:, :1] + rng.normal(size=(40, 1))
     weights, splits = rng.uniform(0.5, 2, size=40), list(cv.split(X))
     found = ridge_held_out(
-        X, Y, weights, splits, ALPHAS, intercept=intercept, keep_predictions=True, X_target=Z
+        X,
+        Y,
+        weights,
+        splits,
+        ALPHAS,
+        intercept=intercept,
+        keep_predictions=True,
+        dtype=np.float32,
+        X_target=Z,
     )
     for j, alpha in enumerate(ALPHAS):
         models = [

@@ -98,8 +98,10 @@ def test_a_constant_weighted_loss_has_no_variance_to_reduce():
 
 
 def test_degrees_of_freedom_follow_the_effective_sample_size(rng):
-    weights = rng.exponential(size=30)
-    risk = cp.target_risk(rng.random(30), weights)
+    # Weights of 1 and 3: no row decides the variance alone, however the losses are.
+    weights = np.tile([1.0, 1.0, 3.0], 10)
+    losses = np.tile([0.0, 1.0], 15) / weights
+    risk = cp.target_risk(losses, weights, method="weighted")
     assert risk.degrees_of_freedom == pytest.approx(risk.n_effective - 1)
     lonely = cp.target_risk(rng.random(30), np.append(np.zeros(29), 30.0))
     assert lonely.degrees_of_freedom == 1

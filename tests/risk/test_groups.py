@@ -7,6 +7,7 @@ import counterpoise as cp
 from counterpoise._folds import Folds
 from counterpoise.metrics import Predicted, get_metric
 from counterpoise.risk import HeldOut, risk_by_group
+from counterpoise.risk.estimate import Rehearsals
 
 
 @pytest.fixture
@@ -153,3 +154,36 @@ def test_bad_input_is_refused(sample):
         risk_by_group(HeldOut.of_sample(losses, weights), own[:3], other)
     with pytest.raises(ValueError, match="`target_groups` must have one label per row"):
         risk_by_group(HeldOut.of_sample(losses, weights), own, [])
+
+
+def test_the_risk_of_a_group_stays_inside_the_range_of_the_loss(rng):
+    # Losses grow with the weights, whose mean is often far above 1: the correction for it is larger
+    # than the mean loss, and the control variate goes below 0.
+    own, other = np.repeat(["a", "b"], 60), np.repeat(["a", "b"], 40)
+    below = 0
+    for _ in range(40):
+        weights = rng.exponential(size=120) ** 2
+        losses = weights**2
+        found = risk_by_group(HeldOut.of_sample(losses, weights), own, other)
+        for name in "ab":
+            risk, rows = found[name].risk, own == name
+            assert risk.value >= 0
+            assert risk.interval()[0] >= 0
+            if risk.constrained:
+                below += 1
+                want = np.average(losses[rows], weights=weights[rows])
+                assert risk.value == pytest.approx(want)
+    assert below > 0
+
+
+def test_rehearsals_widen_the_groups_by_the_same_share(sample):
+    losses, weights, own, other, _ = sample
+    held_out = HeldOut.of_sample(losses, weights)
+    rehearsals = Rehearsals(np.full(6, 0.3), shift=1.0)
+    alone = risk_by_group(held_out, own, other)
+    wider = risk_by_group(held_out, own, other, rehearsals=rehearsals)
+    pairs = [(alone[name].risk, wider[name].risk) for name in alone]
+    for one, two in [*pairs, (alone.overall, wider.overall)]:
+        assert two.value == one.value
+        assert two.transfer_error == pytest.approx(np.hypot(0.12, 0.3) * one.value)
+        assert two.interval()[1] > one.interval()[1]

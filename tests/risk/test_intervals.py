@@ -154,7 +154,7 @@ def test_the_target_means_error_is_part_of_the_tail_error(rng):
         np_xp, Prepared(losses, weights, Normalized()), risk, there, n_rows=losses.shape[-1]
     )
     moved = replace(risk, value=risk.value + 7.0)
-    prepared = Prepared(losses, weights, Normalized(), direct=7.0, direct_variance=0.25)
+    prepared = Prepared(losses, weights, Normalized(), direct=7.0, direct_error=0.5)
     assert tail_error(np_xp, prepared, moved, there, n_rows=10) == pytest.approx(
         np.hypot(plain, 0.5)
     )

@@ -1,5 +1,7 @@
 """Labels of target rows against formulas written out, and against simulation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from array_api_compat import numpy as numpy_xp
@@ -8,7 +10,7 @@ from scipy import integrate, stats
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
 from counterpoise.risk import HeldOut, Labelled
-from counterpoise.risk.labelled import label_mean
+from counterpoise.risk.labelled import combine_with_labels, label_mean
 
 
 def sample(rng, n=150, k=20, bias=0.0):
@@ -158,3 +160,16 @@ def test_every_library_combines_as_numpy_does(xp, rng, dtype, tolerance, stratif
                 part = getattr(one, name)
                 assert part.dtype == like
                 np.testing.assert_allclose(to_numpy(part), getattr(other, name), rtol=tolerance)
+
+
+def test_errors_of_the_target_and_of_the_transfer_count_against_the_weights(rng):
+    held_out = HeldOut.of_sample(rng.exponential(size=100), np.ones(100))
+    labelled = Labelled(rng.exponential(size=20))
+    alone, _ = cp.risk.estimate_risk(held_out, cp.risk.get_method("weighted"))
+    sure = combine_with_labels(alone, held_out, labelled)
+    for name in ("target_error", "transfer_error"):
+        unsure = combine_with_labels(replace(alone, **{name: 0.5}), held_out, labelled)
+        assert unsure.labels.weighted_error == pytest.approx(np.hypot(alone.standard_error, 0.5))
+        assert unsure.labels.share > sure.labels.share
+        # It is in the combined error, and not added a second time.
+        assert getattr(unsure, name) == 0

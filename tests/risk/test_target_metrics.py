@@ -19,6 +19,7 @@ from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS, Predicted, get_metric
 from counterpoise.risk import HeldOut, estimate_metrics, get_method
 from counterpoise.risk.baseline import baseline_risk
+from counterpoise.risk.estimate import Rehearsals
 from counterpoise.risk.scales import Scale
 
 METHODS = ["weighted", "normalized", "controlled"]
@@ -203,6 +204,26 @@ def test_the_rmse_of_a_search_has_the_root_of_the_interval_of_its_risk(rng, refi
     one = cp.cross_val_risk(Ridge(), X, y, Z)
     rmse = cp.cross_val_risk(Ridge(), X, y, Z, metrics="rmse")["rmse"]
     assert rmse.interval() == pytest.approx(np.sqrt(one.interval()), rel=1e-5)
+
+
+def test_rehearsals_widen_every_metric_by_a_share_of_what_it_falls_short(rng):
+    y, score = rng.integers(0, 2, size=90), rng.normal(size=90)
+    p = 1 / (1 + np.exp(-score - y))
+    both = np.stack([1 - p, p], axis=1)
+    predicted = Predicted(y, (p > 0.5).astype(int), both, both, np.arange(2))
+    held_out = cp.risk.HeldOut.of_sample(np.zeros(90), rng.exponential(size=90))
+    method = cp.risk.get_method("controlled")
+    rehearsals = Rehearsals(np.full(6, 0.3), shift=1.0)
+    share = np.hypot(0.12, 0.3)
+    for name in ("auc", "f1", "accuracy", "log_loss", "calibration_error"):
+        metric = [get_metric(name)]
+        alone = estimate_metrics(held_out, predicted, metric, method)[name]
+        wider = estimate_metrics(held_out, predicted, metric, method, rehearsals=rehearsals)[name]
+        assert wider.value == alone.value
+        short = 1 - alone.value if metric[0].greater_is_better else alone.value
+        assert wider.risk.transfer_error == pytest.approx(share * short)
+        assert wider.interval()[0] < alone.interval()[0] < alone.interval()[1]
+        assert alone.interval()[1] < wider.interval()[1]
 
 
 @pytest.mark.parametrize("refit", [True, "blend"])

@@ -114,7 +114,10 @@ def test_the_transfer_error_is_its_formula_and_widens_the_interval():
     wider = add_rehearsals(risk, held_out, Normalized(), Stage.of(held_out, count=4))
     found = wider.rehearsals
     assert found.errors.shape == (4, 2)
-    relative = 1.6 * found.shift * np.sqrt(np.mean(found.errors**2, axis=0))
+    # As if six more rehearsals had been off by 0.3; 0.12 is added in the square.
+    usual = np.full((6, 2), 0.3)
+    errors = np.concatenate([found.errors, usual])
+    relative = np.hypot(0.12, found.shift * np.sqrt(np.mean(errors**2, axis=0)))
     np.testing.assert_allclose(wider.transfer_error, wider.value * relative)
     low, high = risk.interval(0.9)
     np.testing.assert_allclose(low * high, risk.value**2)  # symmetric on the logarithmic scale
@@ -156,12 +159,13 @@ def test_searches_rehearse_and_say_so(rng):
         cp.ShiftGridSearchCV(Ridge(), {}, rehearsals=-2).fit(X, y, X_target=Z)
 
 
-@pytest.mark.parametrize(("error", "verdict"), [(0.1, 0), (0.8, 1), (2.0, 2)])
+@pytest.mark.parametrize(("error", "verdict"), [(0.13, 0), (0.3, 1), (0.5, 2)])
 def test_the_verdict_heeds_rehearsals(rng, error, verdict):
     X, Z = rng.normal(size=(300, 2)), rng.normal(size=(300, 2))
     found = cp.diagnose(X, Z, weights="gaussian")
     assert found.verdict == "trust"
-    rehearsals = Rehearsals(np.full(4, error / 1.6), shift=1.0)
+    rehearsals = Rehearsals(np.full(4, 0.3), shift=np.sqrt(error**2 - 0.12**2) / 0.3)
+    assert rehearsals.relative_error == pytest.approx(error)
     again = with_rehearsals(found, rehearsals)
     assert again.verdict == ("trust", "caution", "do not trust")[verdict]
     assert rehearsals.words in " ".join(again.reasons)

@@ -207,12 +207,19 @@ def test_blend_losses_use_weights_that_did_not_see_the_fold(rng):
         np.testing.assert_allclose(got[fold], want, rtol=1e-3, atol=1e-6)
 
 
-def test_rows_count_by_the_fourth_root_of_their_weights(rng):
+def test_rows_count_by_a_power_of_their_weights(rng):
     weights = rng.gamma(0.5, 2, size=40)
     rows = row_shares(weights)
     assert rows.mean() == pytest.approx(1)
-    np.testing.assert_allclose((rows / rows[0]) ** 4, weights / weights[0])
+    effective = weights.sum() ** 2 / np.sum(weights**2)
+    power = (effective + 125) / (effective + 500)
+    np.testing.assert_allclose(rows / rows[0], (weights / weights[0]) ** power)
     np.testing.assert_allclose(row_shares(np.zeros(5)), 1)
+    # From the fourth root to the weights themselves, by the rows and not by how often they come.
+    np.testing.assert_allclose(row_shares(np.tile(weights, 3), repeats=3), np.tile(rows, 3))
+    one, many = np.array([1.0, 1e-4]), np.tile([1.0, 0.2], 10**6)
+    np.testing.assert_allclose(row_shares(one)[1] / row_shares(one)[0], 0.1, rtol=0.02)
+    np.testing.assert_allclose(row_shares(many)[1] / row_shares(many)[0], 0.2, rtol=1e-3)
     # A row that counts twice is two rows.
     predictions, y = rng.normal(size=(3, 40)), rng.normal(size=40)
     twice = np.concatenate([np.arange(40), np.arange(10)])

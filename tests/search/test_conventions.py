@@ -5,7 +5,6 @@ import pickle
 from contextlib import redirect_stderr
 
 import numpy as np
-import pandas as pd
 import pytest
 from joblib import parallel_config
 from scipy import sparse
@@ -126,7 +125,7 @@ def test_a_dask_cluster_gives_the_same_result(data):
     assert two.corrected_risk_ == one.corrected_risk_
 
 
-def mixed(rng, n, shift):
+def mixed(pd, rng, n, shift):
     return pd.DataFrame(
         {
             "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(40 + shift, 10, size=n)),
@@ -147,8 +146,8 @@ def mixed_pipeline():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_mixed_data_frames_with_missing_values(rng, library):
-    X, X_target = mixed(rng, 120, 0), mixed(rng, 150, 3)
+def test_mixed_data_frames_with_missing_values(pd, rng, library):
+    X, X_target = mixed(pd, rng, 120, 0), mixed(pd, rng, 150, 3)
     y = np.where(rng.random(120) < 0.5, "sick", "well")
     if library == "polars":
         polars = pytest.importorskip("polars", reason="polars is not installed")
@@ -162,9 +161,9 @@ def test_mixed_data_frames_with_missing_values(rng, library):
 
 
 @pytest.mark.parametrize("weights", ["gaussian", "classifier"])
-def test_encoded_frames_have_weights_of_mean_about_one(rng, weights):
+def test_encoded_frames_have_weights_of_mean_about_one(pd, rng, weights):
     # Indicators that add up to 1 make a covariance singular, and its inverse arbitrary.
-    X, X_target = mixed(rng, 1500, 0), mixed(rng, 1500, 3)
+    X, X_target = mixed(pd, rng, 1500, 0), mixed(pd, rng, 1500, 3)
     y = rng.integers(0, 2, size=1500)
     search = cp.ShiftGridSearchCV(mixed_pipeline(), {}, weights=weights, cv=2)
     found = search.fit(X, y, X_target=X_target).weights_
@@ -407,14 +406,18 @@ def test_the_scorer_takes_the_searchs_sample_weight(data):
         cp.make_risk_scorer(weights=cp.weights.GaussianRatio())
 
 
+def test_stacked_data_frames_keep_their_index(pd):
+    X, y = np.arange(8.0).reshape(4, 2), np.asarray([0, 1, -1, -1])
+    X_source, _, _ = cp.from_domains(pd.DataFrame(X), pd.Series(y), [1, -2, 1, -2])
+    assert X_source.index.tolist() == [0, 2]
+
+
 def test_stacked_domains_are_split():
     X, y = np.arange(8.0).reshape(4, 2), np.asarray([0, 1, -1, -1])
     X_source, y_source, X_target = cp.from_domains(X, y, [1, 1, -2, -2])
     np.testing.assert_array_equal(X_source, X[:2])
     np.testing.assert_array_equal(y_source, [0, 1])
     np.testing.assert_array_equal(X_target, X[2:])
-    frame = cp.from_domains(pd.DataFrame(X), pd.Series(y), [1, -2, 1, -2])
-    assert frame[0].index.tolist() == [0, 2]
     with pytest.raises(ValueError, match="must name both domains; got 4 source rows and 0"):
         cp.from_domains(X, y, [1, 1, 1, 1])
     with pytest.raises(ValueError, match="one integer per row"):

@@ -18,6 +18,7 @@ from counterpoise.search.consensus import consensus
 from counterpoise.search.responses import Responses
 from counterpoise.search.stacking import (
     FEW_MEMBERS,
+    Plain,
     blend_predictions,
     row_shares,
     stacking_weights,
@@ -148,7 +149,9 @@ def test_the_blend_is_the_stack_of_held_out_predictions(data):
     found, blend = search.held_out_, search.blend_
     assert found.target_predictions is None
     rows = np.concatenate([t for _, t in resolve_splits(5, X, y, classifier=False)])
-    options = {"rows": row_shares(search.weights_[rows]), **FEW_MEMBERS}
+    among = ~np.asarray(search.cv_results_["fit_weighted"], dtype=bool)
+    plain = Plain(search.losses_, among)
+    options = {"rows": row_shares(search.weights_[rows]), "plain": plain, **FEW_MEMBERS}
     q = stacking_weights(found.predictions, y[rows], SQUARED, **options)
     np.testing.assert_allclose(blend.weights, q[q > 0])
     assert blend.weights.sum() == pytest.approx(1)
@@ -167,6 +170,23 @@ def test_the_blend_is_the_stack_of_held_out_predictions(data):
         options = {"sample_weight": search.weights_} if member.fit_weighted else {}
         parts.append(member.make().fit(X, y, **options).predict(Z))
     np.testing.assert_allclose(search.predict(Z), blend.weights @ parts)
+
+
+def test_half_of_the_blend_is_the_plain_choice(rng):
+    q, losses = np.array([0.2, 0.5, 0.3]), rng.exponential(size=(3, 20))
+    losses[1] /= 100  # the least, but not among what plain cross-validation has
+    losses[2, :10] += 10
+    plain = Plain(losses, np.array([True, False, True]))
+    np.testing.assert_allclose(plain.mix(q), [0.6, 0.25, 0.15])
+    losses[0, 10:] += 20
+    np.testing.assert_allclose(plain.mix(q, np.arange(20) >= 10), [0.1, 0.25, 0.65])
+    # Its choice for a fold is made without the fold.
+    y, folds = rng.normal(size=20), Folds([np.arange(10), np.arange(10, 20)])
+    predictions = y + rng.normal(size=(3, 20))
+    alone = blend_predictions(predictions, y, folds, SQUARED)
+    mixed = blend_predictions(predictions, y, folds, SQUARED, plain=plain)
+    np.testing.assert_allclose(mixed[:10], (alone + predictions[2])[:10] / 2)
+    np.testing.assert_allclose(mixed[10:], (alone + predictions[0])[10:] / 2)
 
 
 @pytest.mark.parametrize("loss", ["log", "brier", "zero_one"])

@@ -1,14 +1,16 @@
 """Weights, labels and per-row parameters in the forms in which users have them."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
+
+pd = pytest.importorskip("pandas", reason="series need the cli extra")
 
 ALPHAS = [0.1, 10.0]
 
@@ -60,6 +62,11 @@ def test_per_row_fit_parameters_are_cut_by_position_in_every_form(data, step):
         return search.fit(X, y, X_target=Z, **{f"{prefix}sample_weight": values}).losses_
 
     want = risks(rows)
+    model, loop = clone(estimator).set_params(**{f"{prefix}alpha": ALPHAS[0]}), []
+    for train, test in KFold(5).split(X):
+        model.fit(X[train], y[train], **{f"{prefix}sample_weight": rows[train]})
+        loop.append((model.predict(X[test]) - y[test]) ** 2)
+    np.testing.assert_allclose(want[0], np.concatenate(loop))
     plain = cp.ShiftGridSearchCV(estimator, {f"{prefix}alpha": ALPHAS}, fit_weighted=False)
     assert np.abs(want - plain.fit(X, y, X_target=Z).losses_).max() > 1e-3
     for values in forms(own):

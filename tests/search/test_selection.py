@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
@@ -82,6 +83,20 @@ def test_the_paired_error_is_the_spread_of_the_difference():
         differences.append(result.difference[1])
         errors.append(result.standard_error[1])
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.12)
+
+
+@pytest.mark.parametrize(("factor", "same"), [(0.99, True), (1.01, False)])
+def test_candidates_are_told_apart_by_students_interval_of_the_difference(rng, factor, same):
+    # Unit weights: the paired t test at 5 %, two-sided, with n - 1 degrees of freedom.
+    n = 12
+    gap = rng.normal(size=n)
+    error = gap.std(ddof=1) / np.sqrt(n)
+    gap += factor * t.isf(0.025, n - 1) * error - gap.mean()
+    losses = rng.random(n) + np.stack([np.zeros(n), gap])
+    held_out = HeldOut.of_sample(losses, np.ones(n))
+    found = compare_with(0, Prepared(losses, held_out.weights, Weighted()), held_out)
+    assert found.standard_error[1] == pytest.approx(error)
+    assert found.indistinguishable.tolist() == ([0, 1] if same else [0])
 
 
 def test_a_clearly_worse_candidate_is_told_apart(data):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from monte_carlo import at_least, at_most, covers
 from sklearn.linear_model import Ridge
 
 import counterpoise as cp
@@ -32,18 +33,15 @@ def test_the_combination_is_never_much_worse_than_the_better_one_and_covers(bias
     risk = cp.target_risk(losses, weights, target_losses=there)
     labels = risk.labels
     error, alone, weighted = (
-        np.sqrt(np.mean((value - truth) ** 2))
-        for value in (risk.value, labels.label_value, labels.weighted_value)
+        (value - truth) ** 2 for value in (risk.value, labels.label_value, labels.weighted_value)
     )
-    # Standard error of a ratio over 3000 data sets: about 0.02.
-    assert error < 1.2 * min(alone, weighted)
+    better = min(alone, weighted, key=np.mean)
+    at_most(error - 1.2**2 * better, 0.0, about="squared error less 1.44 of the better one's")
     low, high = risk.interval()
-    covered = np.mean((low <= truth) & (truth <= high))
-    # Standard error of a coverage of 0.9 over 3000 data sets: 0.0055.
-    assert covered > 0.9
+    covers(low, high, truth, 0.9)
     if bias == 0:
-        assert error < 0.93 * alone
-        assert np.mean(high - low) < 1.02 * np.mean(2 * 2.1 * labels.label_error)
+        at_most(error - 0.95**2 * alone, 0.0, about="squared error less 0.9 of the labels' own")
+        at_most(high - low - 1.02 * 2 * 2.1 * labels.label_error, 0.0, about="width")
 
 
 def rejections(change, data_sets, seed):
@@ -59,11 +57,10 @@ def rejections(change, data_sets, seed):
         )
         search.fit(X, y, Z, y_target=known)
         found.append(search.label_test_.differ)
-    return np.mean(found)
+    return np.asarray(found)
 
 
 def test_the_test_of_the_labels_keeps_its_size_and_sees_a_change():
-    # Standard error of a share of 0.05 over 300 data sets: 0.013.
-    assert rejections(0.0, 300, 0) < 0.05 + 3 * 0.013
+    at_most(rejections(0.0, 300, 0), 0.05, about="size of the test")
     # A change of 0.8 standard deviations of the noise is seen most of the time.
-    assert rejections(0.8, 60, 1) > 0.7
+    at_least(rejections(0.8, 60, 1), 0.7, about="power")

@@ -9,7 +9,9 @@ from counterpoise.weights.gaussian import (
     fit_gaussian,
     gaussian_log_density,
     gaussian_log_ratio,
+    independent_columns,
 )
+from counterpoise.weights.moments import DomainMoments
 
 
 def test_the_plain_fit_is_a_ratio_of_scipys_densities(rng):
@@ -101,3 +103,30 @@ def test_bad_shrinkage_is_named(rng, regularization):
         ValueError, match="`regularization` must be a number at least 0 and at most 1"
     ):
         GaussianRatio(regularization=regularization).fit(rng.normal(size=(9, 2)), np.eye(2))
+
+
+@pytest.mark.parametrize("n_features", [6, 64, 65, 200])
+def test_independent_columns_are_the_first_that_raise_the_rank(n_features):
+    rng = np.random.default_rng(n_features)
+    X = rng.normal(size=(400, n_features))
+    X[:, 3] = 2.0
+    X[:, 5] = X[:, 0] - X[:, 4]
+    if n_features > 64:
+        X[:, 64] = X[:, 1] + X[:, 2]
+    if n_features > 150:
+        X[:, 150] = X[:, 64] - 3 * X[:, 130]
+    found = independent_columns(DomainMoments.from_rows(X, np.ones(n_features)))
+    centred, want = X - X.mean(axis=0), []
+    for j in range(n_features):
+        if np.linalg.matrix_rank(centred[:, [*want, j]]) > len(want):
+            want.append(j)
+    assert found.tolist() == want
+
+
+def test_few_rows_and_many_give_the_same_log_ratio():
+    # The route through common coordinates, and that of two densities.
+    rng = np.random.default_rng(0)
+    fitted = GaussianRatio().fit(rng.normal(size=(80, 6)), rng.normal(0.2, 1.1, (90, 6)))
+    points = rng.normal(size=(500, 6))
+    few = np.concatenate([fitted.predict(points[i : i + 5]) for i in range(0, 500, 5)])
+    np.testing.assert_allclose(fitted.predict(points), few, rtol=1e-10)

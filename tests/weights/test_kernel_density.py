@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from sklearn.neighbors import KernelDensity
 
 from counterpoise._arrays import to_numpy
-from counterpoise.weights import KernelDensityRatio
+from counterpoise.weights import KernelDensityRatio, _kernels, kernel_density
 from counterpoise.weights.kernel_density import kernel_log_density
 
 
@@ -117,3 +117,44 @@ def test_the_chosen_width_has_the_best_leave_one_out_likelihood(rng):
 def test_bad_widths_are_named(rng, width):
     with pytest.raises(ValueError, match="`width` must be"):
         KernelDensityRatio(width=width).fit(rng.normal(size=(9, 2)), rng.normal(size=(8, 2)))
+
+
+@pytest.mark.parametrize("width", ["silverman", "median", "knn", "cv"])
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e6])
+def test_constant_columns_do_not_count_as_dimensions(rng, width, constant):
+    # They made the width of each domain smaller, and the weights wrong by the ratio of the widths.
+    samples = rng.normal(size=(30, 2)), rng.normal(0.3, 0.8, (40, 2))
+    more = [np.insert(X, 1, constant, axis=1) for X in samples]
+    for standardize in (False, True):
+        one = KernelDensityRatio(width=width, standardize=standardize).fit(*samples)
+        other = KernelDensityRatio(width=width, standardize=standardize).fit(*more)
+        np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-10)
+        np.testing.assert_allclose(other.predict(more[1]), one.predict(samples[1]), rtol=1e-10)
+        assert other.columns_.tolist() == [0, 2]
+
+
+def test_large_samples_agree_with_double_precision(monkeypatch):
+    # The shortcut is taken by size: here the size is lowered instead.
+    rng = np.random.default_rng(0)
+    X, sample = rng.normal(size=(700, 5)), rng.normal(0.5, 1.2, (1500, 5))
+    sample[:20] = X[:20]
+    own = np.where(np.arange(700) < 20, np.arange(700), 20 + np.arange(700))
+    for width in (0.05, 0.4, 3.0):
+        exact = kernel_log_density(X, sample, width, own=own)
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel_density, "_SINGLE", 0)
+            fast = kernel_log_density(X, sample, width, own=own)
+        assert not np.array_equal(fast, exact)
+        np.testing.assert_allclose(fast, exact, atol=3e-6, rtol=1e-13)
+
+
+def test_density_does_not_depend_on_the_tiles(monkeypatch):
+    rng = np.random.default_rng(1)
+    X, sample = rng.normal(size=(90, 4)), rng.normal(size=(210, 4)) * 3
+    own = rng.permutation(210)[:90]
+    X = sample[own]
+    whole = kernel_log_density(X, sample, 0.3, own=own)
+    monkeypatch.setattr(_kernels, "CPU_BLOCK", 64)
+    np.testing.assert_allclose(
+        kernel_log_density(X, sample, 0.3, own=own), whole, rtol=1e-12, atol=1e-12
+    )

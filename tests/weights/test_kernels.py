@@ -213,3 +213,41 @@ def test_blocks_follow_the_free_memory_of_an_accelerator(monkeypatch):
         monkeypatch.setattr(_kernels, "free_memory", lambda array, free=free: free)
         first = next(iter(_kernels.blocks(2**28, 1, like=np.zeros(1))))
         assert first == slice(0, step)
+
+
+@pytest.mark.parametrize(("a", "b"), [(5, 700), (700, 5), (90, 110), (3, 4)])
+def test_tiles_cover_every_pair_once_and_are_never_thin(a, b, monkeypatch):
+    monkeypatch.setattr(_kernels, "CPU_BLOCK", 400)
+    cuts, others = _kernels.tiles(a, b, like=np.empty(0))
+    seen = np.zeros((a, b), dtype=int)
+    for rows in cuts:
+        for columns in others:
+            seen[rows, columns] += 1
+            assert seen[rows, columns].size <= 400
+    assert np.all(seen == 1)
+    # All but the last slice of a side are as wide as the root of a block, or whole.
+    assert all(s.stop - s.start >= min(a, 20) for s in cuts[:-1])
+    assert all(s.stop - s.start >= min(b, 20) for s in others[:-1])
+
+
+@pytest.mark.parametrize("n_features", [2, 7])
+def test_tiles_change_no_mean_and_no_width(n_features, monkeypatch):
+    rng = np.random.default_rng(3)
+    A, B = rng.normal(size=(40, n_features)), rng.normal(size=(300, n_features))
+    means, width = _kernels.kernel_mean(A, B, 1.3), kernel_width(A, B, "knn")
+    monkeypatch.setattr(_kernels, "CPU_BLOCK", 64)
+    np.testing.assert_allclose(_kernels.kernel_mean(A, B, 1.3), means, rtol=1e-12)
+    np.testing.assert_allclose(kernel_width(A, B, "knn"), width, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "clusters", "few"])
+def test_median_of_all_pairs(kind):
+    rng = np.random.default_rng(4)
+    X = {
+        "normal": rng.normal(size=(400, 3)),
+        "ties": rng.integers(0, 2, size=(401, 4)).astype(float),
+        "clusters": np.repeat([0.0, 9.0], [150, 151])[:, None] + rng.normal(0, 0.1, (301, 1)),
+        "few": rng.normal(size=(3, 2)),
+    }[kind]
+    found = kernel_width(X[:1], X[1:], "median")
+    assert float(found) == pytest.approx(float(np.median(pdist(X))), rel=1e-12)

@@ -8,9 +8,13 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from counterpoise._arrays import array_namespace, to_numpy
+from counterpoise.weights import kliep
+from counterpoise.weights._convex import mixture
 from counterpoise.weights._convex.mixture import MixtureFit, maximize_likelihood, without_dust
+from counterpoise.weights._widths import WidthFolds, width_scores
 from counterpoise.weights.kliep import KLIEP, fit_kliep, kliep_log_ratio
 
 
@@ -108,7 +112,7 @@ class TestMixtureProportions:
         L = rng.gamma(scales, size=(6, 50, 12)) + 1e-14
         batch = mixture_proportions(xp.asarray(L.reshape(2, 3, 50, 12)))
         assert len(set(to_numpy(batch.n_iter).ravel().tolist())) > 1
-        for k, one in enumerate(mixture_proportions(L[k]) for k in range(6)):
+        for k, one in enumerate(mixture_proportions(xp.asarray(L[k])) for k in range(6)):
             place = divmod(k, 3)
             assert_allclose(
                 to_numpy(batch.proportions)[place], one.proportions, rtol=1e-6, atol=1e-8
@@ -395,3 +399,72 @@ class TestKLIEP:
         X_source, X_target, _ = gaussians(10, 12)
         with pytest.raises(ValueError, match=message):
             KLIEP(**options).fit(X_source, X_target)
+
+
+class TestNewtonOnTheSupport:
+    @pytest.mark.parametrize("scale", [0.02, 0.5, 8.0])
+    def test_agrees_with_interior_points(self, scale, rng):
+        L = rng.gamma(scale, size=(3, 200, 25)) + 1e-14
+        L = without_dust(np, L / L.max(axis=-1, keepdims=True))
+        newton = maximize_likelihood(L, tol=1e-9, max_iter=100)
+        interior = mixture._interior_points(L, 1e-9, 100)
+        assert np.all(newton.gap <= 1e-9)
+        assert_allclose(newton.objective, interior.objective, atol=2e-9)
+        for one, other in zip(newton.proportions, interior.proportions, strict=True):
+            assert_allclose(one, other, atol=1e-4)
+
+    def test_is_taken_and_gives_exact_zeros(self, rng, monkeypatch):
+        L = rng.gamma(0.5, size=(300, 30)) + 1e-14
+        L = without_dust(np, L / L.max(axis=-1, keepdims=True))
+        monkeypatch.setattr(mixture, "_interior_points", lambda *_: pytest.fail("not taken"))
+        fit = maximize_likelihood(L[None], tol=1e-8, max_iter=100)
+        assert np.any(fit.proportions == 0)
+        # A start at the solution needs the one step that tells exact zeros.
+        again = maximize_likelihood(L[None], tol=1e-8, max_iter=100, start=fit.proportions)
+        assert int(again.n_iter[0]) <= 1
+        assert_allclose(again.objective, fit.objective, atol=1e-8)
+
+    def test_a_poor_start_does_no_harm(self, rng):
+        L = rng.gamma(0.1, size=(300, 30)) + 1e-14
+        L = without_dust(np, L / L.max(axis=-1, keepdims=True))
+        want = maximize_likelihood(L[None], tol=1e-8, max_iter=100)
+        poor = np.zeros((1, 30))
+        poor[0, 7] = 1.0
+        got = maximize_likelihood(L[None], tol=1e-8, max_iter=100, start=poor)
+        assert_allclose(got.objective, want.objective, atol=1e-8)
+
+    def test_interior_points_take_over(self, rng, monkeypatch):
+        L = rng.gamma(0.5, size=(2, 100, 10)) + 1e-14
+        L = L / L.max(axis=-1, keepdims=True)
+        want = maximize_likelihood(L, tol=1e-8, max_iter=100)
+        monkeypatch.setattr(mixture, "newton_on_support", lambda *_, **__: None)
+        got = maximize_likelihood(L, tol=1e-8, max_iter=100)
+        assert_allclose(got.objective, want.objective, atol=2e-8)
+
+
+@pytest.mark.parametrize("shift", [0.5, 4.0])
+@pytest.mark.parametrize("change", [10.0, -1.0])
+def test_width_scores_are_those_of_separate_fits(shift, change, monkeypatch):
+    # With a change of -1 no kernel is reused between folds; far samples have narrow kernels that
+    # no training row of a fold reaches.
+    monkeypatch.setattr(kliep, "_CV_CHANGE", change)
+    X_source, X_target, _ = gaussians(150, 210, shift=shift, seed=3)
+    fitted = KLIEP(n_centers=30).fit(X_source, X_target)
+    folds = WidthFolds.draw(
+        X_source, X_target, factors=kliep._CV_FACTORS, rng=_after_centers(X_target)
+    )
+
+    def separately(train, test, width):
+        fit = fit_kliep(*train, width=width, centers=fitted.centers_)
+        return [kliep_log_ratio(X, fit) for X in test]
+
+    want = width_scores(separately, folds)
+    assert list(fitted.cv_scores_) == list(want)
+    assert_allclose(list(fitted.cv_scores_.values()), list(want.values()), atol=2e-4)
+
+
+def _after_centers(X_target):
+    """Return the random state that `KLIEP` has when it draws the folds."""
+    rng = check_random_state(0)
+    rng.choice(X_target.shape[0], 30, replace=False)
+    return rng

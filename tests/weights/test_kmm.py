@@ -373,8 +373,8 @@ def test_low_rank_form_warns_when_it_is_too_coarse(rng):
 def test_rank_is_chosen_by_size(rng, monkeypatch):
     X_source, X_target = samples(rng, n=60, m=60)
     assert KMM(width=2.0).fit(X_source, X_target).rank_ is None
-    monkeypatch.setattr("counterpoise.weights.kmm._EXACT_ROWS", 50)
-    monkeypatch.setattr("counterpoise.weights.kmm._AUTO_RANK", 40)
+    monkeypatch.setattr("counterpoise.weights.matching._EXACT_ROWS", 50)
+    monkeypatch.setattr("counterpoise.weights.matching._AUTO_RANK", 40)
     kmm = KMM(width=2.0).fit(X_source, X_target)
     assert kmm.rank_ == 40
     assert kmm.gap_ < 1e-8
@@ -493,3 +493,39 @@ def test_the_width_of_the_best_held_out_score_is_taken_whatever_the_order_of_row
     again = KMM(width="cv").fit(X_source[::-1], X_target[::-1])
     assert again.width_ == pytest.approx(kmm.width_)
     assert KMM(width="cv").fit(X_source[:1], X_target).cv_scores_ == {}
+
+
+def test_low_rank_says_what_it_leaves_out_and_what_is_unmatched():
+    rng = np.random.default_rng(0)
+    X_source, X_target = rng.normal(-0.5, 1, (300, 3)), rng.normal(size=(400, 3))
+    whole = KMM(width=1.5, rank=299).fit(X_source, X_target)
+    K, cross, own = (
+        gaussian_kernel(A, B, 1.5)
+        for A, B in ((X_source, X_source), (X_source, X_target), (X_target, X_target))
+    )
+
+    def distance(w):
+        return np.sqrt(w @ K @ w / 300**2 - 2 * np.mean(w @ cross) / 300 + np.mean(own))
+
+    # At full rank, the features leave out the target's own directions only.
+    assert whole.left_out_ < 1e-6
+    want = distance(whole.weights_) / distance(np.ones(300))
+    assert whole.mismatch_ == pytest.approx(want, abs=0.02)
+    assert whole.mismatch_ < 0.2
+    coarse = KMM(width=1.5, rank=20).fit(X_source, X_target)
+    exact = KMM(width=1.5, rank=None).fit(X_source, X_target)
+    assert coarse.left_out_ > whole.left_out_
+    assert exact.left_out_ == 0
+    assert exact.mismatch_ is None
+
+
+def test_weights_of_the_low_rank_form_approach_the_exact_ones():
+    rng = np.random.default_rng(1)
+    X_source, X_target = rng.normal(-0.5, 1, (500, 4)), rng.normal(size=(700, 4))
+    exact = KMM(rank=None).fit(X_source, X_target).weights_
+    errors = [
+        np.sqrt(np.mean((KMM(rank=r).fit(X_source, X_target).weights_ - exact) ** 2))
+        for r in (30, 100, 300)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.01 * np.std(exact)

@@ -16,7 +16,7 @@ RULES = {
 }
 MENUS = {"penalty": ("#0072B2", "o"), "pair": ("#E69F00", "s"), "families": ("#009E73", "^")}
 
-with Path("../../_static/choice_study_judging.csv").open() as file:
+with Path("../../_static/choice_study_reserve.csv").open() as file:
     cells = list(csv.DictReader(file))
 
 rng = np.random.default_rng(0)

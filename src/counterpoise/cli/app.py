@@ -24,7 +24,7 @@ from counterpoise.jobs.options import (
     SELECTIONS,
 )
 from counterpoise.jobs.target_labels import USES
-from counterpoise.jobs.weighting import WEIGHTS
+from counterpoise.jobs.weighting import weights_names
 from counterpoise.losses import LOSSES
 from counterpoise.metrics import METRICS
 from counterpoise.present.job_sections import audit_document, selection_document
@@ -57,7 +57,7 @@ Drop = Annotated[list[str] | None, option("Column to leave out; repeat for sever
 Missing = Annotated[
     list[str] | None, option("Text for a missing value, such as ? or -999; repeat for several.")
 ]
-Weights = Annotated[str, option("Weight estimator", choices=WEIGHTS)]
+Weights = Annotated[str, option("Weight estimator", choices=weights_names())]
 Example = Annotated[str | None, option("Problem with a known truth", choices=work.EXAMPLES)]
 Model = Annotated[
     list[str] | None,
@@ -173,7 +173,7 @@ def select(
     folds: Annotated[int, option("Number of cross-validation folds.")] = 5,
     dask: Annotated[str | None, option('Fit on Dask: "local" or tcp://host:port.')] = None,
     example: Example = None,
-    gamma: Annotated[float, option("Source variance of --example; the target has 1.")] = 0.6,
+    gamma: Annotated[float, option("Source variance of --example; the target has 1.")] = 0.7,
     n_source: Annotated[int, option("Labelled source rows of --example.")] = 500,
     n_target: Annotated[int, option("Target rows of --example.")] = 2000,
     jobs: Jobs = 1,

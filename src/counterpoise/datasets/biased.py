@@ -34,7 +34,8 @@ class BiasedSample:
 
         Exact for draws with replacement; without it, as good as the sample is small.
         """
-        return 1.0 / (len(self.probability) * self.probability[self.rows])
+        weights: np.ndarray = 1.0 / (len(self.probability) * self.probability[self.rows])
+        return weights
 
 
 def biased_sample(
@@ -104,22 +105,26 @@ def _component(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     score = X @ directions[0]
     # The sign of a principal component is arbitrary; fix it, or two machines differ.
     score = score * np.sign(directions[0][np.argmax(np.abs(directions[0]))])
-    return -score / score.std()
+    scores: np.ndarray = -score / score.std()
+    return scores
 
 
 def _threshold(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     feature = X[:, rng.integers(X.shape[1])]
-    return -2.0 * (feature > np.median(feature))
+    scores: np.ndarray = -2.0 * (feature > np.median(feature))
+    return scores
 
 
 def _nearest(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     distance = np.sum((X - X[rng.integers(len(X))]) ** 2, axis=1)
-    return -2.0 * distance / distance.mean()
+    scores: np.ndarray = -2.0 * distance / distance.mean()
+    return scores
 
 
 def _logistic(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     features = rng.choice(X.shape[1], size=min(2, X.shape[1]), replace=False)
-    return -2.0 * np.logaddexp(0.0, X[:, features].sum(axis=1))
+    scores: np.ndarray = -2.0 * np.logaddexp(0.0, X[:, features].sum(axis=1))
+    return scores
 
 
 SELECTIONS = {

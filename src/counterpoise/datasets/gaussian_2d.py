@@ -149,7 +149,8 @@ class Gaussian2D(SampledProblem):
         squares = [np.sum((X - np.asarray(_MEANS[d])) ** 2, axis=-1) for d in _MEANS]
         with np.errstate(over="ignore"):
             ratio = self.gamma * np.exp(0.5 * squares[0] / self.gamma - 0.5 * squares[1])
-        return ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
+        tilted: np.ndarray = ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
+        return tilted
 
     def target_risk(
         self,
@@ -247,7 +248,8 @@ class Gaussian2D(SampledProblem):
         return self.gamma if domain == "source" else 1.0
 
     def _rule(self, X: np.ndarray) -> np.ndarray:
-        return ndtr(-self._slope * X[..., 0]) * ndtr(-self._slope * X[..., 1])
+        chance: np.ndarray = ndtr(-self._slope * X[..., 0]) * ndtr(-self._slope * X[..., 1])
+        return chance
 
     def _class_factors(self, domain: str) -> tuple[float, float]:
         """Factors by which sampling changes the share of each class: 1 unless balanced."""
@@ -268,7 +270,8 @@ class Gaussian2D(SampledProblem):
 
     def _density(self, X: np.ndarray, domain: str) -> np.ndarray:
         factors = normal_density(X, np.asarray(_MEANS[domain]), self._variance(domain))
-        return factors[..., 0] * factors[..., 1] * self._tilt(X, domain)
+        density: np.ndarray = factors[..., 0] * factors[..., 1] * self._tilt(X, domain)
+        return density
 
     @cached_property
     def _target_moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -284,17 +287,18 @@ class Gaussian2D(SampledProblem):
 
 
 def _check_points(X: Any) -> np.ndarray:
-    X = check_matrix(to_numpy(X), "X", batch=True)
-    if X.shape[-1] != 2:
+    points: np.ndarray = check_matrix(to_numpy(X), "X", batch=True)
+    if points.shape[-1] != 2:
         raise ValueError(
-            f"`X` must have 2 features; got shape {tuple(X.shape)}. "
+            f"`X` must have 2 features; got shape {tuple(points.shape)}. "
             "Pass points as rows, shape (..., n, 2)."
         )
-    return X
+    return points
 
 
 def _squared(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    return (prediction - y) ** 2
+    loss: np.ndarray = (prediction - y) ** 2
+    return loss
 
 
 def _hermite_grid(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:

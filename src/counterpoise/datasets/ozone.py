@@ -58,7 +58,7 @@ class Ozone:
     n_dropped: int
 
 
-def load_ozone(path: str | os.PathLike, /, *, rows: int | None = None) -> Ozone:
+def load_ozone(path: str | os.PathLike[str], /, *, rows: int | None = None) -> Ozone:
     """Read the ozone data from a file in the format of the UCI repository.
 
     Parameters
@@ -96,7 +96,7 @@ def load_ozone(path: str | os.PathLike, /, *, rows: int | None = None) -> Ozone:
 
 def fetch_ozone(
     *,
-    data_home: str | os.PathLike | None = None,
+    data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     url: str = OZONE_URL,
     timeout: float = 30.0,
@@ -200,7 +200,7 @@ def _parse_line(line: str, where: str) -> list[float]:
     return [float(day), *numbers]
 
 
-def _data_home(data_home: str | os.PathLike | None) -> Path:
+def _data_home(data_home: str | os.PathLike[str] | None) -> Path:
     if data_home is None:
         data_home = os.environ.get("COUNTERPOISE_DATA")
     if data_home is None:

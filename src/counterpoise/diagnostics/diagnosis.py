@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._arrays import array_namespace, as_float, to_numpy
 from counterpoise._dask import is_dask
 from counterpoise._pareto import tail_size
-from counterpoise._validation import check_finite, check_matrix, check_number
+from counterpoise._validation import check_finite, check_matrix, check_number, check_real
 from counterpoise.diagnostics.gaps import Gap, find_gaps, separating_columns, worth_naming
 from counterpoise.diagnostics.overlap import outside_share, two_sample_test
 from counterpoise.diagnostics.record import Diagnostics
@@ -288,7 +288,7 @@ def _compare(normalized: RiskEstimate, controlled: RiskEstimate) -> tuple[float,
 
 
 def _check_losses(losses: Any, n: int) -> np.ndarray:
-    found = to_numpy(as_float(losses)).astype(np.float64)
+    found = to_numpy(as_float(check_real(losses, "losses"))).astype(np.float64)
     if found.shape != (n,):
         raise ValueError(
             f"`losses` must have shape ({n},), one per source row; got shape {found.shape}. "

@@ -175,4 +175,5 @@ def outside_by_chance(n_source: int, n_target: int, /) -> float:
 
 def _subsample(X: Any, most: int, rng: np.random.Generator) -> np.ndarray:
     """Return at most `most` rows. Which ones depends on their number only."""
-    return X[some_rows(X.shape[0], most, rng)]
+    rows: np.ndarray = X[some_rows(X.shape[0], most, rng)]
+    return rows

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from counterpoise._facts import card_html, card_text, diagnostics_card
+from counterpoise._facts import Card, diagnostics_card
+from counterpoise._shown import Shown
 from counterpoise._validation import check_number
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.shift import Shift
@@ -18,7 +19,7 @@ __all__ = ["Diagnostics"]
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics:
+class Diagnostics(Shown):
     """Whether weighted source rows can stand for the target, with every number behind it.
 
     ``print`` shows a table with the verdict first.
@@ -138,8 +139,5 @@ class Diagnostics:
         ends = risk_bounds(np.asarray(self.losses), np.asarray(self.weights), np.array([gamma]))
         return float(ends[0][0]), float(ends[1][0])
 
-    def _repr_html_(self) -> str:
-        return card_html(diagnostics_card(self))
-
-    def __str__(self) -> str:
-        return card_text(diagnostics_card(self))
+    def _card(self) -> Card:
+        return diagnostics_card(self)

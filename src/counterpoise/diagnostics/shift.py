@@ -91,7 +91,8 @@ def mean_p_values(source: ColumnSums, target: ColumnSums, /) -> np.ndarray:
     error = np.sqrt(np.maximum(source.variance / n + target.variance / m, both))
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(gap == 0, 0.0, np.abs(gap) / error)
-    return 2 * t.sf(ratio, min(n, m) - 1)
+    p_value: np.ndarray = 2 * t.sf(ratio, min(n, m) - 1)
+    return p_value
 
 
 def find_shift(

@@ -32,7 +32,7 @@ THRESHOLDS: dict[str, tuple[float, float]] = {
     "n_effective": (20.0, 5.0),
     "largest_share": (0.3, 0.5),
     "auc": (0.983, 0.9999),
-    "transfer_error": (0.5, 1.5),
+    "transfer_error": (0.15, 0.33),
 }
 _VERDICTS = ("trust", "caution", "do not trust")
 # Below this design effect the weights are nearly equal: the shape of what little they vary by

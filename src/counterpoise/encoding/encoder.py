@@ -147,7 +147,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the encoded features, shape (n, n_encoded), made column by column."""
         check_is_fitted(self)
         if self.projection_ is not None:
-            return self.projection_.transform(X)
+            projected: np.ndarray = self.projection_.transform(X)
+            return projected
         if self.is_sparse_:
             return X.toarray() if sparse.issparse(X) else np.asarray(X)
         X = in_memory(X, "X")
@@ -225,7 +226,8 @@ class _Numbers:
         raw = [filled, missing[:, None]] if self.flagged else [filled]
         if self.squared:
             raw.append(((filled - self.centre[:width]) / self.scale[:width]) ** 2)
-        return (np.concatenate(raw, axis=1) - self.centre) / self.scale
+        scaled: np.ndarray = (np.concatenate(raw, axis=1) - self.centre) / self.scale
+        return scaled
 
 
 @dataclass
@@ -280,7 +282,9 @@ def _read(kind: str, name: str, column: Any) -> np.ndarray:
 
 def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation of each column; 1 for a constant."""
-    centre, scale = np.mean(values, axis=0), np.std(values, axis=0)
+    # In units, powers of two: squares of tiny numbers underflow, and the column had no spread.
+    unit = np.ldexp(1.0, np.frexp(np.max(np.abs(values), axis=0))[1] - 1)
+    centre, scale = np.mean(values / unit, axis=0) * unit, np.std(values / unit, axis=0) * unit
     rounding = 10 * np.finfo(np.float64).eps * np.abs(centre)
     return centre, np.where(scale > rounding, scale, 1.0)
 

@@ -98,7 +98,8 @@ def as_dates(column: Any, /) -> np.ndarray:
     """Return dates as datetime64[ms]; text is read by ISO 8601, times with a zone in UTC."""
     if not isinstance(column, np.ndarray) and str(column.dtype).startswith("datetime64["):
         # pandas turns times with a zone into UTC here, and into objects elsewhere.
-        return column.to_numpy(dtype="datetime64[ms]")
+        dates: np.ndarray = column.to_numpy(dtype="datetime64[ms]")
+        return dates
     values = np.asarray(column)
     if values.dtype.kind == "M":
         return values.astype("datetime64[ms]")

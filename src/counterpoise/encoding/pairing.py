@@ -220,7 +220,8 @@ def _labelled(
 def label_values(column: Any, /) -> np.ndarray:
     """Return an Arrow column as floats or text; missing are NaN, or None among objects."""
     if _is_number(column.type):
-        return column.cast(pa.float64(), safe=False).to_numpy()
+        numbers: np.ndarray = column.cast(pa.float64(), safe=False).to_numpy()
+        return numbers
     texts = column.cast(pa.string()).to_pylist()
     if pa.types.is_boolean(column.type):
         # As Python and pandas write them.
@@ -231,13 +232,13 @@ def label_values(column: Any, /) -> np.ndarray:
 def _missing(column: Any) -> int:
     """Count the rows without a value; NaN is none."""
     if not pa.types.is_floating(column.type):
-        return column.null_count
+        return int(column.null_count)
     return pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0
 
 
 def _is_number(kind: Any) -> bool:
-    types = pa.types
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _kind(column: Any) -> str:
@@ -472,7 +473,7 @@ def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
 
 
 def _numbers(values: Any, column: str, name: str) -> np.ndarray:
-    numbers = values.cast(pa.float64(), safe=False).to_numpy()
+    numbers: np.ndarray = values.cast(pa.float64(), safe=False).to_numpy()
     # A sum is finite unless something in it is not, and needs no array of flags.
     if np.isinf(np.nansum(numbers)) and np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
@@ -486,7 +487,8 @@ def _numbers(values: Any, column: str, name: str) -> np.ndarray:
 def _dates(values: Any) -> np.ndarray:
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit))
-    return values.cast(pa.timestamp("ms"), safe=False).to_numpy()
+    dates: np.ndarray = values.cast(pa.timestamp("ms"), safe=False).to_numpy()
+    return dates
 
 
 def _categorical(values: Any) -> Any:

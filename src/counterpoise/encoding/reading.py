@@ -214,8 +214,8 @@ def _read_csv(path: Path, dialect: Dialect, missing: Sequence[str], types: dict[
 
 def _is_text(kind: Any) -> bool:
     """Tell text; also booleans and columns without values, which are read as everywhere else."""
-    types = pa.types
-    return types.is_dictionary(kind) or types.is_boolean(kind) or types.is_null(kind)
+    kinds = (pa.types.is_dictionary, pa.types.is_boolean, pa.types.is_null)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 _ENCODING = "{name} is not text in UTF-8. Save it again with the encoding UTF-8."

@@ -20,7 +20,7 @@ from counterpoise._arrays import (
     to_numpy,
 )
 from counterpoise._sklearn import safe_indexing
-from counterpoise._validation import check_matrix, feature_names
+from counterpoise._validation import check_matrix, check_real, feature_names
 from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_kind
 
 __all__ = [
@@ -43,11 +43,11 @@ def as_table(X: Any, name: str, /) -> Any:
     if is_array(X) and not is_numpy_array(X):
         return check_matrix(X, name)
     if feature_names(X) is None:
-        X = np.asarray(X)
+        X = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
         if X.dtype.kind in "US":
             X = X.astype(object)
         elif X.dtype.kind != "O":
-            X = as_float(X)
+            X = as_float(check_real(X, name))
     if len(X.shape) != 2:
         raise ValueError(
             f"`{name}` must be a data frame or a 2-D array of shape (rows, features); got shape "

@@ -81,10 +81,11 @@ def retype_texts(
         Added to.
     """
     tables = [source, target]
+    held = [set(table.column_names) for table in tables]
     marked: dict[tuple[str, ...], list[str]] = {}
     orders: dict[str, list[str]] = {}
     for column in columns:
-        places = [i for i, table in enumerate(tables) if column in table.column_names]
+        places = [i for i in range(len(tables)) if column in held[i]]
         own = [i for i in places if is_text(tables[i][column].type)]
         if not own:
             continue

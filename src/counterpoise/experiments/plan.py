@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -117,6 +118,6 @@ class Plan:
             for start in range(0, self.repetitions, step)
         ]
 
-    def configuration(self) -> dict:
+    def configuration(self) -> dict[str, Any]:
         """Return what decides the numbers, for the manifest."""
         return {**asdict(self), "problems": list(self.problems), "gammas": list(self.gammas)}

@@ -151,7 +151,8 @@ class OzoneProblem:
         scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
         left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
         count = self.rules.ozone_components
-        return left[:, :count] * singular[:count]
+        scores: np.ndarray = left[:, :count] * singular[:count]
+        return scores
 
     @cached_property
     def _arrays(self) -> tuple[np.ndarray, ...]:

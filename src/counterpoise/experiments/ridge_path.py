@@ -184,7 +184,8 @@ def _eigh(matrices: Array) -> tuple[Array, Array]:
     """Eigenvalues and vectors of symmetric matrices (..., d, d), in portions on accelerators."""
     xp = array_namespace(matrices)
     if on_cpu(matrices):
-        return xp.linalg.eigh(matrices)
+        values, vectors = xp.linalg.eigh(matrices)
+        return values, vectors
     flat = xp.reshape(matrices, (-1, *matrices.shape[-2:]))
     free = free_memory(matrices)
     step = _EIGEN_BATCH if free is None else max(256, min(_EIGEN_BATCH, free // _EIGEN_BYTES))

@@ -84,7 +84,8 @@ def _collected(
 
 
 def _window(client: Any) -> int:
-    return _AHEAD * max(1, sum(client.nthreads().values()))
+    threads: int = _AHEAD * max(1, sum(client.nthreads().values()))
+    return threads
 
 
 def _same(value: Any) -> Any:
@@ -110,7 +111,8 @@ def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, wanted: str) -> Results
 
 def _result(future: Any, chunk: Chunk) -> Results:
     try:
-        return future.result()
+        results: Results = future.result()
+        return results
     except Exception as error:
         # The chunk's own error, a KilledWorker, or a future that a lost scheduler cancelled.
         raise RuntimeError(

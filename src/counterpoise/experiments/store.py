@@ -23,7 +23,7 @@ import numpy as np
 
 from counterpoise import __version__
 from counterpoise._files import lock_directory, replacing, write_atomically
-from counterpoise._validation import InputError
+from counterpoise.exceptions import StoreError
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.ridge_path import library
 
@@ -32,12 +32,8 @@ __all__ = ["Store", "StoreError", "one_run"]
 _DIGEST = b"counterpoise.sha256"
 
 
-class StoreError(InputError):
-    """The directory cannot be used; the message says why and what to do."""
-
-
 @contextmanager
-def one_run(directory: str | os.PathLike, /) -> Iterator[None]:
+def one_run(directory: str | os.PathLike[str], /) -> Iterator[None]:
     """Keep other runs out of a directory for the duration of a `with` block.
 
     The directory is made if need be. What a killed run left half-written is removed.
@@ -78,7 +74,7 @@ class Store:
     """
 
     def __init__(
-        self, directory: str | os.PathLike, plan: Plan, /, *, resume: bool = False
+        self, directory: str | os.PathLike[str], plan: Plan, /, *, resume: bool = False
     ) -> None:
         self.directory = Path(directory)
         self.plan = plan
@@ -182,7 +178,7 @@ class Store:
                 "another directory."
             )
 
-    def _check(self, manifest: Path, wanted: dict, *, resume: bool) -> None:
+    def _check(self, manifest: Path, wanted: dict[str, Any], *, resume: bool) -> None:
         if not resume:
             raise StoreError(
                 f"`out` already holds results: {self.directory}. "
@@ -233,7 +229,7 @@ class Store:
         )
 
 
-def _unwritable(directory: str | os.PathLike, error: OSError) -> StoreError:
+def _unwritable(directory: str | os.PathLike[str], error: OSError) -> StoreError:
     reason = error.strerror or str(error)
     return StoreError(
         f"`out` must be a directory that can be written; {directory}: {reason}. "
@@ -261,7 +257,7 @@ def _parquet(table: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _differences(found: dict, wanted: dict) -> Iterator[str]:
+def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
     for key in ("version", "library"):
         if found.get(key) != wanted[key]:
             yield f"{key} is {found.get(key)!r}, not {wanted[key]!r}"

@@ -143,7 +143,7 @@ def _subsets(data: dict[str, np.ndarray]) -> Iterator[tuple[str, dict[str, np.nd
     yield "top", {name: values[largest] for name, values in data.items()}
 
 
-def _risks(here: dict, data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
+def _risks(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
     for name in LABELS:
         if f"risk_{name}" in data:
             values = data[f"risk_{name}"]
@@ -153,7 +153,9 @@ def _risks(here: dict, data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
             )
 
 
-def _comparisons(plan: Plan, here: dict, data: dict[str, np.ndarray]) -> Iterator[Comparison]:
+def _comparisons(
+    plan: Plan, here: dict[str, Any], data: dict[str, np.ndarray]
+) -> Iterator[Comparison]:
     plain = data["risk_weighted"]
     own = PROTOCOLS[plan.protocol].controlled
     names = [own, *(n for n in LABELS if n != own and n != "weighted")]
@@ -192,7 +194,7 @@ def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:
     return log10_p, int(np.sign(z))
 
 
-def _errors(here: dict, data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
+def _errors(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
     truth = data["fixed_truth"]
     for name in LABELS:
         if f"fixed_{name}" not in data:

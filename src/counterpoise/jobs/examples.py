@@ -65,7 +65,7 @@ def load_data(
 
 
 def load_example(
-    name: str, /, *, gamma: float = 0.6, n_source: int = 500, n_target: int = 2000, seed: int = 0
+    name: str, /, *, gamma: float = 0.7, n_source: int = 500, n_target: int = 2000, seed: int = 0
 ) -> Data:
     """Draw a problem whose target labels are known, because it is simulated.
 
@@ -73,7 +73,7 @@ def load_example(
     ----------
     name : str
         "gaussian-2d" or "gaussian-2d-released" (:func:`counterpoise.datasets.gaussian_2d`).
-    gamma : float, default=0.6
+    gamma : float, default=0.7
         Variance of the source; 1 in the target.
     n_source, n_target : int
         Rows to draw.

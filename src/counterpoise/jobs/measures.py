@@ -64,7 +64,8 @@ def measure(plan: Plan, search: Any, metrics: Sequence[str], /) -> MetricReport:
     """Estimate the metrics of what is delivered; none asked for: the usual ones of the task."""
     predicted, method = delivered_predictions(plan, search), get_method(search.method)
     wanted = list(metrics) or "auto"
-    return report_metrics(search.delivered_, predicted, wanted, method, stage=search._stage)
+    own = search.best_risk_.rehearsals
+    return report_metrics(search.delivered_, predicted, wanted, method, rehearsals=own)
 
 
 def true_metrics(
@@ -145,8 +146,7 @@ def group_columns(data: Data, by: str, /) -> tuple[np.ndarray, np.ndarray]:
 
 def _quartiles(own: Any, other: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     edges = list(dict.fromkeys(other.dropna().quantile([0.25, 0.5, 0.75])))
-    show = (lambda v: str(v.date())) if kind == "date" else (lambda v: format_number(v))
-    texts = [show(edge) for edge in edges]
+    texts = [str(edge.date()) if kind == "date" else format_number(edge) for edge in edges]
     names = [f"up to {texts[0]}", *(f"above {text}" for text in texts)]
     for i in range(1, len(edges)):
         names[i] = f"{texts[i - 1]} to {texts[i]}"
@@ -185,6 +185,7 @@ def groups_of(
         method=search.method,
         predicted=predicted,
         metrics=[get_metric(name) for name in list(report)[:2]],
+        rehearsals=search.best_risk_.rehearsals,
     )
     losses = np.empty(len(rows))
     losses[rows] = delivered.losses

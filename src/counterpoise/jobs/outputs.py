@@ -66,7 +66,8 @@ def summary(record: Audit | Selection, /) -> dict[str, Any]:
         content["suggested_rows"] = [int(row) for row in audit.suggested.columns["row"]]
     if isinstance(record, Selection):
         content.update(_selection(record))
-    return _plain(content)
+    plain: dict[str, Any] = _plain(content)
+    return plain
 
 
 def _selection(record: Selection) -> dict[str, Any]:

@@ -28,7 +28,8 @@ def quiet(stage: str, done: int, total: int) -> None:
 
 def check_seed(seed: Any, /) -> int:
     """Return a random seed if it is one."""
-    return check_number(seed, "--seed", low=0, high=2**32 - 1, closed="both", integer=True)
+    checked: int = check_number(seed, "--seed", low=0, high=2**32 - 1, closed="both", integer=True)
+    return checked
 
 
 def check_jobs(jobs: Any, /) -> int:

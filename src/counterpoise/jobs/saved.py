@@ -26,7 +26,7 @@ _RUN, _MODEL = "run.json", "model.skops"
 _READ_AS_MISSING = ("None", "<NA>")
 
 
-def load(folder: str | os.PathLike, /) -> SavedModel:
+def load(folder: str | os.PathLike[str], /) -> SavedModel:
     """Load the model that ``counterpoise select --out folder`` has saved.
 
     Files whose checksum is not the one in ``run.json`` are refused. The model is made of the types
@@ -90,9 +90,10 @@ class SavedModel:
     @property
     def classes_(self) -> np.ndarray:
         """The classes; AttributeError for a regression."""
-        return self.pipeline.classes_
+        classes: np.ndarray = self.pipeline.classes_
+        return classes
 
-    def read(self, path: str | os.PathLike, /) -> Any:
+    def read(self, path: str | os.PathLike[str], /) -> Any:
         """Read a file as `select` has read its target.
 
         Parameters
@@ -119,7 +120,7 @@ class SavedModel:
             warnings.warn(note, stacklevel=2)
         return frame_of(table, kinds, name)
 
-    def predict_file(self, path: str | os.PathLike, /) -> Any:
+    def predict_file(self, path: str | os.PathLike[str], /) -> Any:
         """Predict every row of a file.
 
         Returns
@@ -142,12 +143,14 @@ class SavedModel:
         reads files as the model needs them.
         """
         self._check_missing(X)
-        return self.pipeline.predict(X)
+        predicted: np.ndarray = self.pipeline.predict(X)
+        return predicted
 
     def predict_proba(self, X: Any, /) -> np.ndarray:
         """Return the probability of each class, in the order of `classes_`; as `predict`."""
         self._check_missing(X)
-        return self.pipeline.predict_proba(X)
+        probability: np.ndarray = self.pipeline.predict_proba(X)
+        return probability
 
     def predictions(self) -> Any:
         """Read the folder's ``predictions.csv``.
@@ -200,7 +203,7 @@ def _read_run(path: Path) -> dict[str, Any]:
             f"There is no {path}. Pass the folder that counterpoise select --out has written."
         )
     try:
-        run = json.loads(path.read_bytes())
+        run: dict[str, Any] = json.loads(path.read_bytes())
         own = run.pop("sha256")
         whole = isinstance(run["files"], dict) and digest_of(run) == own
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

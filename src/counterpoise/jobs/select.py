@@ -159,8 +159,9 @@ def select(
             "One model is delivered: a blend would keep more than 1 GiB of predictions. Search "
             "fewer candidates for a blend."
         )
-    request.progress("estimating the weights", 0, 0)
-    found = estimate_weights(weights, encoded, jobs=request.jobs, rng=rng)
+    found = estimate_weights(
+        weights, encoded, jobs=request.jobs, rng=rng, progress=request.progress
+    )
     with _noted(notes, request.jobs):
         search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request, judges)
         truth = true_risks(data.truth, encoded, plan, search, rng, request)
@@ -253,7 +254,10 @@ def _search(
     )
     with _cluster(dask):
         y = plan.code(plan.labels.y)
-        return search.fit(encoded.source, y, X_target=encoded.target, y_target=judges)
+        fitted: ShiftGridSearchCV = search.fit(
+            encoded.source, y, X_target=encoded.target, y_target=judges
+        )
+        return fitted
 
 
 def _final(plan: Plan, search: ShiftGridSearchCV, X: np.ndarray) -> Any:

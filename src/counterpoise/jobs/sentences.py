@@ -47,8 +47,9 @@ def chosen_words(
         words = f"{names[chosen]} is the only candidate. {alone}"
     elif blend is not None:
         words = (
-            f"The delivered model is a {blend.name}: {blend.words}, with the weights that have "
-            f"the least loss on held-out source rows. {alone}"
+            f"The delivered model is a {blend.name}: {blend.words}. Plain cross-validation's "
+            "choice has half of the weight at least; the rest are the weights with the least loss "
+            f"on held-out source rows. {alone}"
         )
     elif basis:
         words = f"{names[chosen]} is chosen. {alone}"

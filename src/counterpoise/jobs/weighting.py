@@ -11,14 +11,20 @@ import numpy as np
 from counterpoise._validation import check_choice
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
-from counterpoise.weights.default import DEFAULT_WEIGHTS, MOST_ROWS, fit_default, is_default
+from counterpoise.jobs.request import Progress, quiet
+from counterpoise.weights.cost import CostWarning
+from counterpoise.weights.default import (
+    DEFAULT_WEIGHTS,
+    MOST_ROWS,
+    ORDER,
+    fit_default,
+    is_default,
+)
 from counterpoise.weights.names import NAMES
 
-__all__ = ["WEIGHTS", "Weights", "check_weights_name", "estimate_weights"]
+__all__ = ["Weights", "check_weights_name", "estimate_weights", "weights_names"]
 
 # What `--weights` takes.
-WEIGHTS = (DEFAULT_WEIGHTS, *NAMES, "none")
-
 # Target rows that weights are fitted to; with 50 000 source rows more would not make them better.
 _TARGET_ROWS = 200_000
 
@@ -58,15 +64,29 @@ class Weights:
         return np.asarray(self.estimator.predict(self.encoded.independent(X)))
 
 
+def weights_names() -> tuple[str, ...]:
+    """Return the names for ``--weights``."""
+    return DEFAULT_WEIGHTS, *NAMES, "none"
+
+
 def check_weights_name(weights: str, /) -> None:
     """Refuse what is no name of weights."""
-    check_choice(weights, "--weights", WEIGHTS)
+    check_choice(weights, "--weights", weights_names())
 
 
 def estimate_weights(
-    weights: str, encoded: EncodedPair, /, *, jobs: int, rng: np.random.Generator
+    weights: str,
+    encoded: EncodedPair,
+    /,
+    *,
+    jobs: int,
+    rng: np.random.Generator,
+    progress: Progress = quiet,
 ) -> Weights:
     """Estimate the weights of the source rows from at most 200 000 target rows.
+
+    The stage that `progress` shows says the cost of an estimator that takes more than a minute or
+    more than a GiB, and names a cheaper one.
 
     Parameters
     ----------
@@ -81,13 +101,16 @@ def estimate_weights(
     """
     check_weights_name(weights)
     if weights == "none":
+        progress("estimating the weights", 0, 0)
         words = "No weights: every source row counts the same."
         return Weights("none", words, np.ones(len(encoded.source)), encoded)
     source = encoded.independent(encoded.source)
     m = len(encoded.target)
     target = encoded.independent(encoded.target[some_rows(m, _TARGET_ROWS, rng)])
     name, note = weights, ""
+    progress(f"estimating the weights{_cost_words(weights, source, target)}", 0, 0)
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CostWarning)  # the stage says it
         # The verdict says the same, and says what to do.
         warnings.filterwarnings("ignore", message=".*hardly\\s+overlap", category=RuntimeWarning)
         try:
@@ -112,6 +135,20 @@ def estimate_weights(
     part = f", fitted to {' and '.join(parts)}" if parts else ""
     words = f"Weights by {name!r}{why}{part}. {note}".rstrip()
     return Weights(name, words, np.asarray(found, dtype=np.float64), encoded, estimator)
+
+
+def _cost_words(name: str, source: np.ndarray, target: np.ndarray) -> str:
+    """Return the cost of an estimator, in brackets, where it is large."""
+    if is_default(name):
+        return ""
+    estimator, rows, columns = NAMES[name](), (len(source), len(target)), source.shape[1]
+    cost = estimator.fit_cost(*rows, columns)
+    if not cost.is_large:
+        return ""
+    other = NAMES[ORDER[0]]()
+    few = min(len(source), MOST_ROWS), min(len(target), MOST_ROWS)
+    saved = other.fit_cost(*few, columns)
+    return f" ({cost.words}; --weights {DEFAULT_WEIGHTS}: about {saved.duration})"
 
 
 def _fit(name: str, source: np.ndarray, target: np.ndarray, jobs: int) -> Any:

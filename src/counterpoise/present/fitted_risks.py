@@ -94,7 +94,9 @@ def risks_by_method(
 
 def _another(search: Any, name: str, X: Any, y: Any) -> RiskEstimate | None:
     if not hasattr(search, "risk_curve_"):
-        return search.risk_by(name)
+        kept: RiskEstimate = search.risk_by(name)
+        return kept
     if X is None or y is None or getattr(search, "weights_", None) is None:
         return None
-    return search.risk_by(name, X, y)
+    again: RiskEstimate = search.risk_by(name, X, y)
+    return again

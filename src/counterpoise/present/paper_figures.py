@@ -256,7 +256,7 @@ def _rates(summary: Summary) -> Figure:
     return figure
 
 
-def _line(ax: Any, name: str, rows: list, value: str, error: str) -> None:
+def _line(ax: Any, name: str, rows: list[Any], value: str, error: str) -> None:
     ax.errorbar(
         [row.gamma for row in rows],
         [getattr(row, value) for row in rows],

@@ -36,7 +36,13 @@ from counterpoise.risk import (
     estimate_risk,
 )
 from counterpoise.risk.bootstrap import Resampler
-from counterpoise.risk.estimation import estimate_from_sums, tail_error, target_error
+from counterpoise.risk.estimation import (
+    estimate_from_sums,
+    limit_degrees_of_freedom,
+    rows_that_count,
+    tail_error,
+    target_error,
+)
 from counterpoise.risk.method import Prepared
 from counterpoise.risk.ranges import NOT_NEGATIVE
 from counterpoise.risk.sums import Sums
@@ -348,26 +354,26 @@ def _add_row_errors(
 ) -> RiskEstimate:
     """Add the tail error and the bootstrap of all rows, from the losses (L, s) of a sample."""
     domains = None
+    # A few penalties at a time: the temporaries are as large as the losses.
+    L = losses.shape[0]
+    steps = [slice(i, min(i + _PENALTIES, L)) for i in range(0, L, _PENALTIES)]
+    parts = [(Prepared(losses[own, :], sample.weights, method), risk[own]) for own in steps]
     if X_target is not None:
         domains = Domains.of_rows(losses, sample.X, X_target, estimator)
         if domains.target_weights is not None:
-            # A few penalties at a time: the temporaries are as large as the losses.
-            steps = [slice(i, i + _PENALTIES) for i in range(0, losses.shape[0], _PENALTIES)]
-            errors = [
-                tail_error(
-                    xp,
-                    Prepared(losses[own, :], sample.weights, method),
-                    risk[own],
-                    domains.target_weights,
-                    n_rows=sample.size,
-                )
-                for own in steps
-            ]
+            there = domains.target_weights
+            errors = [tail_error(xp, *part, there, n_rows=sample.size) for part in parts]
             risk = replace(risk, tail_error=xp.concat(errors))
         if estimator is not None:
             n_target = domains.target.shape[0]
             spread = target_error(xp, losses, sample.weights, risk.value, n_target=n_target)
             risk = replace(risk, target_error=spread)
+    if domains is None or domains.target_weights is None:
+        counts = [rows_that_count(xp, *part) for part in parts]
+        if all(count is not None for count in counts):
+            # As many times more rows as there are count as often.
+            most = xp.concat(counts) * (sample.size / losses.shape[-1])
+            risk = limit_degrees_of_freedom(xp, risk, most)
     folds = replace(sample.folds, places=[own for own in sample.folds if len(own)])
     folds = folds.pooled() if pooled else folds
     held_out = HeldOut(losses, sample.weights, folds, domains, estimator)

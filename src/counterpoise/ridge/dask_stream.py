@@ -49,7 +49,8 @@ class DaskStream:
         total = tree_reduce(tasks, _work, partial(reduce, merge))
         # Where the tasks are threads of this process, they share the cores among themselves.
         with threadpool_limits(limits=1, user_api="blas"):
-            return total.compute()
+            merged: Result = total.compute()
+            return merged
 
 
 def _work(work: Callable[..., Result], name: str, X: Any, y: Any, w: Any, extra: Any) -> Result:

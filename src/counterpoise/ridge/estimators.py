@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from counterpoise._dask import is_dask
-from counterpoise._validation import check_labels, check_same_columns
+from counterpoise._validation import check_label_size, check_labels, check_same_columns
 from counterpoise.ridge.first_pass import one_against_rest
 from counterpoise.ridge.shift_ridge import ShiftRidge
 
@@ -131,6 +131,7 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )
         y = y.astype(np.float64, copy=False)
+        check_label_size(y)
         self._search(X, y, y.reshape(len(y), -1), X_target)
         if y.ndim == 1:
             self._flatten()
@@ -236,6 +237,6 @@ weights_estimator_, n_features_in_, feature_names_in_
     def predict(self, X: Any) -> np.ndarray:
         """Predict the classes of X (n, n_features)."""
         decision = self.decision_function(X)
-        if decision.ndim == 1:
-            return self.classes_[(decision > 0).astype(int)]
-        return self.classes_[np.argmax(decision, axis=1)]
+        largest = decision > 0 if decision.ndim == 1 else np.argmax(decision, axis=1)
+        labels: np.ndarray = self.classes_[largest.astype(int)]
+        return labels

@@ -274,7 +274,7 @@ class Classes:
     @property
     def level(self) -> np.ndarray:
         """Mean of the outputs."""
-        shares = 2 * self.counts[self.ranks] / np.sum(self.counts) - 1
+        shares: np.ndarray = 2 * self.counts[self.ranks] / np.sum(self.counts) - 1
         return shares[1:] if len(shares) == 2 else shares
 
 

@@ -69,7 +69,8 @@ class RowFolds:
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
         turns = _draw(runs, K, seed=2 * self.random_state + 1)
-        return (rows + turns[rows // K - first // K]) % K
+        folds: np.ndarray = (rows + turns[rows // K - first // K]) % K
+        return folds
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None
@@ -112,7 +113,7 @@ class CountedFolds:
     @property
     def n_splits(self) -> int:
         """Number of folds."""
-        return self.sizes.shape[0]
+        return int(self.sizes.shape[0])
 
     def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
         """Return the fold of each row of a chunk: see `RowFolds.assign`."""

@@ -135,7 +135,8 @@ class ParquetChunks:
 
 
 def _values(batch: Any, name: str) -> np.ndarray:
-    return batch.column(name).to_numpy(zero_copy_only=False)
+    column: np.ndarray = batch.column(name).to_numpy(zero_copy_only=False)
+    return column
 
 
 def _name(path: Path, groups: list[int]) -> str:

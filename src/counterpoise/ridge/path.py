@@ -207,7 +207,10 @@ def _solve(xp: Namespace, gram: Array, cross: Array, alphas: Array) -> Array:
     gram = (gram + xp.linalg.matrix_transpose(gram)) / 2
     values, vectors = xp.linalg.eigh(gram)
     rotated = xp.linalg.matrix_transpose(vectors) @ cross
-    # Rounding can leave a null direction slightly negative.
-    shrunk = 1 / (xp.clip(values, 0, None)[..., None, :] + alphas[:, None])
+    # The solution has no part in a null direction: X'y has none, and X ignores that of the dual.
+    # Rounding leaves one of either sign, which a tiny penalty would blow up.
+    rounding = values.shape[-1] * float(xp.finfo(values.dtype).eps) * values[..., -1:]
+    null = (values <= rounding)[..., None, :]
+    shrunk = xp.where(null, 0.0, 1 / (xp.where(null, 1.0, values[..., None, :]) + alphas[:, None]))
     scaled = xp.linalg.matrix_transpose(rotated)[..., None, :, :] * shrunk[..., None, :]
     return scaled @ xp.linalg.matrix_transpose(vectors)[..., None, :, :]

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._validation import check_label_size, check_real
+
 __all__ = ["check_labels", "check_outputs", "check_row_weights", "check_rows"]
 
 
@@ -13,66 +15,68 @@ def check_rows(
     X: Any, name: str, /, *, width: int | None = None, finite: bool = True
 ) -> np.ndarray:
     """Return an (n, D) array in double precision, finite if asked, n = 0 allowed."""
-    X = _numbers(X, name)
-    if X.ndim != 2:
+    rows = _numbers(X, name)
+    if rows.ndim != 2:
         raise ValueError(
-            f"`{name}` must be a 2-D array of shape (rows, features); got shape {X.shape}. "
+            f"`{name}` must be a 2-D array of shape (rows, features); got shape {rows.shape}. "
             f"Reshape one feature with {name}.reshape(-1, 1)."
         )
-    if width is not None and X.shape[1] != width:
+    if width is not None and rows.shape[1] != width:
         raise ValueError(
-            f"`{name}` must have {width} features like the rows before; got {X.shape[1]}. "
+            f"`{name}` must have {width} features like the rows before; got {rows.shape[1]}. "
             "Pass the same columns in the same order."
         )
     if finite:
-        _check_finite(X, name)
-    return X
+        _check_finite(rows, name)
+    return rows
 
 
 def check_outputs(y: Any, n: int, name: str, /, *, outputs: int | None = None) -> np.ndarray:
     """Return n rows of outputs as (n, T), finite, in double precision."""
-    y = _numbers(_present(y, name), name)
-    y = _check_length(y[:, None] if y.ndim == 1 else y, n, name)
-    if y.ndim != 2 or (outputs is not None and y.shape[1] != outputs):
+    given = _numbers(_present(y, name), name)
+    rows = _check_length(given[:, None] if given.ndim == 1 else given, n, name)
+    if rows.ndim != 2 or (outputs is not None and rows.shape[1] != outputs):
         wanted = "(n,) or (n, n_outputs)" if outputs is None else f"(n, {outputs})"
         raise ValueError(
-            f"`{name}` must have the shape {wanted} in every chunk; got {y.shape}. "
+            f"`{name}` must have the shape {wanted} in every chunk; got {rows.shape}. "
             "Pass the same outputs in the same order."
         )
-    _check_finite(y, name)
-    return y
+    _check_finite(rows, name)
+    check_label_size(rows)
+    return rows
 
 
 def check_labels(y: Any, n: int, name: str, /) -> np.ndarray:
     """Return n class labels of any kind, none of them missing."""
-    y = np.asarray(_present(y, name))
-    y = _check_length(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y, n, name)
-    if y.ndim != 1:
-        raise ValueError(f"`{name}` must be 1-D class labels; got shape {y.shape}.")
-    if y.dtype.kind == "f":
-        _check_finite(y, name)
-        if np.any(y != np.floor(y)):
+    given = np.asarray(check_real(y, name) if _is_masked(y) else _present(y, name))
+    column = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+    labels = _check_length(column, n, name)
+    if labels.ndim != 1:
+        raise ValueError(f"`{name}` must be 1-D class labels; got shape {labels.shape}.")
+    if labels.dtype.kind == "f":
+        _check_finite(labels, name)
+        if np.any(labels != np.floor(labels)):
             raise ValueError(
                 f"`{name}` must be class labels; got numbers with a fraction such as "
-                f"{y[y != np.floor(y)][0]:g}. Use ShiftRidgeCV for regression."
+                f"{labels[labels != np.floor(labels)][0]:g}. Use ShiftRidgeCV for regression."
             )
-    if y.dtype == object and any(label is None or label != label for label in y):
+    if labels.dtype == object and any(label is None or label != label for label in labels):
         raise ValueError(f"`{name}` must not miss labels. Drop those rows first.")
-    return y
+    return labels
 
 
 def check_row_weights(weights: Any, n: int, name: str, /) -> np.ndarray:
     """Return n weights, finite and not negative; all of them may be zero."""
-    weights = _check_length(_numbers(weights, name), n, name)
-    if weights.ndim != 1:
-        raise ValueError(f"`{name}` must be 1-D, one per row; got shape {weights.shape}.")
-    _check_finite(weights, name)
-    if np.any(weights < 0):
+    checked = _check_length(_numbers(weights, name), n, name)
+    if checked.ndim != 1:
+        raise ValueError(f"`{name}` must be 1-D, one per row; got shape {checked.shape}.")
+    _check_finite(checked, name)
+    if np.any(checked < 0):
         raise ValueError(
-            f"`{name}` must not be negative; {np.count_nonzero(weights < 0)} are. "
+            f"`{name}` must not be negative; {np.count_nonzero(checked < 0)} are. "
             "Weights are density ratios: clip them at 0 or fit them again."
         )
-    return weights
+    return checked
 
 
 def _present(y: Any, name: str) -> Any:
@@ -96,17 +100,22 @@ def _check_length(values: np.ndarray, n: int, name: str) -> np.ndarray:
 
 def _numbers(values: Any, name: str) -> np.ndarray:
     """Real numbers of any dtype, in double precision; text and objects are refused."""
-    array = np.asarray(values)
+    array = check_real(values, name) if _is_masked(values) else np.asarray(values)
     if array.dtype.kind in "fiub":
         return array.astype(np.float64, copy=False)
     if hasattr(values, "dtypes") and hasattr(values, "to_numpy"):
         # Nullable columns of a data frame are numbers too, but NumPy makes objects of them.
         kinds = np.atleast_1d(np.asarray(values.dtypes, dtype=object))
         if all(getattr(kind, "kind", "O") in "fiub" for kind in kinds):
-            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+            numbers: np.ndarray = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            return numbers
     raise ValueError(
         f"`{name}` must be numeric; got dtype {array.dtype}. Encode text and categories first."
     )
+
+
+def _is_masked(values: Any) -> bool:
+    return isinstance(values, np.ma.MaskedArray)
 
 
 def _check_finite(values: np.ndarray, name: str) -> None:

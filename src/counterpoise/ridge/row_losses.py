@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
 from counterpoise._folds import Folds, Splits, is_partition
@@ -33,7 +34,6 @@ class RidgeHeldOut:
     losses : array of shape (..., L, N)
         Squared, mean over outputs.
     predictions : array of shape (..., L, T, N) or None
-        In single precision.
     target_predictions : array of shape (..., L, T, m) or None
         Mean over the fold models.
     """
@@ -53,6 +53,7 @@ def ridge_held_out(
     *,
     intercept: str,
     keep_predictions: bool = False,
+    dtype: Any = None,
     X_target: Array | None = None,
 ) -> RidgeHeldOut:
     """Cross-validate every penalty, row by row.
@@ -64,6 +65,8 @@ def ridge_held_out(
     ----------
     keep_predictions : bool, default=False
         Also return the held-out predictions.
+    dtype : dtype, optional
+        Of these predictions. Default: as they are computed.
     X_target : array of shape (..., m, D), optional
         Rows that the fold models predict. Models are linear, so that the mean of their predictions
         is that of their mean: O(L T D m), whatever the number of folds.
@@ -80,7 +83,7 @@ def ridge_held_out(
     for (_, test), residuals in zip(where, by_fold, strict=True):
         if keep_predictions:
             actual = _outputs_first(xp, xp.take(Y, test, axis=-2))
-            predictions.append(xp.astype(residuals + actual, xp.float32))
+            predictions.append(_stored(xp, residuals + actual, dtype))
         losses.append(_mean_square(xp, residuals))
     if X_target is not None:
         coef, constant = mean_model()
@@ -160,6 +163,14 @@ def _mean_square(xp: Namespace, residuals: Array) -> Array:
     return xp.mean(residuals, axis=-2)
 
 
+def _stored(xp: Namespace, values: Array, dtype: Any) -> Array:
+    """Return values as `dtype`; wild ones beyond its range become its largest number."""
+    if dtype is None:
+        return values
+    most = float(xp.finfo(dtype).max)
+    return xp.astype(xp.clip(values, -most, most), dtype)
+
+
 def _outputs_first(xp: Namespace, rows: Array) -> Array:
     """Rows (..., n, T) as (..., 1, T, n), with an axis for the penalties."""
     return xp.linalg.matrix_transpose(rows)[..., None, :, :]
@@ -167,7 +178,7 @@ def _outputs_first(xp: Namespace, rows: Array) -> Array:
 
 def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
     """Tell whether the kernel of the rows is smaller than the Gram matrix, and as accurate."""
-    n, D = X.shape[-2:]
+    n, D = (int(length) for length in X.shape[-2:])
     if n >= D or D > _MOST_SCALED:
         return n < D
     return not scales_differ(xp, n * xp.var(X, axis=-2), alphas)

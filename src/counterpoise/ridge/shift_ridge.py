@@ -188,10 +188,11 @@ class ShiftRidge(BaseEstimator):
             With one entry per penalty.
         """
         again = clone(self).set_params(weights=self.weights_, method=get_method(method))
-        return again.fit(X, y).risk_curve_
+        curve: RiskEstimate = again.fit(X, y).risk_curve_
+        return curve
 
     def _html_repr(self) -> str:
-        return search_html(self) + super()._html_repr()
+        return search_html(self) + str(super()._html_repr())
 
     def _options(self) -> tuple[Method, np.ndarray, dict[str, Any]]:
         """Check the parameters: method, penalties, and options of the path."""
@@ -229,7 +230,8 @@ class ShiftRidge(BaseEstimator):
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
-        return X @ self.coef_.T + self.intercept_
+        decision: np.ndarray = X @ self.coef_.T + self.intercept_
+        return decision
 
 
 def _weights_of(X: np.ndarray, values: Any, weights: StreamWeights) -> np.ndarray:

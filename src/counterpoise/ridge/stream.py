@@ -130,7 +130,8 @@ def _threads(n_jobs: int | None) -> int:
         cores = len(affinity(0)) if affinity else os.cpu_count() or 1
         return min(cores, _MOST_THREADS) if n_jobs is None else cores
     remedy = "Pass a number of threads, -1 for all cores, or None."
-    return check_number(n_jobs, "n_jobs", low=1, closed="low", integer=True, remedy=remedy)
+    threads: int = check_number(n_jobs, "n_jobs", low=1, closed="low", integer=True, remedy=remedy)
+    return threads
 
 
 def as_stream(chunks: Any, name: str, /, *, n_jobs: int | None = None) -> LocalStream:

@@ -18,7 +18,7 @@ from counterpoise.risk.held_out import Domains, HeldOut, Labelled
 from counterpoise.risk.label_test import LabelTest, label_test
 from counterpoise.risk.labelled import Combination, combine_with_labels
 from counterpoise.risk.method import Adjustment, Average, Method
-from counterpoise.risk.methods import METHODS, get_method
+from counterpoise.risk.methods import METHODS, get_method, register_method
 from counterpoise.risk.metric_estimates import (
     MetricEstimate,
     MetricReport,
@@ -67,6 +67,7 @@ __all__ = [
     "estimate_risk",
     "get_method",
     "label_test",
+    "register_method",
     "rehearse_transfer",
     "risk_by_group",
     "sensitivity",

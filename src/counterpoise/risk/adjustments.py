@@ -8,6 +8,7 @@ fitted without that row's loss.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -96,11 +97,11 @@ class MomentControlled(Adjustment):
         # The constant of the regression is the estimate itself, not a part of the control.
         slopes = coefficients[..., 1:, :] * xp.astype(varies, source.dtype)[:, :, None]
         zeros = xp.zeros_like(slopes[..., :1, :])
-        predicted, direct, variance = _linear(
+        predicted, direct, error = _linear(
             xp, source, target, xp.concat([zeros, slopes], axis=-2), folds
         )
         average: Average = Controlled() if np.any(constant) else Weighted()
-        return Prepared(losses - predicted, weights, average, direct, variance)
+        return Prepared(losses - predicted, weights, average, direct, error)
 
 
 @dataclass(frozen=True)
@@ -156,12 +157,12 @@ class DoublyRobust(Adjustment):
         if isinstance(self.outcome_model, Moments):
             source, target = self.outcome_model.values(xp, held_out)
             coefficients = fit_coefficients(xp, source, losses, folds, cross_fit=self.cross_fit)
-            predicted, direct, variance = _linear(xp, source, target, coefficients, folds)
+            predicted, direct, error = _linear(xp, source, target, coefficients, folds)
         else:
             predicted, at_target = self._predict_losses(xp, held_out, folds)
             direct = xp.mean(at_target, axis=-1)
-            variance = xp.var(at_target, axis=-1) / at_target.shape[-1]
-        return Prepared(losses - predicted, held_out.weights, self.base, direct, variance)
+            error = xp.std(at_target, axis=-1) / math.sqrt(at_target.shape[-1])
+        return Prepared(losses - predicted, held_out.weights, self.base, direct, error)
 
     def _predict_losses(
         self, xp: Namespace, held_out: HeldOut, folds: Sequence[np.ndarray]
@@ -240,7 +241,7 @@ def _side_by_side(
 def _linear(
     xp: Namespace, source: Array, target: Array, coefficients: Array, folds: Sequence[np.ndarray]
 ) -> tuple[Array, Array, Array]:
-    """Predictions (B, L, n) at the source, their target mean (B, L) and that mean's variance.
+    """Predictions (B, L, n) at the source, their target mean (B, L) and its standard error.
 
     For a basis (B, n, k) and (m, k), and coefficients (K, B, 1 + k, L) by fold, constant first.
     """
@@ -258,4 +259,6 @@ def _linear(
     direct = xp.sum(slopes * mean[:, None], axis=-2) + average[:, 0, :]
     centred = target - mean
     covariance = xp.linalg.matrix_transpose(centred) @ centred / m**2
-    return predicted, direct, xp.sum(slopes * (covariance @ slopes), axis=-2)
+    # Rounding may leave the variance of a constant a little below 0.
+    variance = xp.clip(xp.sum(slopes * (covariance @ slopes), axis=-2), 0, None)
+    return predicted, direct, xp.sqrt(variance)

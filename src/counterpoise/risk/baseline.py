@@ -150,8 +150,7 @@ def loss_of(loss: Loss, predicted: Predicted, /) -> np.ndarray:
     elif loss.response == "predict_proba":
         found = loss(classes[predicted.y], predicted.probability, classes=classes)
     elif loss.response == "predict":
-        labels = classes[predicted.prediction]
-        found = loss(classes[predicted.y], labels, classes=classes if loss.indexed else None)
+        found = loss(classes[predicted.y], classes[predicted.prediction], classes=classes)
     else:
         values = np.where(predicted.prediction[:, None] == np.arange(len(classes)), 1.0, -1.0)
         values = values[:, 1] if len(classes) == 2 else values

@@ -13,6 +13,7 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_float, de
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
+from counterpoise.risk.units import prepare_in_unit
 from counterpoise.weights.gaussian import GaussianRatio
 
 __all__ = ["Resampler"]
@@ -30,7 +31,7 @@ class Resampler:
 
     held_out: HeldOut  # with weights of shape (N,)
     method: Method
-    direct_variance: Any = 0.0  # (...): of what comes from the target rows alone
+    direct_error: Any = 0.0  # (...): of what comes from the target rows alone
     inflation: Any = 1.0  # (...): how many times larger errors are because rows are in groups
     key: tuple[Any, ...] = ()  # which of the leading entries are wanted
     population: int | None = None  # number of rows of which these are a random sample; None: all
@@ -64,7 +65,7 @@ class Resampler:
         for start in range(0, n_resamples if len(good) else 0, step):
             count = min(step, n_resamples - start)
             drawn = _draw(xp, rows, count, generators, draw_source=draw_source)
-            found = average_value(xp, self.method.prepare(xp, drawn), rows.folds)
+            found = average_value(xp, prepare_in_unit(xp, self.method, drawn), rows.folds)
             values[start : start + count, good] = to_numpy(found)
         values = values.reshape(n_resamples, *lead)
         for key in self.key:
@@ -75,23 +76,29 @@ class Resampler:
         """Return the standard error (...) over resamples."""
         direct, inflation = (
             values if isinstance(values, float) else to_numpy(values)
-            for values in (self.direct_variance, self.inflation)
+            for values in (self.direct_error, self.inflation)
         )
         for key in self.key:
             direct, inflation = (
                 values if isinstance(values, float) else values[key]
                 for values in (direct, inflation)
             )
-        variance = np.var(self(n_resamples, rng), axis=0, ddof=1)
+        values = self(n_resamples, rng)
+        # In the unit of the largest: squares of losses of 1e150 or 1e-200 would leave the range.
+        unit = np.max(np.abs(values), axis=0)
+        unit = np.where(unit > 0, unit, 1.0)
+        variance = np.var(values / unit, axis=0, ddof=1)
         share = 1.0 if self.population is None else self.held_out.n_rows / self.population
         if share < 1:
             # The source rows' share of the variance falls as 1/n; the target rows' share does not.
             variance = share * variance
             if self.held_out.estimator is not None and self.held_out.domains is not None:
-                by_target = np.var(self(n_resamples, rng, draw_source=False), axis=0, ddof=1)
+                again = self(n_resamples, rng, draw_source=False) / unit
+                by_target = np.var(again, axis=0, ddof=1)
                 variance = variance + (1 - share) * by_target
-        variance = variance + direct
-        return np.sqrt(variance) * inflation
+        variance = variance + (direct / unit) ** 2
+        error: np.ndarray = np.sqrt(variance) * unit * inflation
+        return error
 
 
 def _draw(

@@ -12,7 +12,15 @@ import numpy as np
 from counterpoise._arrays import Array, Namespace, exclusive_sum
 from counterpoise.risk.sums import Sums, sum_by_label
 
-__all__ = ["jackknife_variance", "tail_variance", "variance_over_folds"]
+__all__ = [
+    "count_from_powers",
+    "dominant_count",
+    "jackknife_variance",
+    "tail_variance",
+    "term_powers",
+    "term_unit",
+    "variance_over_folds",
+]
 
 
 def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:
@@ -110,6 +118,52 @@ def _whole(
 ) -> Array:
     values = xp.concat([estimate(group.sum(xp)) for group in folds], axis=-1)
     return xp.sum(values * share, axis=-1)
+
+
+def dominant_count(
+    xp: Namespace, losses: Array, weights: Array, value: Array, offset: Array, /
+) -> Array:
+    """Return how many rows (...) the variance of an average of w (loss - c) rests on.
+
+    With t the terms less their mean, (sum t^2)^2 / sum t^4: the effective number of squares. It is
+    n over the kurtosis, a third of the rows for normal terms and 1 where a single row decides. A
+    variance from so few squares has about as many degrees of freedom. Infinite for equal weights,
+    which have no tail.
+
+    Parameters
+    ----------
+    losses : array of shape (..., n)
+    weights : array of shape (n,) or (..., n)
+    value, offset : arrays of shape (...)
+        The estimate, and c.
+    """
+    low, high = xp.min(weights, axis=-1), xp.max(weights, axis=-1)
+    unit = term_unit(xp, xp.max(xp.abs(losses), axis=-1), high, value, offset)
+    powers = term_powers(xp, losses, weights, value, offset, unit)
+    return count_from_powers(xp, *powers, varies=high > low)
+
+
+def term_unit(xp: Namespace, loss: Array, weight: Array, value: Array, offset: Array, /) -> Array:
+    """Return a bound on the terms of `dominant_count` (...), from the largest loss and weight."""
+    bound = weight * (loss + xp.abs(offset)) + xp.abs(value - offset)
+    return xp.where(bound > 0, bound, xp.ones_like(bound))
+
+
+def term_powers(
+    xp: Namespace, losses: Array, weights: Array, value: Array, offset: Array, unit: Array, /
+) -> tuple[Array, Array]:
+    """Return sums (...) of the second and fourth powers of the centred terms, in the unit given."""
+    terms = weights * (losses - offset[..., None]) - (value - offset)[..., None]
+    squares = (terms / unit[..., None]) ** 2
+    return xp.sum(squares, axis=-1), xp.sum(squares**2, axis=-1)
+
+
+def count_from_powers(xp: Namespace, second: Array, fourth: Array, /, *, varies: Array) -> Array:
+    """Return the effective number of squares, infinite without terms or without a tail."""
+    some = (second > 0) & varies
+    # Fourth powers that underflow belong to a few terms far below the largest weight.
+    count = second**2 / xp.where(fourth > 0, fourth, 1.0)
+    return xp.where(some, xp.where(fourth > 0, count, 1.0), xp.inf)
 
 
 def tail_variance(

@@ -9,23 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise._arrays import Array, Namespace, array_namespace, device, is_array, to_numpy
 from counterpoise.risk.averages import Normalized
 from counterpoise.risk.bootstrap import Resampler
-from counterpoise.risk.errors import tail_variance, variance_over_folds
+from counterpoise.risk.errors import dominant_count, tail_variance, variance_over_folds
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Average, Method, Prepared
 from counterpoise.risk.ranges import ANY, Bounds, range_of
 from counterpoise.risk.strata import Strata, used_weights
 from counterpoise.risk.sums import Sums
+from counterpoise.risk.units import in_unit, prepare_in_unit, unit_of
 
 __all__ = [
     "average_prepared",
     "estimate_from_sums",
     "estimate_prepared",
     "estimate_risk",
+    "limit_degrees_of_freedom",
     "prepare_rows",
+    "rows_that_count",
     "tail_error",
     "target_error",
 ]
@@ -33,7 +36,16 @@ __all__ = [
 # Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
 _LARGE = 2**22
 # Fields of HeldOut and Prepared that have the leading axes of the losses, and how many axes fewer.
-_LEADING = {"losses": 0, "weights": 0, "direct": 1, "direct_variance": 1}
+_LEADING = {"losses": 0, "weights": 0, "direct": 1, "direct_error": 1}
+# Numbers of an estimate that are in the unit of the losses.
+_IN_UNITS = (
+    "value",
+    "standard_error",
+    "beta",
+    "tail_error",
+    "constant_error",
+    "target_error",
+)
 
 
 def estimate_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, FoldRisks]:
@@ -68,7 +80,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     if len(good) < len(failed):
         index = xp.asarray(good, device=device(losses))
         batched = replace(batched, losses=xp.take(batched.losses, index, axis=1))
-    found = method.prepare(xp, batched)
+    found = prepare_in_unit(xp, method, batched)
     where = xp.asarray(place, device=device(losses))
 
     def shaped(values: Any) -> Any:
@@ -84,7 +96,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
         losses=xp.reshape(left, (*lead, n)),
         weights=xp.reshape(found.weights, (n,)),
         direct=shaped(found.direct),
-        direct_variance=shaped(found.direct_variance),
+        direct_error=shaped(found.direct_error),
     )
 
 
@@ -104,7 +116,7 @@ def estimate_prepared(
         estimate = replace(estimate, tail_error=as_scalar(estimate.tail_error * inflation))
     resample = None
     if held_out.weights.ndim == 1:
-        resample = Resampler(held_out, method, prepared.direct_variance, inflation)
+        resample = Resampler(held_out, method, prepared.direct_error, inflation)
     return replace(estimate, method=method.name, resample=resample), by_fold
 
 
@@ -126,10 +138,25 @@ def average_prepared(
     """
     losses, weights, average = prepared.losses, prepared.weights, prepared.average
     xp = array_namespace(losses)
+    if losses.dtype != xp.float64:
+        estimate, by_fold = average_prepared(_double(xp, held_out), _double(xp, prepared), bounds)
+        return _astype(xp, estimate, losses.dtype), _astype(xp, by_fold, losses.dtype)
     if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
         return _in_slices(xp, held_out, prepared, bounds)
+    unit = unit_of(xp, held_out.losses)
+    if unit is not None:
+        small = replace(held_out, losses=held_out.losses / unit[..., None])
+        own = replace(in_unit(prepared, 1 / unit), average=prepared.average.in_unit(unit))
+        estimate, by_fold = average_prepared(small, own, bounds)
+        scaled = {name: as_scalar(getattr(estimate, name) * unit) for name in _IN_UNITS}
+        return replace(estimate, **scaled), by_fold.scaled(unit[..., None])
     folds, domains = held_out.folds, held_out.domains
     used = used_weights(xp, average, weights, folds)
+    if bool(xp.any(xp.max(used, axis=-1) == 0)):
+        raise ValueError(
+            f"`weights` are all 0 as method {average!r} uses them, and no row is left to estimate "
+            "the risk from. Check that source and target overlap, and the method's cap or quantile."
+        )
     strata = Strata.of_folds(folds)
     sums = strata.sums(xp, losses, used)
     same = used is weights and held_out.losses is losses and held_out.weights is weights
@@ -139,7 +166,7 @@ def average_prepared(
         sums,
         sums if same else strata.sums(xp, held_out.losses, held_out.weights),
         direct=prepared.direct,
-        direct_variance=prepared.direct_variance,
+        direct_error=prepared.direct_error,
         clusters=strata.clusters,
         repeats=strata.repeats,
         bounds=bounds,
@@ -152,10 +179,14 @@ def average_prepared(
         error = target_error(xp, losses, used, estimate.value, n_target=domains.target.shape[0])
         estimate = replace(estimate, target_error=as_scalar(error))
     if domains is not None and domains.target_weights is not None:
-        own = prepared.target_weights
-        own = domains.target_weights if own is None else own
-        error = tail_error(xp, prepared, estimate, own, n_rows=folds.n_rows)
+        other = prepared.target_weights
+        other = domains.target_weights if other is None else other
+        error = tail_error(xp, prepared, estimate, other, n_rows=folds.n_rows)
         estimate = replace(estimate, tail_error=as_scalar(error))
+    else:
+        count = rows_that_count(xp, prepared, estimate)
+        if count is not None:
+            estimate = limit_degrees_of_freedom(xp, estimate, count / strata.repeats)
     if len(strata.sizes) > 1:
         index = xp.asarray(strata.order, device=device(losses))
         by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
@@ -173,18 +204,82 @@ def tail_error(
 ) -> Array:
     """Return the standard error (...) that the weights at the target rows imply."""
     losses = prepared.losses
+    value, offset = _tail_terms(xp, prepared, estimate)
+    if offset is None:
+        return xp.zeros_like(value)
+    # Weights without spread have an arbitrary beta: far outside the losses it would make an error
+    # of any size out of the rounding of the weights.
+    low, high = (
+        xp.clip(end(losses, axis=-1), *ends)
+        for end, ends in ((xp.min, (None, 0.0)), (xp.max, (0.0, None)))
+    )
+    offset = xp.minimum(xp.maximum(offset, low), high)
+    variance = tail_variance(
+        xp, losses, prepared.weights, target_weights, value, offset, n_rows=n_rows
+    )
+    return xp.sqrt(variance + prepared.direct_error**2)
+
+
+def rows_that_count(xp: Namespace, prepared: Prepared, estimate: RiskEstimate, /) -> Array | None:
+    """Return how many rows (...) the variance rests on, if large weights may do harm; else None.
+
+    For weights whose values at the target rows are not known: the tail error cannot be estimated,
+    and the degrees of freedom must tell that few rows decide.
+    """
+    value, offset = _tail_terms(xp, prepared, estimate)
+    if offset is None:
+        return None
+    return dominant_count(xp, prepared.losses, prepared.weights, value, offset)
+
+
+def limit_degrees_of_freedom(xp: Namespace, estimate: RiskEstimate, most: Array, /) -> RiskEstimate:
+    """Return the estimate with no more degrees of freedom than this, and at least 1."""
+    found = xp.asarray(estimate.degrees_of_freedom, dtype=most.dtype, device=device(most))
+    limited = xp.minimum(found, xp.clip(most, 1, None))
+    return replace(estimate, degrees_of_freedom=as_scalar(limited))
+
+
+def _tail_terms(
+    xp: Namespace, prepared: Prepared, estimate: RiskEstimate
+) -> tuple[Array, Array | None]:
+    """Return value and c of an estimate that averages w (loss - c); c is None if tails are cut."""
+    losses = prepared.losses
     value, beta = (
         xp.asarray(number, dtype=losses.dtype, device=device(losses))
         for number in (estimate.value, estimate.beta)
     )
     value = value - prepared.direct
-    offset = prepared.average.tail_offset(value, beta)
-    if offset is None:
-        return xp.zeros_like(value)
-    variance = tail_variance(
-        xp, losses, prepared.weights, target_weights, value, offset, n_rows=n_rows
+    return value, prepared.average.tail_offset(value, beta)
+
+
+def _double(xp: Namespace, record: Any) -> Any:
+    """Return held-out or prepared rows in double precision."""
+    found = {name: getattr(record, name, None) for name in _LEADING}
+    return replace(
+        record,
+        **{
+            name: xp.astype(values, xp.float64, copy=False)
+            for name, values in found.items()
+            if values is not None and not isinstance(values, float)
+        },
     )
-    return xp.sqrt(variance + prepared.direct_variance)
+
+
+def _astype(xp: Namespace, record: Any, dtype: Any) -> Any:
+    """Return a record with its floating arrays in another precision."""
+    most = float(xp.finfo(dtype).max)
+    arrays = {}
+    for field in fields(record):
+        values = getattr(record, field.name)
+        if not is_array(values) or not xp.isdtype(values.dtype, "real floating"):
+            continue
+        if bool(xp.any(xp.abs(values) > most)):
+            raise ValueError(
+                f"`losses` and `weights` give a risk beyond {most:.1g}, the largest number of "
+                f"{dtype}. Pass them in double precision."
+            )
+        arrays[field.name] = xp.astype(values, dtype)
+    return replace(record, **arrays)
 
 
 def target_error(
@@ -205,7 +300,7 @@ def estimate_from_sums(
     /,
     *,
     direct: Any = 0.0,
-    direct_variance: Any = 0.0,
+    direct_error: Any = 0.0,
     clusters: np.ndarray | None = None,
     repeats: float = 1.0,
     bounds: Bounds = ANY,
@@ -221,8 +316,8 @@ def estimate_from_sums(
         the average uses: one for each group of folds of equal length b.
     plain : sequence of Sums
         The same for the unchanged losses and weights: the reference of `variance_reduction`.
-    direct, direct_variance : float or array of shape (...)
-        Added to every fold's risk, and its variance.
+    direct, direct_error : float or array of shape (...)
+        Added to every fold's risk, and its standard error.
     clusters : int array, optional
         For every unit, in the order of `folds`, which row or group it is of, if some are in
         several folds.
@@ -245,7 +340,7 @@ def estimate_from_sums(
     variance = variance_over_folds(
         xp, folds, left_out, share, lambda sums: average.estimate(xp, sums)[0], clusters
     )
-    variance = variance + direct_variance
+    variance = variance + direct_error**2
     if plain is not folds:
         left_out = [group.leave_one_out() for group in plain]
     reference = variance_over_folds(
@@ -263,7 +358,7 @@ def estimate_from_sums(
     if unit is not None:
         one = xp.sum(unit * share, axis=-1)
         off = 1 - 1 / xp.where(one > 0, one, 1.0)
-        constant_error = off * xp.abs(value)
+        constant_error = xp.abs(off * value)
     value = value + direct
     # Above 1 a mean of losses that are 0 or 1 is left as it is: weights of mean 2 make it so, and
     # twice the loss must have twice the risk.
@@ -312,11 +407,11 @@ def _most_degrees_of_freedom(
 ) -> int:
     """Count the jackknife replicates, less the strata that share them out; at least 1."""
     shapes = [group.count.shape[-2:] for group in folds]
-    replicates = sum(count * length for count, length in shapes)
+    replicates = int(sum(count * length for count, length in shapes))
     if clusters is not None:
         replicates = len(np.unique(clusters))
     # Folds of a single unit are one stratum together.
-    strata = round(sum(count for count, length in shapes if length > 1) / repeats)
+    strata: int = round(sum(count for count, length in shapes if length > 1) / repeats)
     strata += any(length == 1 for _, length in shapes)
     return max(1, replicates - max(1, strata))
 

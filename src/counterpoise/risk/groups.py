@@ -9,24 +9,26 @@ them as on any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import card_html, card_text, groups_card
+from counterpoise._facts import Card, groups_card
 from counterpoise._format import format_interval, format_number
+from counterpoise._shown import ByName
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import Rehearsals, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
+from counterpoise.risk.transfer import widen
 
 __all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group"]
 
@@ -67,7 +69,7 @@ class GroupRisk:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRisks(Mapping[str, GroupRisk]):
+class GroupRisks(ByName[GroupRisk]):
     """Risk by group; printing it gives a table, the highest risk first.
 
     Attributes
@@ -80,14 +82,12 @@ class GroupRisks(Mapping[str, GroupRisk]):
     groups: dict[str, GroupRisk]
     overall: RiskEstimate
 
-    def __getitem__(self, name: str) -> GroupRisk:
-        return self.groups[name]
+    @property
+    def _entries(self) -> dict[str, GroupRisk]:
+        return self.groups
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.groups)
-
-    def __len__(self) -> int:
-        return len(self.groups)
+    def _card(self) -> Card:
+        return groups_card(self)
 
     @property
     def worst(self) -> GroupRisk | None:
@@ -118,12 +118,6 @@ class GroupRisks(Mapping[str, GroupRisk]):
             words += f" Too few source rows to say anything about: {names}."
         return words.strip()
 
-    def _repr_html_(self) -> str:
-        return card_html(groups_card(self))
-
-    def __str__(self) -> str:
-        return card_text(groups_card(self))
-
 
 def risk_by_group(
     held_out: HeldOut,
@@ -134,6 +128,7 @@ def risk_by_group(
     method: str | Method = "controlled",
     predicted: Predicted | None = None,
     metrics: Iterable[Metric] = (),
+    rehearsals: Rehearsals | None = None,
 ) -> GroupRisks:
     """Estimate the risk of one model in subgroups of the target.
 
@@ -149,6 +144,9 @@ def risk_by_group(
     predicted : Predicted, optional
         Predictions of the same rows, for `metrics`.
     metrics : iterable of Metric
+    rehearsals : Rehearsals, optional
+        Of the model's risk in the whole target (:func:`rehearse_transfer`), which widen the
+        intervals of the groups by the same share.
 
     Returns
     -------
@@ -177,6 +175,7 @@ def risk_by_group(
             f"losses of shape {tuple(held_out.losses.shape)}. Pick a candidate first."
         )
     overall, _ = estimate_risk(held_out, method)
+    overall = widen(overall, rehearsals, overall.value)
     losses, weights = (to_numpy(a) for a in (held_out.losses, held_out.weights))
     chosen, groups = list(metrics), {}
     for name, count in group_shares(other).items():
@@ -196,9 +195,12 @@ def risk_by_group(
                 bounds=overall.bounds,
                 constrained=outside,
             )
+            risk = widen(risk, rehearsals, risk.value)
             if predicted is not None and chosen:
                 part = predicted.take(rows)
-                report = estimate_metrics(held_out, part, chosen, method, rows=rows)
+                report = estimate_metrics(
+                    held_out, part, chosen, method, rows=rows, rehearsals=rehearsals
+                )
         groups[name] = GroupRisk(name, n_source, count, share, risk, report)
     return GroupRisks(groups, overall)
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device, to_numpy
-from counterpoise._validation import check_finite, refuse_column
+from counterpoise._validation import check_finite, check_real, refuse_column
 from counterpoise.risk.estimate import RiskEstimate, as_scalar
 from counterpoise.risk.held_out import HeldOut, Labelled
 
@@ -64,7 +64,7 @@ def check_labelled_losses(target_losses: Any, losses: Array, /) -> Labelled:
     """Return losses of labelled target rows with the leading axes of the source's losses."""
     given = target_losses if isinstance(target_losses, Labelled) else Labelled(target_losses)
     xp = array_namespace(losses)
-    own = xp.astype(as_float(given.losses, like=losses), losses.dtype)
+    own = xp.astype(as_float(check_real(given.losses, "target_losses"), like=losses), losses.dtype)
     lead = tuple(losses.shape[:-1])
     if own.ndim == 0 or tuple(own.shape[:-1]) != lead or own.shape[-1] < 2:
         raise ValueError(

@@ -24,7 +24,7 @@ class Prepared:
     weights: Array  # (n,) or (..., n)
     average: Average
     direct: Any = 0.0  # (...): the part that is known already, such as a mean over the target
-    direct_variance: Any = 0.0  # (...): its variance, from the finite target sample
+    direct_error: Any = 0.0  # (...): its standard error, from the finite target sample
     # (m,), if the tail error must not use `Domains.target_weights`: the mean of these over the
     # target is the mean square of `weights` over the source.
     target_weights: Array | None = None
@@ -75,6 +75,10 @@ class Average:
     def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
         """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
         return None
+
+    def in_unit(self, unit: Array, /) -> Average:
+        """Return the average for losses divided by this unit (...): itself, if homogeneous."""
+        return self
 
     def unit_risk(self, xp: Namespace, sums: Sums, /) -> Array | None:
         """Return the estimate for a loss of 1 everywhere, or None if it is 1 up to noise."""

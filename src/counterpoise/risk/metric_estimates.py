@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import card_html, card_text, metrics_card
+from counterpoise._facts import Card, metrics_card
 from counterpoise._format import format_interval, format_number
+from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_number, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
 from counterpoise.risk.baseline import constant_for_metric
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import Rehearsals, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.influence import estimate_influence
@@ -23,7 +24,7 @@ from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.ranges import ANY
 from counterpoise.risk.scales import Scale
-from counterpoise.risk.transfer import Stage, add_rehearsals
+from counterpoise.risk.transfer import widen
 
 __all__ = [
     "MetricEstimate",
@@ -114,7 +115,7 @@ class MetricEstimate:
 
 
 @dataclass(frozen=True)
-class MetricReport(Mapping[str, MetricEstimate]):
+class MetricReport(ByName[MetricEstimate]):
     """Metrics by name; printing it gives a table.
 
     Attributes
@@ -124,20 +125,12 @@ class MetricReport(Mapping[str, MetricEstimate]):
 
     estimates: dict[str, MetricEstimate]
 
-    def __getitem__(self, name: str) -> MetricEstimate:
-        return self.estimates[name]
+    @property
+    def _entries(self) -> dict[str, MetricEstimate]:
+        return self.estimates
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.estimates)
-
-    def __len__(self) -> int:
-        return len(self.estimates)
-
-    def _repr_html_(self) -> str:
-        return card_html(metrics_card(self))
-
-    def __str__(self) -> str:
-        return card_text(metrics_card(self))
+    def _card(self) -> Card:
+        return metrics_card(self)
 
 
 def target_metrics(
@@ -238,17 +231,20 @@ def estimate_metrics(
     /,
     *,
     rows: np.ndarray | None = None,
-    stage: Stage | None = None,
+    rehearsals: Rehearsals | None = None,
 ) -> MetricReport:
     """Estimate metrics from predictions of the rows of `held_out`; inputs are trusted.
 
     Each stands beside that of the constant prediction that is best by it in the source. With
-    `rows`, the predictions are of these rows only, and so are the metrics. Rehearsals on a `stage`
-    widen the intervals of functions of one mean, as they do those of risks.
+    `rows`, the predictions are of these rows only, and so are the metrics. The `rehearsals` of the
+    model's risk widen every interval: the error is relative to a mean loss, or to what a metric
+    falls short of its best value.
     """
     report = {}
     for metric in metrics:
-        found = estimate_metric(held_out, predicted, metric, method, rows=rows, stage=stage)
+        found = estimate_metric(
+            held_out, predicted, metric, method, rows=rows, rehearsals=rehearsals
+        )
         constant = constant_for_metric(predicted, metric)
         guess = estimate_metric(held_out, constant, metric, method, rows=rows).value
         report[metric.name] = replace(found, baseline=guess)
@@ -263,7 +259,7 @@ def estimate_metric(
     /,
     *,
     rows: np.ndarray | None = None,
-    stage: Stage | None = None,
+    rehearsals: Rehearsals | None = None,
 ) -> MetricEstimate:
     """Estimate one metric; its losses or influences go through the risk method."""
     scale = Scale(metric.low, metric.high)
@@ -275,7 +271,8 @@ def estimate_metric(
         assert metric.terms is not None
         losses = metric.terms(predicted)[0]
         own = replace(held_out, losses=losses)
-        risk = add_rehearsals(estimate_risk(own, method)[0], own, method, stage)
+        risk, _ = estimate_risk(own, method)
+        risk = widen(risk, rehearsals, risk.value)
         value, slope = _of_mean(metric, float(risk.value))
         low, high = risk.bounds
         if low <= risk.value <= high and scale.clip(value) == value:
@@ -290,6 +287,8 @@ def estimate_metric(
         risk = estimate_influence(held_out, influence, method, rows)
         value, slope = scale.move(weighted, float(risk.value)), 1.0
         value = weighted if math.isnan(weighted) else value
+        best = metric.high if metric.greater_is_better else metric.low
+        risk = widen(risk, rehearsals, value if best is None else best - value)
     return MetricEstimate(
         name=metric.name,
         words=metric.words_for(predicted),

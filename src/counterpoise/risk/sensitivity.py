@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import Card, Column, Numeral, Table, card_html, card_text
+from counterpoise._facts import Card, Column, Numeral, Table
 from counterpoise._format import format_interval, format_number
+from counterpoise._shown import Shown
 from counterpoise._validation import check_losses_and_weights, check_number
 
 __all__ = ["GAMMAS", "Sensitivity", "risk_bounds", "sensitivity", "tipping_factor"]
@@ -29,7 +30,7 @@ _MOST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity:
+class Sensitivity(Shown):
     """The least and the largest risk for each factor by which weights may be off.
 
     Attributes
@@ -103,12 +104,6 @@ class Sensitivity:
         columns = [Column("weights off by up to"), Column("risk")]
         return Card("Risk if weights are wrong", tables=[Table("", columns, rows)])
 
-    def _repr_html_(self) -> str:
-        return card_html(self._card())
-
-    def __str__(self) -> str:
-        return card_text(self._card())
-
 
 def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) -> Sensitivity:
     """Bound the risk if every weight may be off by a factor of up to gamma.
@@ -156,7 +151,7 @@ def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) 
     for gamma in factors:
         check_number(float(gamma), "gammas", low=1, high=math.inf, closed="low", remedy="Try 2.")
     _, losses, weights = check_losses_and_weights(losses, weights)
-    losses, weights = to_numpy(losses), to_numpy(weights)
+    losses, weights = (to_numpy(a).astype(np.float64, copy=False) for a in (losses, weights))
     if weights.ndim != 1:
         raise ValueError(
             f"`weights` must have shape (n,); got {weights.shape}. Call it for each set of weights."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from counterpoise._dask import is_dask
-from counterpoise._facts import card_html, card_text, comparison_card
+from counterpoise._facts import Card, comparison_card
+from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
@@ -146,7 +147,7 @@ def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> He
 
 
 @dataclass(frozen=True)
-class RiskComparison(Mapping[str, RiskEstimate]):
+class RiskComparison(ByName[RiskEstimate]):
     """Risk estimates by method name; printing it gives a table.
 
     Attributes
@@ -156,20 +157,12 @@ class RiskComparison(Mapping[str, RiskEstimate]):
 
     estimates: dict[str, RiskEstimate]
 
-    def __getitem__(self, name: str) -> RiskEstimate:
-        return self.estimates[name]
+    @property
+    def _entries(self) -> dict[str, RiskEstimate]:
+        return self.estimates
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.estimates)
-
-    def __len__(self) -> int:
-        return len(self.estimates)
-
-    def _repr_html_(self) -> str:
-        return card_html(comparison_card(self))
-
-    def __str__(self) -> str:
-        return card_text(comparison_card(self))
+    def _card(self) -> Card:
+        return comparison_card(self)
 
 
 def compare_risks(

@@ -43,6 +43,7 @@ __all__ = [
     "check_rehearsals",
     "rehearse_transfer",
     "shift_size",
+    "widen",
 ]
 
 #: Rehearsals of a search unless told otherwise: as many fits of the weights.
@@ -124,11 +125,21 @@ def add_rehearsals(
     """Return the estimate with what rehearsals add to its error; unchanged without a stage."""
     if stage is None:
         return estimate
-    found = stage.rehearse(held_out, method)
-    error = to_numpy(estimate.value) * found.relative_error
+    return widen(estimate, stage.rehearse(held_out, method), estimate.value)
+
+
+def widen(estimate: RiskEstimate, rehearsals: Rehearsals | None, size: Any, /) -> RiskEstimate:
+    """Return the estimate with the error that rehearsals found, relative to `size`.
+
+    Unchanged without rehearsals. The size of a risk is its value, that of another metric how far it
+    is from the best value that it can have.
+    """
+    if rehearsals is None:
+        return estimate
+    error = np.abs(to_numpy(size)) * rehearsals.relative_error
     if not isinstance(estimate.value, float):
         error = as_float(error, like=estimate.value)
-    return replace(estimate, transfer_error=as_scalar(error), rehearsals=found)
+    return replace(estimate, transfer_error=as_scalar(error), rehearsals=rehearsals)
 
 
 def rehearse_transfer(
@@ -209,7 +220,8 @@ def _chances(weights: np.ndarray) -> np.ndarray:
     def surplus(constant: float) -> float:
         return float(np.mean(expit(log_weights + constant)) - _TARGET_SHARE)
 
-    return expit(log_weights + brentq(surplus, -1500, 1500))
+    chance: np.ndarray = expit(log_weights + brentq(surplus, -1500, 1500))
+    return chance
 
 
 def _fit_weights(estimator: Any, here: np.ndarray, there: np.ndarray) -> np.ndarray:

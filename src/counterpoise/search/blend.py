@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._validation import check_choice
 from counterpoise.risk import RiskEstimate
+from counterpoise.search.decisions import decision_values
 from counterpoise.search.evaluate import Candidate
 from counterpoise.search.fitting import fit_estimator
 from counterpoise.search.responses import Responses
@@ -108,10 +109,9 @@ class _Blend(BaseEstimator):
         return self
 
     def _mean(self, responses: Any) -> np.ndarray:
-        return sum(
-            share * np.asarray(response)
-            for share, response in zip(self.weights_, responses, strict=True)
-        )
+        parts = zip(self.weights_, responses, strict=True)
+        mean: np.ndarray = sum(share * np.asarray(response) for share, response in parts)
+        return mean
 
 
 class BlendRegressor(RegressorMixin, _Blend):
@@ -195,7 +195,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
         self.classes_ = np.unique(y)
         return super().fit(X, y, sample_weight, **fit_params)
 
-    @available_if(_all_have("predict_proba"))
+    @available_if(_all_have("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the weighted mean of the members' probabilities, shape (n, n_classes)."""
         check_is_fitted(self, "estimators_")
@@ -203,11 +203,11 @@ class BlendClassifier(ClassifierMixin, _Blend):
             self._spread(model, model.predict_proba(X), 0.0) for model in self.estimators_
         )
 
-    @available_if(_all_have("decision_function"))
+    @available_if(_all_have("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the weighted mean of the members' decision values, as scikit-learn shapes them."""
         check_is_fitted(self, "estimators_")
-        values = [np.asarray(model.decision_function(X)) for model in self.estimators_]
+        values = [decision_values(model, X) for model in self.estimators_]
         if len(self.classes_) > 2:
             pairs = zip(self.estimators_, values, strict=True)
             values = [self._spread(model, own, -np.inf) for model, own in pairs]
@@ -221,9 +221,9 @@ class BlendClassifier(ClassifierMixin, _Blend):
             shares = self._mean(votes)
         else:
             shares = getattr(self, self.combine)(X)
-        if shares.ndim == 1:
-            return self.classes_[(shares > 0).astype(int)]
-        return self.classes_[np.argmax(shares, axis=1)]
+        largest = shares > 0 if shares.ndim == 1 else np.argmax(shares, axis=1)
+        labels: np.ndarray = self.classes_[largest.astype(int)]
+        return labels
 
     def _spread(self, model: Any, values: np.ndarray, missing: float) -> np.ndarray:
         """Put a member's columns in the order of `classes_`."""

@@ -70,7 +70,8 @@ def _share_of_least(means: np.ndarray) -> np.ndarray:
     """How often each candidate has the least of the means (L, B); ties are shared."""
     best = means.min(axis=0)
     least = means <= best + 1e-12 * np.abs(best)
-    return (least / least.sum(axis=0)).mean(axis=1)
+    plausibility: np.ndarray = (least / least.sum(axis=0)).mean(axis=1)
+    return plausibility
 
 
 def regret_matrix(
@@ -93,7 +94,8 @@ def regret_matrix(
                 cost += _squared_costs(part, judges)
             else:
                 cost += _value_costs(part, judges, responses)
-        return (cost - cost[judges, np.arange(len(judges))]) / m
+        regret: np.ndarray = (cost - cost[judges, np.arange(len(judges))]) / m
+        return regret
 
 
 def _row_chunks(predictions: np.ndarray, responses: Responses) -> Iterator[slice]:
@@ -107,7 +109,10 @@ def _squared_costs(part: np.ndarray, judges: np.ndarray) -> np.ndarray:
     """Return sums of squared differences (L, K), from inner products."""
     part = part - part[judges[0]]  # differences do not feel a common level; rounding does
     square = np.sum(part**2, axis=1)
-    return np.maximum(square[:, None] + square[judges] - 2 * part @ part[judges].T, 0)
+    distance: np.ndarray = np.maximum(
+        square[:, None] + square[judges] - 2 * part @ part[judges].T, 0
+    )
+    return distance
 
 
 def _value_costs(part: np.ndarray, judges: np.ndarray, responses: Responses) -> np.ndarray:
@@ -123,7 +128,8 @@ def _label_costs(part: np.ndarray, judges: np.ndarray, responses: Responses) -> 
     L, rows = part.shape[:2]
     table = responses.losses_by_label(part.reshape(L * rows, *part.shape[2:]))
     shares = np.stack([responses.label_shares(part[k]).ravel() for k in judges])
-    return table.reshape(L, -1) @ shares.T
+    sums: np.ndarray = table.reshape(L, -1) @ shares.T
+    return sums
 
 
 def expected_regret(

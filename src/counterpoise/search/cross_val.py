@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
-from counterpoise._validation import InputError, check_labels, is_missing
+from counterpoise._validation import InputError, check_label_size, check_labels, is_missing
 from counterpoise.risk import (
     Method,
     MetricReport,
@@ -154,7 +154,8 @@ def cross_val_risk(
     held_out = found.held_out
     estimates, stage = [], Stage.of(held_out, count=rehearsals)
     if metrics is not None:
-        return report_metrics(held_out, found.predicted[0], metrics, methods[0], stage=stage)
+        own = None if stage is None else stage.rehearse(held_out, methods[0])[0]
+        return report_metrics(held_out, found.predicted[0], metrics, methods[0], rehearsals=own)
     for one in methods:
         risk = add_rehearsals(estimate_risk(held_out, one)[0], held_out, one, stage)
         if held_out.labelled is not None:
@@ -179,6 +180,7 @@ def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+        check_label_size(y)
     return X, y, groups
 
 

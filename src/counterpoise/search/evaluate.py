@@ -25,7 +25,7 @@ from counterpoise.ridge.row_losses import ridge_held_out
 from counterpoise.risk import HeldOut, Labelled
 from counterpoise.search.fitting import FoldResult, fit_fold
 from counterpoise.search.labelled import TargetLabels, resolve_target_labels
-from counterpoise.search.responses import Responses
+from counterpoise.search.responses import Responses, as_stored
 from counterpoise.search.weighting import FoldWeights, resolve_fold_weights
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
@@ -158,7 +158,7 @@ def evaluate(
     rows = _target_rows(X_target) if how.predict_target and X_target is not None else None
     plain = labels is None and not fit_params
     if plain and _is_ridge_path(candidates, X, y, rows, weights, how):
-        found = _ridge_path(candidates, X, y, rows, splits, weights, how, held_out)
+        found = _ridge_path(candidates, X, y, rows, splits, weights, how, held_out, responses.dtype)
         if how.progress is not None:
             how.progress(shape[0] * shape[1], shape[0] * shape[1])
         zero, nothing = np.zeros(shape), np.full(shape, np.nan)
@@ -239,7 +239,7 @@ def _collect(
         if result.labelled_predictions is not None:
             if there_predictions is None:
                 own = result.labelled_predictions
-                there_predictions = np.full((*shape, *own.shape), np.nan, dtype=np.float32)
+                there_predictions = np.full((*shape, *own.shape), np.nan, dtype=own.dtype)
             there_predictions[candidate, k] = result.labelled_predictions
         if how.progress is not None:
             how.progress(i + 1, total)
@@ -252,7 +252,7 @@ def _collect(
 
 
 def _empty(candidates: int, rows: int, like: np.ndarray, fill: float = np.nan) -> np.ndarray:
-    return np.full((candidates, rows, *like.shape[1:]), fill, dtype=np.float32)
+    return np.full((candidates, rows, *like.shape[1:]), fill, dtype=like.dtype)
 
 
 def has_room(candidates: int, rows: int, columns: int, /) -> bool:
@@ -285,11 +285,12 @@ def _run(tasks: Any, how: CrossValidation) -> Sequence[FoldResult]:
     """Return the results in order, lazily if a progress callback is set and the backend can."""
     backend, _ = get_active_backend()
     lazy = how.progress is not None and backend.supports_return_generator
-    return Parallel(
+    results: Sequence[FoldResult] = Parallel(
         n_jobs=how.n_jobs,
         pre_dispatch=how.pre_dispatch,
         return_as="generator" if lazy else "list",
     )(tasks)
+    return results
 
 
 def _report_failures(errors: Sequence[str], fits: int) -> None:
@@ -353,6 +354,7 @@ def _ridge_path(
     weights: FoldWeights,
     how: CrossValidation,
     held_out: HeldOut,
+    dtype: Any,
 ) -> HeldOut:
     """Fill in what the models of all penalties lose and predict."""
     first = candidates[0].estimator
@@ -367,13 +369,15 @@ def _ridge_path(
             np.asarray([float(candidates[i].params["alpha"]) for i in own]),
             intercept="free" if first.fit_intercept else "none",
             keep_predictions=how.keep_predictions,
+            dtype=np.dtype(dtype),
             X_target=X_target,
         )
         held_out.losses[own] = found.losses
         for name in ("predictions", "target_predictions"):
             values = getattr(found, name)
             if values is not None:
+                stored = as_stored(values[:, 0, :], dtype)
                 if name not in kept:
-                    kept[name] = _empty(len(candidates), values.shape[-1], values[0, 0, :])
-                kept[name][own] = values[:, 0, :]
+                    kept[name] = _empty(len(candidates), values.shape[-1], stored[0])
+                kept[name][own] = stored
     return replace(held_out, **kept)

@@ -15,8 +15,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import num_samples, safe_indexing, safe_split
+from counterpoise._validation import check_loss_size, check_real
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
+from counterpoise.search.decisions import decision_values
 from counterpoise.search.responses import Responses
 
 __all__ = [
@@ -39,7 +41,7 @@ class FoldResult:
     fit_time: float  # seconds
     score_time: float
     error: str | None = None  # traceback of a failed fit
-    predictions: np.ndarray | None = None  # float32, for the held-out rows, if asked for
+    predictions: np.ndarray | None = None  # for the held-out rows, if asked for
     target_predictions: np.ndarray | None = None  # the same for the target rows
     labelled_losses: np.ndarray | None = None  # (k,): on the labelled target rows
     labelled_predictions: np.ndarray | None = None  # for them, if predictions are kept
@@ -146,6 +148,8 @@ def fit_fold(
 
 def respond(model: Any, X: Any, loss: Loss, /) -> Any:
     """Return what the loss judges: predictions, probabilities or decision values."""
+    if loss.response == "decision_function":
+        return decision_values(model, X)
     return getattr(model, loss.response)(X)
 
 
@@ -157,7 +161,8 @@ def losses_of(model: Any, X: Any, y: Any, loss: Loss, /) -> np.ndarray:
 def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np.ndarray:
     """Return the loss of each row, refusing what is not one finite number per row."""
     classes = getattr(model, "classes_", None) if loss.indexed else None
-    losses = np.asarray(to_numpy(loss(y, response, classes=classes)), dtype=np.float64)
+    losses = check_real(to_numpy(loss(y, response, classes=classes)), "loss")
+    losses = losses.astype(np.float64, copy=False)
     if losses.shape != (len(y),):
         raise ValueError(
             f"`loss` must give one number per row; {loss.name!r} gave shape {losses.shape} for "
@@ -169,11 +174,12 @@ def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np
             f"{np.count_nonzero(~np.isfinite(losses))} of {len(y)} rows. Check the predictions, "
             "or bound the loss."
         )
-    return losses
+    check_loss_size(float(np.max(np.abs(losses), initial=0.0)), "loss")
+    return np.asarray(losses)
 
 
 def _per_row(value: Any, y: Any) -> bool:
     """Tell an array, a list or a series with one entry per row from other parameters."""
     if isinstance(value, str | bytes | Mapping | Set) or np.ndim(value) == 0:
         return False
-    return num_samples(value) == len(y)
+    return int(num_samples(value)) == len(y)

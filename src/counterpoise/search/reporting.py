@@ -13,8 +13,8 @@ from counterpoise._sklearn import num_samples
 from counterpoise._validation import InputError, feature_names
 from counterpoise.metrics import Metric, Predicted, get_metrics
 from counterpoise.risk import HeldOut, Method, MetricReport, estimate_metrics
+from counterpoise.risk.estimate import Rehearsals
 from counterpoise.risk.metric_estimates import choose_metrics
-from counterpoise.risk.transfer import Stage
 from counterpoise.search.evaluate import Candidate, CrossValidation, Evaluation, evaluate
 
 __all__ = ["check_metrics", "group_labels", "predict_again", "report_metrics"]
@@ -62,12 +62,12 @@ def report_metrics(
     method: Method,
     /,
     *,
-    stage: Stage | None = None,
+    rehearsals: Rehearsals | None = None,
 ) -> MetricReport:
     """Estimate the metrics of one model from its predictions for the rows of `held_out`."""
     assert predicted is not None  # a fit that fails raises
     found: Sequence[Metric] = choose_metrics(() if metrics == "auto" else metrics, predicted)
-    return estimate_metrics(held_out, predicted, found, method, stage=stage)
+    return estimate_metrics(held_out, predicted, found, method, rehearsals=rehearsals)
 
 
 def predict_again(

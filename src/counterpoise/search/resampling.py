@@ -20,7 +20,8 @@ def draw_counts(folds: Folds, n_bootstrap: int, rng: np.random.Generator, /) -> 
     """
     clusters = folds.clusters
     if clusters is not None:
-        return _counts(int(np.max(clusters)) + 1, n_bootstrap, rng)[clusters]
+        drawn: np.ndarray = _counts(int(np.max(clusters)) + 1, n_bootstrap, rng)[clusters]
+        return drawn
     counts = np.empty((folds.n_losses, n_bootstrap), dtype=np.uint16)
     for fold in folds:
         counts[fold] = _counts(len(fold), n_bootstrap, rng)

@@ -15,8 +15,13 @@ import numpy as np
 from counterpoise._arrays import to_numpy
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
+from counterpoise.search.decisions import decision_values
 
-__all__ = ["Responses"]
+__all__ = ["Responses", "as_stored"]
+
+# Labels between these sizes, and at most so many standard deviations from 0, are told apart in
+# single precision.
+_SMALL, _LARGE, _FAR = 1e-15, 1e15, 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +33,21 @@ class Responses:
     loss : Loss
     classes : array of shape (C,) or None
         All labels, sorted; None for regression.
+    dtype : type
+        In which predictions are stored: single precision, which takes half of the memory, unless
+        it cannot tell labels apart (they are far from 0, very large or very small).
     """
 
     loss: Loss
     classes: np.ndarray | None = None
+    dtype: type = np.float32
 
     @classmethod
     def of_task(cls, loss: Loss, y: np.ndarray, /, *, classifier: bool) -> Responses:
         """Return the form for labels `y` of the source rows."""
-        return cls(loss, np.unique(y) if classifier else None)
+        if classifier:
+            return cls(loss, np.unique(y))
+        return cls(loss, dtype=_storage(np.asarray(y)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -52,20 +63,22 @@ class Responses:
         return self.loss.response == "decision_function" and two
 
     def store(self, model: Any, response: Any, /) -> np.ndarray:
-        """Return a model's response as float32, with columns in the order of `classes`."""
+        """Return a model's response as `dtype`, with columns in the order of `classes`."""
         response = to_numpy(response)
         if self.classes is None:
-            return np.asarray(response, dtype=np.float32).reshape(len(response))
+            return as_stored(response, self.dtype).reshape(len(response))
         if self._is_margin:
-            return np.asarray(response, dtype=np.float32)
-        stored = np.zeros((len(response), len(self.classes)), dtype=np.float32)
+            return as_stored(response, self.dtype)
+        stored: np.ndarray = np.zeros((len(response), len(self.classes)), dtype=self.dtype)
         if self.loss.response == "predict":
             places = np.searchsorted(self.classes, response)
             stored[np.arange(len(response)), places] = 1.0
         else:
             if self.loss.response == "decision_function":
                 stored -= np.inf  # a class that the model has not seen
-            stored[:, np.searchsorted(self.classes, model.classes_)] = response
+            stored[:, np.searchsorted(self.classes, model.classes_)] = as_stored(
+                response, self.dtype
+            )
         return stored
 
     def report(self, model: Any, X: Any, y: np.ndarray, /) -> Predicted:
@@ -78,7 +91,7 @@ class Responses:
         if hasattr(model, "predict_proba"):
             score = probability = self._spread(model, model.predict_proba(X), 0.0)
         elif hasattr(model, "decision_function"):
-            score = np.asarray(to_numpy(model.decision_function(X)), dtype=np.float64)
+            score = np.asarray(decision_values(model, X), dtype=np.float64)
             score = np.stack([-score, score], axis=1) if score.ndim == 1 else score
             score = self._spread(model, score, -np.inf)
         return Predicted(places, said, probability, score, self.classes)
@@ -127,4 +140,22 @@ class Responses:
         place = (
             np.asarray(stored > 0, dtype=int) if stored.ndim == 1 else np.argmax(stored, axis=-1)
         )
-        return np.eye(len(self.classes))[place]
+        coded: np.ndarray = np.eye(len(self.classes))[place]
+        return coded
+
+
+def as_stored(response: Any, dtype: Any, /) -> np.ndarray:
+    """Return predictions as `dtype`; wild ones beyond its range become its largest number."""
+    most = float(np.finfo(dtype).max)
+    response = np.asarray(response)
+    inside = np.where(np.isinf(response), response, np.clip(response, -most, most))
+    return np.asarray(inside, dtype=dtype)
+
+
+def _storage(y: np.ndarray) -> type:
+    """Choose the precision of predictions of numbers like these."""
+    if y.dtype.kind not in "fiu" or y.size == 0:
+        return np.float32
+    largest = float(np.max(np.abs(y.astype(np.float64))))
+    ordinary = _SMALL < largest < _LARGE and largest < _FAR * float(np.std(y, dtype=np.float64))
+    return np.float32 if ordinary else np.float64

@@ -30,7 +30,8 @@ class RiskScorer:
         """Return minus the target risk, estimated from the rows X with labels y."""
         weights = self._weights(X, sample_weight)
         losses = losses_of(estimator, X, np.asarray(y), resolve_loss(self.loss, estimator))
-        return -target_risk(losses, weights, method=self.method).value
+        score: float = -target_risk(losses, weights, method=self.method).value
+        return score
 
     def _weights(self, X: Any, sample_weight: Any) -> Any:
         if sample_weight is not None:

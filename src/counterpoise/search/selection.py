@@ -76,7 +76,7 @@ def compare_with(reference: int, prepared: Prepared, held_out: HeldOut, /) -> Co
         prepared,
         losses=prepared.losses - prepared.losses[reference],
         direct=direct,
-        direct_variance=0.0,
+        direct_error=0.0,
     )
     plain = replace(held_out, losses=gaps.losses, weights=gaps.weights, domains=None)
     risk, _ = average_prepared(plain, gaps)
@@ -106,11 +106,12 @@ def choose_again(
     """
     risk = _resampled_risk(prepared, folds, lambda fold: counts[fold].astype(float))
     risk = np.where(np.isnan(risk), np.inf, risk)
-    best = np.argmin(risk, axis=0)
+    best: np.ndarray = np.argmin(risk, axis=0)
     if selection != "one_se":
         return best
     limit = risk[best, np.arange(len(best))] + np.nan_to_num(standard_error[best])
-    return np.argmin(np.where(risk <= limit, places[:, None], np.inf), axis=0)
+    simplest: np.ndarray = np.argmin(np.where(risk <= limit, places[:, None], np.inf), axis=0)
+    return simplest
 
 
 def corrected_risk(
@@ -180,4 +181,5 @@ def _resampled_risk(
         value = value + size * average.estimate(xp, drawn)[0]
         total = total + size
     value = value / np.maximum(total, 1)
-    return value + (direct if isinstance(direct, float) else direct[:, None])
+    corrected: np.ndarray = value + (direct if isinstance(direct, float) else direct[:, None])
+    return corrected

@@ -72,7 +72,7 @@ class ShiftSearch(BaseSearchCV):
         return clone(self).set_params(estimator=self._prototype).__sklearn_tags__()
 
     def _html_repr(self) -> str:
-        return search_html(self) + super()._html_repr()
+        return search_html(self) + str(super()._html_repr())
 
     def fit(
         self,
@@ -124,8 +124,9 @@ class ShiftSearch(BaseSearchCV):
         self.__dict__.pop("metrics_", None)  # of a former fit
         if self.metrics is not None:
             self.predicted_ = self._predict_held_out(X, y, X_target, found, how, groups, fit_params)
+            own = self.best_risk_.rehearsals
             self.metrics_ = report_metrics(
-                self.delivered_, self.predicted_, self.metrics, method, stage=self._stage
+                self.delivered_, self.predicted_, self.metrics, method, rehearsals=own
             )
         self._diagnostics: Diagnostics | None = None
         self._rows = X, X_target
@@ -213,7 +214,7 @@ class ShiftSearch(BaseSearchCV):
             )
         groups = group_labels(X, X_target, by, target)
         report = getattr(self, "metrics_", None)
-        options: Any = {"method": self.method}
+        options: Any = {"method": self.method, "rehearsals": self.best_risk_.rehearsals}
         if report is not None:
             metrics = [get_metric(name) for name in report]
             options |= {"predicted": self.predicted_, "metrics": metrics}

@@ -7,15 +7,19 @@ The weights q lie on the simplex (not negative, sum 1) and minimise
 where the loss of the mean prediction is mean squared error (half of the squared distance to the
 true class for votes and decision values) or, for probabilities under log loss, its log loss. The
 scale is twice the least mean squared error of a candidate, and 1 for log loss: the first term is
-then a log-likelihood ratio and the penalty does not depend on units. Rows may count by the fourth
-root of their importance weights (:func:`row_shares`), a compromise: on real tables no weights were
-about as good with few rows, and the weights themselves better from 2000 rows on.
+then a log-likelihood ratio and the penalty does not depend on units. Rows may count by a power of
+their importance weights (:func:`row_shares`): the fourth root of weights that leave few effective
+rows, because such weights are noise above all, up to the weights themselves.
+
+Half of the weight of a delivered blend goes to the candidate with the least held-out loss
+(:class:`Plain`), which keeps it from being much worse than that candidate.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -26,6 +30,7 @@ from counterpoise.search.responses import Responses
 
 __all__ = [
     "FEW_MEMBERS",
+    "Plain",
     "blend_predictions",
     "fewer_members",
     "minimize_on_simplex",
@@ -37,8 +42,9 @@ __all__ = [
 FEW_MEMBERS = {"negligible": 0.02, "change": 0.1}
 # Rows that the weights are fitted to; more would not make them better.
 _ROWS = 20_000
-# Power of the importance weights that rows count by. Set on one half of the real tables.
-_POWER = 0.25
+# Power of the importance weights that rows count by: of few effective rows, and how many make it
+# grow half of the way to 1. Set on one half of the real tables.
+_LEAST_POWER, _HALF_WAY = 0.25, 500
 # Least error of a candidate relative to the largest: one without any error would take all.
 _LEAST_ERROR = 1e-8
 _ITERATIONS = 200
@@ -53,6 +59,29 @@ _REACH = 10.0
 Convex = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
 
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """What plain cross-validation goes by, to give half of a blend's weight to its choice.
+
+    Attributes
+    ----------
+    losses : array of shape (L, n)
+        Held-out losses of the candidates.
+    among : bool array of shape (L,)
+        The candidates that it chooses from.
+    """
+
+    losses: np.ndarray
+    among: np.ndarray
+
+    def mix(self, q: np.ndarray, rows: np.ndarray | None = None, /) -> np.ndarray:
+        """Return the mean of the weights q (L,) and of the choice by some rows (n,), or all."""
+        means = np.mean(self.losses, axis=1, where=True if rows is None else rows)
+        mixed = q / 2
+        mixed[np.argmin(np.where(self.among, means, np.inf))] += 0.5
+        return mixed
+
+
 def stacking_weights(
     predictions: np.ndarray,
     y: np.ndarray,
@@ -62,6 +91,7 @@ def stacking_weights(
     rows: np.ndarray | None = None,
     negligible: float = 0.0,
     change: float = 0.0,
+    plain: Plain | None = None,
 ) -> np.ndarray:
     """Return the weights (L,) for stored predictions (L, n, ...) of rows with labels `y` (n,).
 
@@ -74,10 +104,13 @@ def stacking_weights(
     :func:`fewer_members` finds. For squared error it moves by a root mean square of at most
     `change` / sqrt(n) times the best candidate's error on these rows: `change` times the error that
     estimating one coefficient from n rows makes.
+
+    With `plain`, its choice gets half of the weight, and the others' weights are halved.
     """
     L, n = predictions.shape[:2]
     function = _objective(predictions, y, responses, rows)
-    return _simplified(_minimum(function, L, n), function, n, negligible, change)
+    q = _simplified(_minimum(function, L, n), function, n, negligible, change)
+    return q if plain is None else plain.mix(q)
 
 
 def _minimum(function: Convex, L: int, n: int, start: np.ndarray | None = None) -> np.ndarray:
@@ -134,14 +167,22 @@ def fewer_members(q: np.ndarray, hessian: np.ndarray, limit: float, /) -> np.nda
     return q
 
 
-def row_shares(weights: np.ndarray, /) -> np.ndarray:
-    """Return how much each row counts in stacking, by its importance weight; the mean is 1."""
+def row_shares(weights: np.ndarray, /, *, repeats: float = 1.0) -> np.ndarray:
+    """Return how much each row counts in stacking, by its importance weight; the mean is 1.
+
+    It is the weight to a power that grows from 1/4 to 1 with the effective number of rows. A row is
+    among `weights` as often as it was held out, `repeats` times.
+    """
     top = float(np.max(weights, initial=0.0))
     if not top > 0:
         return np.ones(len(weights))
+    scaled = weights / top
+    n_effective = float(np.sum(scaled) ** 2 / np.sum(scaled**2)) / repeats
+    power = 1 - (1 - _LEAST_POWER) * _HALF_WAY / (_HALF_WAY + n_effective)
     # Weights far below the largest are cut: a row without weight still counts a little.
-    shares = np.clip(weights / top, 1e-6, None) ** _POWER
-    return shares / shares.mean()
+    shares = np.clip(scaled, 1e-6, None) ** power
+    relative: np.ndarray = shares / shares.mean()
+    return relative
 
 
 def _objective(
@@ -171,13 +212,14 @@ def _objective(
 def _residuals(predictions: np.ndarray, y: np.ndarray, responses: Responses) -> np.ndarray:
     """Errors (L, n, C) whose mean square, per row, is the loss of the mean prediction."""
     if responses.classes is None:
-        return (predictions - y)[..., None]
+        return np.expand_dims(predictions - y, -1)
     place = np.searchsorted(responses.classes, y)
     if not responses.shape:
         # One decision value for two classes: least squares on -1 and +1.
-        return (np.clip(predictions, -1e6, 1e6) - (2.0 * place - 1))[..., None]
+        return np.expand_dims(np.clip(predictions, -1e6, 1e6) - (2.0 * place - 1), -1)
     true = np.eye(len(responses.classes))[place]
-    return (np.clip(predictions, -1e6, 1e6) - true) / np.sqrt(2)
+    residuals: np.ndarray = (np.clip(predictions, -1e6, 1e6) - true) / np.sqrt(2)
+    return residuals
 
 
 def _quadratic(products: np.ndarray) -> Convex:
@@ -246,7 +288,8 @@ def minimize_on_simplex(
             break
         q, (value, gradient, hessian) = trial, new
         current = value + penalty(q)
-    return q / q.sum()
+    weights: np.ndarray = q / q.sum()
+    return weights
 
 
 def blend_predictions(
@@ -259,6 +302,7 @@ def blend_predictions(
     rows: np.ndarray | None = None,
     negligible: float = 0.0,
     change: float = 0.0,
+    plain: Plain | None = None,
 ) -> np.ndarray:
     """Return the blend's held-out predictions (N, ...), with the stacking weights cross-fitted.
 
@@ -281,5 +325,6 @@ def blend_predictions(
         # A start near the end. The minimum is unique, so that it does not depend on the start.
         q = _minimum(function, len(predictions), n, q)
         own = _simplified(q, function, n, negligible, change)
+        own = own if plain is None else plain.mix(own, others)
         mixed[fold] = np.tensordot(own, predictions[:, fold].astype(np.float64), axes=1)
     return mixed

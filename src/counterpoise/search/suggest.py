@@ -203,7 +203,7 @@ def _members(strata: np.ndarray) -> list[np.ndarray]:
 def _whole(shares: np.ndarray, sizes: np.ndarray, count: int) -> np.ndarray:
     """Whole numbers near `count` times the shares: at least 2 or all, at most the sizes."""
     least = np.minimum(2, sizes)
-    drawn = np.clip(np.floor(shares * count).astype(np.int64), least, sizes)
+    drawn: np.ndarray = np.clip(np.floor(shares * count).astype(np.int64), least, sizes)
     while drawn.sum() != count:
         step = 1 if drawn.sum() < count else -1
         room = drawn < sizes if step > 0 else drawn > least

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from typing import Any
+
+import numpy as np
 
 from counterpoise._arrays import (
     Array,
@@ -17,10 +21,12 @@ from counterpoise._arrays import (
     device,
     free_memory,
     is_array,
+    is_numpy_namespace,
     on_cpu,
 )
 
 __all__ = [
+    "CPU_BLOCK",
     "DIRECT_FEATURES",
     "batch_shape",
     "blocks",
@@ -32,13 +38,14 @@ __all__ = [
     "map_pairs",
     "negative_squares",
     "squared_distances",
+    "tiles",
 ]
 
 # Up to this many features, distances come from differences, which are exact for duplicates.
 DIRECT_FEATURES = 3
 # Entries of a working block: 2 MiB on a CPU, what its cache keeps; 1 GiB on an accelerator, for
 # few launches, or less where memory is short: a kernel estimator holds some 80 numbers per entry.
-_CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
+CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
 
 
 def squared_distances(A: Array, B: Array, /) -> Array:
@@ -107,7 +114,11 @@ def gaussian_kernel(A: Array, B: Array, width: float | Array, /) -> Array:
         scale = scale[..., None, None]
     # Just above where exp leaves the normal numbers: below, CPUs are several times slower.
     floor = 0.99 * math.log(xp.finfo(A.dtype).smallest_normal)
-    return xp.exp(xp.clip(negative_squares(A * scale, B * scale), floor, 0.0))
+    exponent = negative_squares(A * scale, B * scale)
+    if is_numpy_namespace(xp):  # in place: memory is slower than arithmetic
+        np.clip(exponent, floor, 0.0, out=exponent)
+        return np.exp(exponent, out=exponent)
+    return xp.exp(xp.clip(exponent, floor, 0.0))
 
 
 def kernel_mean(A: Array, B: Array, width: float | Array, /) -> Array:
@@ -117,10 +128,10 @@ def kernel_mean(A: Array, B: Array, width: float | Array, /) -> Array:
     """
     xp = array_namespace(A, B)
 
-    def mean(A: Array, B: Array, width: Array) -> Array:
-        return xp.mean(gaussian_kernel(A, B, width), axis=-1)
+    def total(A: Array, B: Array, width: Array) -> Array:
+        return xp.sum(gaussian_kernel(A, B, width), axis=-1, keepdims=True)
 
-    return map_pairs(mean, A, B, width)
+    return map_pairs(total, add, A, B, width)[..., 0] / B.shape[-2]
 
 
 def kernel_product(A: Array, B: Array, width: float | Array, V: Array, /) -> Array:
@@ -152,23 +163,52 @@ def disjoint_supports(X_source: Array, X_target: Array, /) -> bool:
 
 def blocks(length: int, size: int, /, *, like: Array) -> Iterator[slice]:
     """Cut range(length) into slices whose `size` entries per element fill one working block."""
-    entries = _CPU_BLOCK if on_cpu(like) else _DEVICE_BLOCK
+    return _slices(length, _entries(like) // max(1, size))
+
+
+def tiles(a: int, b: int, /, *, like: Array) -> tuple[list[slice], list[slice]]:
+    """Cut both sides of an array of a x b entries so that a pair of slices fills a working block.
+
+    Neither side is cut thinner than the root of a block: what is done once for each slice, such
+    as centring its rows, stays small next to the work for its entries.
+    """
+    entries = _entries(like)
+    side = math.isqrt(entries)
+    if a <= side:
+        return [slice(0, a)], list(_slices(b, entries // max(1, a)))
+    if b <= side:
+        return list(_slices(a, entries // max(1, b))), [slice(0, b)]
+    return list(_slices(a, side)), list(_slices(b, side))
+
+
+def _entries(like: Array) -> int:
+    """Entries of one working block."""
+    entries = CPU_BLOCK if on_cpu(like) else _DEVICE_BLOCK
     free = free_memory(like)
-    if free is not None:
-        entries = max(_CPU_BLOCK, min(entries, free // _BYTES_PER_ENTRY))
-    step = max(1, min(length, entries // max(1, size)))
+    return entries if free is None else max(CPU_BLOCK, min(entries, free // _BYTES_PER_ENTRY))
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    step = max(1, min(length, step))
     for start in range(0, length, step):
         yield slice(start, min(length, start + step))
 
 
-def map_pairs(function: Any, A: Array, B: Array, width: Any = 1.0) -> Array:
-    """Apply `function(A, B, width)`, one number per row of A, in blocks of data sets and rows."""
+def map_pairs(function: Any, merge: Any, A: Array, B: Array, width: Any = 1.0) -> Array:
+    """Apply `function(A, B, width)`, (..., a, k), in blocks of data sets, rows of A and rows of B.
+
+    `merge` joins what the function gives for two sets of rows of B.
+    """
     xp = array_namespace(A, B)
     batch = batch_shape(A, B)
     a, b, dimension = A.shape[-2], B.shape[-2], A.shape[-1]
     if math.prod(batch) == 1:
-        parts = [function(A[..., rows, :], B, width) for rows in blocks(a, b, like=A)]
-        return xp.concat(parts, axis=-1)
+        cuts, others = tiles(a, b, like=A)
+        parts = [
+            reduce(merge, (function(A[..., cut, :], B[..., o, :], width) for o in others))
+            for cut in cuts
+        ]
+        return xp.concat(parts, axis=-2)
     A = xp.reshape(xp.broadcast_to(A, (*batch, a, dimension)), (-1, a, dimension))
     B = xp.reshape(xp.broadcast_to(B, (*batch, b, dimension)), (-1, b, dimension))
     width = xp.asarray(width, dtype=A.dtype, device=device(A))
@@ -177,8 +217,8 @@ def map_pairs(function: Any, A: Array, B: Array, width: Any = 1.0) -> Array:
     for sets in blocks(A.shape[0], a * b, like=A):
         rows = blocks(a, b * (sets.stop - sets.start), like=A)
         part = [function(A[sets, r, :], B[sets, ...], width[sets]) for r in rows]
-        parts.append(xp.concat(part, axis=-1))
-    return xp.reshape(xp.concat(parts, axis=0), (*batch, a))
+        parts.append(xp.concat(part, axis=-2))
+    return xp.reshape(xp.concat(parts, axis=0), (*batch, a, -1))
 
 
 def batch_shape(A: Array, B: Array) -> tuple[int, ...]:

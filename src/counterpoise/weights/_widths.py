@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
 from counterpoise._arrays import (
     Array,
@@ -34,6 +36,7 @@ from counterpoise.weights.base import held_out_scores
 
 __all__ = [
     "WIDTH_RULES",
+    "WidthFolds",
     "best_width",
     "kernel_width",
     "width_by_rule",
@@ -49,44 +52,82 @@ _NEIGHBOURS = 5
 _MEDIAN_ROWS = 2000
 # Source rows that "knn" averages over in `width_by_rule`: all pairs of 100 000 would take minutes.
 _KNN_ROWS = 2000
-# Folds of both samples in `width_scores`, and the difference in score that `best_width` ignores.
+# Folds of both samples in `WidthFolds`, and the difference in score that `best_width` ignores.
 _FOLDS = 5
 _TIED = 1e-3
 
 
-def width_scores(
-    log_ratios: Callable[[list[Array], list[Array], Array], list[Array]],
-    X_source: Array,
-    X_target: Array,
-    /,
-    *,
-    factors: Sequence[float],
-    rng: Any,
-) -> dict[float, float]:
-    """Return the held-out score of multiples of the "median" width, by five folds of both samples.
+@dataclass(frozen=True, eq=False)
+class WidthFolds:
+    """Five folds of both samples (fewer rows, fewer folds), on which widths are compared.
 
-    `log_ratios` takes the training rows and the held-out rows of both samples, and the widths; it
-    returns the log ratios at both sets of held-out rows, each of shape (n_widths, rows). Rows are
-    sorted before they are cut into folds: their order does not matter. Empty where a sample has
-    one row.
+    Attributes
+    ----------
+    samples : list of two arrays
+        Source and target rows, sorted, so that their order does not matter.
+    groups : list of two int arrays
+        The fold of each row.
+    widths : array
+        Multiples of the "median" width.
     """
-    n_folds = min(_FOLDS, X_source.shape[0], X_target.shape[0])
-    if n_folds < 2:
-        return {}
-    samples = [sort_rows(X) for X in (X_source, X_target)]
-    widths = width_grid(samples[0], samples[1], factors)
-    groups = [rng.permutation(X.shape[0]) % n_folds for X in samples]
-    held_out: tuple[list, list] = ([], [])
-    for k in range(n_folds):
-        pairs = list(zip(samples, groups, strict=True))
-        train = [take_rows(X, np.flatnonzero(group != k)) for X, group in pairs]
-        test = [take_rows(X, np.flatnonzero(group == k)) for X, group in pairs]
-        for logs, values in zip(held_out, log_ratios(train, test, widths), strict=True):
-            logs.append(to_numpy(values))
-    return {
-        float(width): float(np.mean(held_out_scores(*([v[i] for v in logs] for logs in held_out))))
-        for i, width in enumerate(to_numpy(widths))
-    }
+
+    samples: list[Array]
+    groups: list[np.ndarray]
+    widths: Array
+
+    @classmethod
+    def draw(
+        cls, X_source: Array, X_target: Array, /, *, factors: Sequence[float], rng: Any
+    ) -> WidthFolds | None:
+        """Return folds for the given multiples; None where a sample has one row."""
+        n_folds = min(_FOLDS, X_source.shape[0], X_target.shape[0])
+        if n_folds < 2:
+            return None
+        samples = [sort_rows(X) for X in (X_source, X_target)]
+        groups = [rng.permutation(X.shape[0]) % n_folds for X in samples]
+        return cls(samples, groups, width_grid(samples[0], samples[1], factors))
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return int(np.max(self.groups[0])) + 1
+
+    def scores(
+        self, log_ratios: Iterable[tuple[Sequence[Array], Sequence[Array]]], /
+    ) -> dict[float, float]:
+        """Return each width with its score.
+
+        `log_ratios` gives, for each width, the log ratios at the held-out source rows of every
+        fold, and those at the held-out target rows.
+        """
+        return {
+            float(width): float(
+                np.mean(held_out_scores(*([to_numpy(fold) for fold in logs] for logs in both)))
+            )
+            for width, both in zip(to_numpy(self.widths), log_ratios, strict=True)
+        }
+
+
+def width_scores(
+    log_ratios: Callable[[list[Array], list[Array], float], list[Array]], folds: WidthFolds, /
+) -> dict[float, float]:
+    """Return the held-out score of each width.
+
+    `log_ratios` takes the training rows and the held-out rows of both samples, and a width; it
+    returns the log ratios at both sets of held-out rows.
+    """
+    pairs = list(zip(folds.samples, folds.groups, strict=True))
+    train, test = (
+        [[take_rows(X, np.flatnonzero(keep(g, k))) for X, g in pairs] for k in range(folds.n_folds)]
+        for keep in (np.not_equal, np.equal)
+    )
+
+    def by_fold(width: float) -> tuple[Sequence[Array], Sequence[Array]]:
+        found = [log_ratios(*rows, width) for rows in zip(train, test, strict=True)]
+        source, target = zip(*found, strict=True)
+        return source, target
+
+    return folds.scores(by_fold(float(width)) for width in folds.widths)
 
 
 def best_width(scores: dict[float, float], /) -> float | str:
@@ -171,18 +212,22 @@ def _knn_width(X_source: Array, X_target: Array) -> Array:
     xp = array_namespace(X_source, X_target)
     k = min(_NEIGHBOURS, X_target.shape[-2])
 
-    def mean_distance(A: Array, B: Array, width: Array) -> Array:
-        return xp.mean(xp.sqrt(_smallest(xp, squared_distances(A, B), k)), axis=-1)
+    def nearest(A: Array, B: Array, width: Array) -> Array:
+        return _smallest(xp, squared_distances(A, B), min(k, B.shape[-2]))
 
-    return xp.mean(map_pairs(mean_distance, X_source, X_target), axis=-1)
+    def merge(one: Array, other: Array) -> Array:
+        return _smallest(xp, xp.concat([one, other], axis=-1), k)
+
+    return xp.mean(xp.sqrt(map_pairs(nearest, merge, X_source, X_target)), axis=(-2, -1))
 
 
 def _smallest(xp: Namespace, values: Array, k: int) -> Array:
     """Return the k smallest entries along the last axis, in any order; may overwrite `values`.
 
-    The standard only has a full sort; the libraries that matter select in linear time.
+    All of them where there are not more. The standard only has a full sort; the libraries that
+    matter select in linear time.
     """
-    if k == values.shape[-1]:
+    if k >= values.shape[-1]:
         return values
     if is_numpy_namespace(xp):
         return xp.partition(values, k - 1, axis=-1)[..., :k]
@@ -204,24 +249,39 @@ def _smallest_one_by_one(xp: Namespace, values: Array, k: int) -> Array:
 
 
 def _median_width(X_source: Array, X_target: Array) -> Array:
-    """Median over the pairs i < j, read off the whole symmetric matrix.
-
-    Every pair stands in it twice, after the zeros of its diagonal.
-    """
+    """Median distance over the pairs i < j of the pooled sample."""
     xp = array_namespace(X_source, X_target)
     pooled = _pooled(*_thinned(X_source, X_target))
-    rows, dimension = pooled.shape[-2:]
-    off_diagonal = 1.0 - xp.eye(rows, dtype=pooled.dtype, device=device(pooled))
+    single = xp.unstack(xp.reshape(pooled, (-1, *pooled.shape[-2:])), axis=0)
+    middle = _middle_by_scipy if is_numpy_namespace(xp) else _middle_by_sorting
+    medians = [xp.mean(xp.sqrt(middle(X))) for X in single]
+    return xp.astype(xp.reshape(xp.stack(medians), pooled.shape[:-2]), pooled.dtype, copy=False)
+
+
+def _middle_by_scipy(X: np.ndarray) -> np.ndarray:
+    """Return the squared distances in the middle of all pairs: two, or twice the same."""
+    squares: np.ndarray = pdist(X, "sqeuclidean")
+    middle = np.asarray([(len(squares) - 1) // 2, len(squares) // 2])
+    some = np.sort(squares[:: 1 + len(squares) // 20_000])
+    low, high = (some[int(share * (len(some) - 1))] for share in (0.45, 0.55))
+    below = np.count_nonzero(squares < low)
+    near = squares[(squares >= low) & (squares <= high)]
+    # A sample of the pairs brackets the middle, unless it is a poor one.
+    if below <= middle[0] and middle[1] < below + len(near):
+        squares, middle = near, middle - below
+    squares.partition(middle)
+    found: np.ndarray = squares[middle]
+    return found
+
+
+def _middle_by_sorting(X: Array) -> Array:
+    """Read them off the symmetric matrix: every pair twice, after the zeros of the diagonal."""
+    xp = array_namespace(X)
+    rows = X.shape[0]
+    off_diagonal = 1.0 - xp.eye(rows, dtype=X.dtype, device=device(X))
     middle = rows + rows * (rows - 1) // 2
-    medians = []
-    for X in xp.unstack(xp.reshape(pooled, (-1, rows, dimension)), axis=0):
-        squares = xp.reshape(squared_distances(X, X) * off_diagonal, (-1,))
-        if is_numpy_namespace(xp):
-            squares = xp.partition(squares, (middle - 1, middle))
-        else:
-            squares = xp.sort(squares)
-        medians.append(xp.mean(xp.sqrt(squares[middle - 1 : middle + 1])))
-    return xp.reshape(xp.stack(medians), pooled.shape[:-2])
+    squares = xp.sort(xp.reshape(squared_distances(X, X) * off_diagonal, (-1,)))
+    return squares[middle - 1 : middle + 1]
 
 
 def _thinned(*samples: Array) -> list[Array]:

@@ -20,17 +20,20 @@ from counterpoise._validation import (
     feature_names,
 )
 from counterpoise.weights._kernels import disjoint_supports
+from counterpoise.weights.cost import FitCost, warn_of_cost
 
 __all__ = [
     "NO_OVERLAP_MEAN",
     "DensityRatio",
     "exp_ratio",
     "held_out_scores",
+    "normalizing_shift",
     "target_unit",
     "warn_no_overlap",
 ]
 
-# Mean ratio over the source points (1 is expected) below which there is certainly no overlap. The
+# Mean ratio over the source points (1 is expected) below which, or above whose inverse, there is
+# certainly no overlap. The
 # mean stays above this for a poor fit in many dimensions, or a narrow source in a wide target.
 NO_OVERLAP_MEAN = 1e-8
 
@@ -60,6 +63,8 @@ class DensityRatio(BaseEstimator):
 
     normalize: bool
     standardize: bool
+    # Added to the logs of the ratio by estimators that normalise before they exponentiate.
+    log_shift_: float = 0.0
 
     def fit(self, X_source: Any, X_target: Any) -> DensityRatio:
         """Estimate the ratio from a sample of each domain.
@@ -77,6 +82,7 @@ class DensityRatio(BaseEstimator):
         """
         names = feature_names(X_source)
         X_source, X_target = self._check_fit(X_source, X_target)
+        warn_of_cost(self, (X_source.shape[0], X_target.shape[0]), X_source.shape[1])
         self.n_features_in_ = X_source.shape[1]
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = names
@@ -93,6 +99,24 @@ class DensityRatio(BaseEstimator):
         self.weights_ = ratio / self.normalizer_
         self._warn_without_overlap(X_source, X_target, ratio)
         return self
+
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; a `CostWarning` comes before one that takes long.
+
+        Parameters
+        ----------
+        n_source, n_target, n_features : int
+
+        Returns
+        -------
+        FitCost
+            Zero for an estimator that does not count its work.
+        """
+        return FitCost()
+
+    def _cheaper(self) -> DensityRatio | None:
+        """Return an estimator of the same kind, or one to use instead, that costs less."""
+        return None
 
     def predict(self, X: Any) -> Array:
         """Return the ratio at new points.
@@ -158,8 +182,8 @@ class DensityRatio(BaseEstimator):
 
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
         """Warn where no weighting of the source can look like the target."""
-        mean = float(array_namespace(ratio).mean(ratio))
-        if mean < NO_OVERLAP_MEAN:
+        mean = float(array_namespace(ratio).mean(ratio)) * float(np.exp(min(-self.log_shift_, 700)))
+        if not NO_OVERLAP_MEAN <= mean <= 1 / NO_OVERLAP_MEAN:
             reason = f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
         elif self._looks_for_gaps and _lie_apart(X_source, X_target):
             reason = (
@@ -244,7 +268,21 @@ def _best_log_scale(source: np.ndarray, target: np.ndarray) -> float:
         return float(np.mean(expit(-target - log_scale)) - np.mean(expit(source + log_scale)))
 
     finite = every[np.isfinite(every)]
-    return brentq(slope, -np.max(finite) - 40.0, -np.min(finite) + 40.0, xtol=1e-10)
+    root: float = brentq(slope, -np.max(finite) - 40.0, -np.min(finite) + 40.0, xtol=1e-10)
+    return root
+
+
+def normalizing_shift(log_ratio: Array, /) -> Array:
+    """Return what must be added to log ratios (..., n) to give ratios of mean 1, as (..., 1).
+
+    In logs, so that ratios of any size can be normalised: none is above n then.
+    """
+    xp = array_namespace(log_ratio)
+    largest = xp.max(log_ratio, axis=-1, keepdims=True)
+    # Where all are minus infinity there is nothing to normalise.
+    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
+    mean = xp.mean(xp.exp(log_ratio - largest), axis=-1, keepdims=True)
+    return -largest - xp.log(xp.where(mean > 0, mean, xp.ones_like(mean)))
 
 
 def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:

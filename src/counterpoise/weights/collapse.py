@@ -37,6 +37,6 @@ def has_collapsed(weights: Any, /) -> bool:
     A weighted mean is then a mean over a handful of rows, whatever the other rows say. Of fewer
     than 20 rows, half is enough.
     """
-    n = weights.shape[0]
+    n = int(weights.shape[0])
     least = min(max(_LEAST_ROWS, _LEAST_SHARE * n), 0.5 * n)
     return effective_rows(weights) < least

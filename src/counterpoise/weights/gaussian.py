@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
-    as_index,
     device,
+    is_numpy_namespace,
+    take_columns,
     to_numpy,
 )
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_number
-from counterpoise.weights.base import DensityRatio, exp_ratio, target_unit, warn_no_overlap
+from counterpoise.weights.base import (
+    NO_OVERLAP_MEAN,
+    DensityRatio,
+    exp_ratio,
+    normalizing_shift,
+    target_unit,
+    warn_no_overlap,
+)
+from counterpoise.weights.cost import FitCost
 from counterpoise.weights.moments import DomainMoments
+from counterpoise.weights.ulsif import ULSIF
 
 __all__ = [
     "GaussianRatio",
@@ -30,6 +42,10 @@ __all__ = [
 ]
 
 _ROWS = 4096
+# Columns that `independent_columns` takes at a time.
+_PANEL = 64
+# Rows for each feature from which the common coordinates of both densities are worth their price.
+_MANY_ROWS = 10
 
 
 class GaussianRatio(DensityRatio):
@@ -136,7 +152,7 @@ class GaussianRatio(DensityRatio):
         self._fit_domains(source, target)
         if self.standardize:
             self.location_, self.scale_ = target.mean, target.unit
-            place, unit = (_columns(a, self.columns_) for a in (target.mean, target.unit))
+            place, unit = (take_columns(a, self.columns_) for a in (target.mean, target.unit))
             self.means_ = tuple((mean - place) / unit for mean in self.means_)
             self.factors_ = tuple(factor / unit[:, None] for factor in self.factors_)
         self.n_features_in_ = target.mean.shape[0]
@@ -150,14 +166,29 @@ class GaussianRatio(DensityRatio):
         """
         xp = array_namespace(X_source, X_target)
         columns = getattr(self, "columns_", np.arange(X_source.shape[-1]))
-        X_source, X_target = (_columns(X, columns) for X in (X_source, X_target))
+        X_source, X_target = (take_columns(X, columns) for X in (X_source, X_target))
         unit = target_unit(X_target)
         source, target = (
             fit_gaussian(X, regularization=self.regularization, unit=unit)[:2]
             for X in (X_source, X_target)
         )
-        ratio = exp_ratio(xp, gaussian_log_ratio(X_source, source, target))
-        return ratio / xp.mean(ratio, axis=-1, keepdims=True) if self.normalize else ratio
+        log_ratio = gaussian_log_ratio(X_source, source, target)
+        if self.normalize:
+            log_ratio = log_ratio + normalizing_shift(log_ratio)
+        return exp_ratio(xp, log_ratio)
+
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m, D = n_source, n_target, n_features
+        moments = 2.0 * (n + m) * D**2
+        # Independent columns of both samples and of the two together, and two Cholesky factors.
+        elimination = (3 * 2 / 3 + 2 / 3) * float(D) ** 3
+        ratio = 2.0 * n * D**2 + (30.0 if n > _MANY_ROWS * D else 0.0) * float(D) ** 3
+        memory = 8.0 * (8.0 * D**2 + 2.0 * n * D)
+        return FitCost(0.0, moments + elimination + ratio, memory, 8.0 * (n + m) * D)
+
+    def _cheaper(self) -> DensityRatio | None:
+        return ULSIF(standardize=True)
 
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
@@ -170,15 +201,34 @@ class GaussianRatio(DensityRatio):
         domains = _domains(X_source, X_target)
         columns = independent_columns(domains[0].merge(domains[1]))
         if columns.shape[0] < X_source.shape[1]:
-            domains = _domains(*(_columns(X, columns) for X in (X_source, X_target)))
-        self._fit_domains(*domains)
-        self.columns_ = columns[self.columns_]
-        return self._ratio(X_source)
+            domains = _domains(*(take_columns(X, columns) for X in (X_source, X_target)))
+        self._fit_domains(*domains, independent=True)
+        self.columns_ = columns
+        log_ratio = self._log_ratio(X_source)
+        self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
+        ratio = exp_ratio(array_namespace(log_ratio), log_ratio + self.log_shift_)
+        self._warn_of_few_rows(ratio, min(X_source.shape[0], X_target.shape[0]))
+        return ratio
 
-    def _fit_domains(self, source: DomainMoments, target: DomainMoments) -> None:
-        """Set the columns used and the two normal densities."""
+    def _warn_of_few_rows(self, ratio: Array, rows: int) -> None:
+        """Say that densities of more features than rows are too good for their own rows."""
+        columns, mean = self.columns_.shape[0], float(array_namespace(ratio).mean(ratio))
+        if rows <= columns and NO_OVERLAP_MEAN <= mean < 0.5:
+            warnings.warn(
+                f"`GaussianRatio` has {columns} features and only {rows} rows in a sample: its "
+                f"ratio averages {mean:.1g} over the source points, where 1 is expected. Pass "
+                'normalize=True, fewer features, or weights="auto".',
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    def _fit_domains(
+        self, source: DomainMoments, target: DomainMoments, *, independent: bool = False
+    ) -> None:
+        """Set the columns used (all, where they are known to be independent) and both densities."""
         pooled = source.merge(target)
-        self.columns_ = independent_columns(pooled)
+        columns = np.arange(pooled.mean.shape[0])
+        self.columns_ = columns if independent else independent_columns(pooled)
         varying = np.flatnonzero(_varies(pooled))
         fits = []
         for name, domain in (("X_source", source), ("X_target", target)):
@@ -199,7 +249,9 @@ class GaussianRatio(DensityRatio):
     ) -> None:
         """Refuse or report directions in which this sample does not vary, and the other does."""
         rows, columns = int(domain.count), domain.mean.shape[0]
-        flat = independent_columns(domain).shape[0] < columns
+        # A sample of fewer rows than columns is flat for lack of rows: shrinkage takes care of it.
+        flat = shrinkage == 0 or rows > columns
+        flat = flat and independent_columns(domain).shape[0] < columns
         if (flat and shrinkage == 0) or bool(array_namespace(factor).any(factor != factor)):
             raise ValueError(
                 f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "
@@ -207,14 +259,19 @@ class GaussianRatio(DensityRatio):
                 'regularization="auto" or a positive number, or drop the features that only the '
                 "other sample varies in."
             )
-        if flat and rows > columns:
+        if flat:
             warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
 
     def _ratio(self, X: Array) -> Array:
-        xp = array_namespace(X)
+        return exp_ratio(array_namespace(X), self._log_ratio(X) + self.log_shift_)
+
+    def _log_ratio(self, X: Array) -> Array:
         domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
-        return exp_ratio(xp, _log_ratio_of_many(_columns(X, self.columns_), source, target))
+        X = take_columns(X, self.columns_)
+        many = X.shape[0] > _MANY_ROWS * X.shape[1]
+        log_ratio = _log_ratio_of_many if many else gaussian_log_ratio
+        return log_ratio(X, source, target)
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
@@ -225,15 +282,26 @@ def independent_columns(moments: DomainMoments, /) -> np.ndarray:
     lack of rows.
     """
     left = to_numpy(moments.scatter).astype(np.float64)
-    variances, varies = np.diagonal(left).copy(), _varies(moments)
+    varies = np.flatnonzero(_varies(moments))
     eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
-    least = 100 * left.shape[0] * eps * variances + _rounding(moments)
-    kept = []
-    for j in np.flatnonzero(varies):
-        if left[j, j] > least[j]:
-            kept.append(j)
-            left = left - np.outer(left[:, j], left[:, j]) / left[j, j]
-    return np.flatnonzero(varies) if len(kept) == moments.count - 1 else np.asarray(kept, np.int64)
+    least = 100 * left.shape[0] * eps * np.diagonal(left) + _rounding(moments)
+    left, least, kept = left[np.ix_(varies, varies)], least[varies], []
+    # Elimination without pivoting, so that the first of columns that depend on each other stay. A
+    # few columns at a time, whose updates of all later ones are then one product.
+    for start in range(0, len(varies), _PANEL):
+        stop = min(start + _PANEL, len(varies))
+        panel = left[start:, start:stop]
+        found = np.empty((panel.shape[0], 0))
+        for j in range(stop - start):
+            column = panel[:, j] - found @ found[j]
+            if column[j] > least[start + j]:
+                kept.append(varies[start + j])
+                found = np.column_stack([found, column / math.sqrt(column[j])])
+        later = found[stop - start :]
+        left[stop:, stop:] -= later @ later.T
+        if len(kept) >= moments.count - 1:
+            break
+    return varies if len(kept) >= moments.count - 1 else np.asarray(kept, np.int64)
 
 
 def _varies(moments: DomainMoments) -> np.ndarray:
@@ -250,13 +318,6 @@ def _rounding(moments: DomainMoments) -> np.ndarray:
 def _domains(X_source: Array, X_target: Array) -> list[DomainMoments]:
     unit = target_unit(X_target)
     return [DomainMoments.from_rows(X, unit) for X in (X_source, X_target)]
-
-
-def _columns(X: Array, columns: np.ndarray) -> Array:
-    """Columns of X (..., D) by their numbers."""
-    if columns.shape[0] == X.shape[-1]:
-        return X
-    return array_namespace(X).take(X, as_index(columns, X), axis=-1)
 
 
 def _log_ratio_of_many(X: Array, source: tuple[Array, Array], target: tuple[Array, Array]) -> Array:
@@ -302,12 +363,16 @@ def gaussian_log_ratio(
 def gaussian_log_density(X: Array, mean: Array, factor: Array, /) -> Array:
     """Return log N(x; mean, factor factor') at X (..., n, D), as (..., n).
 
-    The factor is inverted once (D is small): a matrix product over the rows is then much faster
-    than a triangular solve, and the array API has no triangular solve.
+    The factor is inverted once: for few features a matrix product over the rows is then much
+    faster than a triangular solve, and the array API has no triangular solve.
     """
     xp = array_namespace(X, mean, factor)
     dimension = X.shape[-1]
-    whitened = (X - mean[..., None, :]) @ xp.linalg.matrix_transpose(xp.linalg.inv(factor))
+    centred = X - mean[..., None, :]
+    if is_numpy_namespace(xp) and X.ndim == 2 and X.shape[0] < 2 * dimension:
+        whitened = solve_triangular(factor, centred.T, lower=True, check_finite=False).T
+    else:
+        whitened = centred @ xp.linalg.matrix_transpose(xp.linalg.inv(factor))
     log_determinant = xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1)
     constant = log_determinant + 0.5 * dimension * math.log(2 * math.pi)
     return -0.5 * xp.sum(whitened**2, axis=-1) - constant[..., None]

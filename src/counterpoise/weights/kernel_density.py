@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,19 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     as_float,
-    as_index,
     device,
     sort_rows,
+    take_columns,
     take_rows,
     to_numpy,
 )
 from counterpoise._neighbors import Neighbors
 from counterpoise._validation import check_choice, check_number
-from counterpoise.weights._kernels import blocks, squared_distances
+from counterpoise.weights._kernels import negative_squares, tiles
 from counterpoise.weights._widths import kernel_width
-from counterpoise.weights.base import DensityRatio, exp_ratio
+from counterpoise.weights.base import DensityRatio, exp_ratio, normalizing_shift
+from counterpoise.weights.cost import FitCost
+from counterpoise.weights.ulsif import ULSIF
 
 __all__ = ["KernelDensityRatio", "kernel_log_density"]
 
@@ -32,6 +35,10 @@ _RULES = ("silverman", "median", "knn", "cv")
 _CV_FACTORS = tuple(0.1 * 40 ** (k / 11) for k in range(12))
 _CV_ROWS = 1000
 _NEIGHBOURS = 5
+# Kernel values from which the exponentials are taken in single precision: three times as fast.
+# Exponents are computed in double precision, relative to the largest, so that the sums are right
+# to about 1e-6.
+_SINGLE = 2**29
 
 
 class KernelDensityRatio(DensityRatio):
@@ -46,7 +53,8 @@ class KernelDensityRatio(DensityRatio):
     where the tails of the domains differ.
 
     Cost: O(n (n + m) D) time, in blocks; memory O((n + m) D). `predict` costs O(n + m) kernels
-    for each point.
+    for each point. Where a density takes more than 5e8 kernel values, their exponentials are
+    taken in single precision: the density is then right to about 1e-6 of its value.
 
     Parameters
     ----------
@@ -70,6 +78,8 @@ class KernelDensityRatio(DensityRatio):
     ----------
     weights_ : array of shape (n_source,)
         The ratio at the source points, each left out of the source density.
+    columns_ : array of int, shape (n_used,)
+        The columns that are used: constant ones say nothing, and would count in D.
     width_ : tuple of float
         Width for the source and for the target.
     floor_ : float
@@ -111,8 +121,23 @@ class KernelDensityRatio(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m = n_source, n_target
+        kernels = n * (n + m) + min(n, 1000) * min(m, 1000)
+        if isinstance(self.width, str) and self.width == "cv":
+            kernels += sum(min(rows, _CV_ROWS) * rows for rows in (n, m))
+        # The sorted samples.
+        memory = 8.0 * 2 * (n + m) * n_features
+        return FitCost(float(kernels), 2.0 * (n_features + 2) * kernels, memory)
+
+    def _cheaper(self) -> DensityRatio | None:
+        return ULSIF(standardize=self.standardize)
+
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         xp = array_namespace(X_source, X_target)
+        self.columns_ = _varying(X_source, X_target)
+        X_source, X_target = (take_columns(X, self.columns_) for X in (X_source, X_target))
         # Sums over sorted rows do not depend, even in the last digit, on the order they came in.
         order = np.lexsort(to_numpy(X_source).T[::-1])
         self.X_source_, self.X_target_ = take_rows(X_source, order), sort_rows(X_target)
@@ -123,19 +148,23 @@ class KernelDensityRatio(DensityRatio):
         )
         source = kernel_log_density(X_source, self.X_source_, self.width_[0], own=np.argsort(order))
         target = kernel_log_density(X_source, self.X_target_, self.width_[1])
-        return self._divide(xp, source, target)
+        log_ratio = self._log_ratio(xp, source, target)
+        self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
+        return exp_ratio(xp, log_ratio + self.log_shift_)
 
     def _ratio(self, X: Array) -> Array:
+        X = take_columns(X, self.columns_)
         samples = (as_float(S, like=X) for S in (self.X_source_, self.X_target_))
         source, target = (
             kernel_log_density(X, sample, width)
             for sample, width in zip(samples, self.width_, strict=True)
         )
-        return self._divide(array_namespace(X), source, target)
+        xp = array_namespace(X)
+        return exp_ratio(xp, self._log_ratio(xp, source, target) + self.log_shift_)
 
-    def _divide(self, xp: Namespace, source: Array, target: Array) -> Array:
+    def _log_ratio(self, xp: Namespace, source: Array, target: Array) -> Array:
         source, target = (xp.clip(log, self.floor_, None) for log in (source, target))
-        return exp_ratio(xp, target - source)
+        return target - source
 
 
 def kernel_log_density(
@@ -168,24 +197,88 @@ def _log_densities(
     others = m if own is None else m - 1
     if others == 0:
         return [xp.full(X.shape[0], -xp.inf, dtype=X.dtype, device=device(X)) for _ in widths]
-    parts: list[list[Array]] = [[] for _ in widths]
-    column = xp.arange(m, device=device(X))[None, :]
-    for rows in blocks(X.shape[0], m, like=X):
-        squares = squared_distances(X[rows, :], sample)
-        if own is not None:
-            # Infinitely far away: subtracting its term from the sum would leave rounding only.
-            itself = column == as_index(own[rows], X)[:, None]
-            squares = xp.where(itself, xp.asarray(xp.inf, dtype=X.dtype), squares)
-        least = xp.min(squares, axis=-1, keepdims=True)
-        squares = squares - least
-        for part, width in zip(parts, widths, strict=True):
-            total = xp.sum(xp.exp((-0.5 / width**2) * squares), axis=-1)
-            part.append(xp.log(total) - (0.5 / width**2) * least[:, 0])
+    scale = math.sqrt(0.5) / widths[0]
+    X, sample = X * scale, sample * scale
+    powers = [(widths[0] / width) ** 2 for width in widths]
+    cuts, columns = tiles(X.shape[0], m, like=X)
+    parts = []
+    for rows in cuts:
+        sums = _Sums.none(xp, X[rows, :], powers, X.shape[0] * m > _SINGLE)
+        for part in columns:
+            exponents = negative_squares(X[rows, :], sample[part, :])
+            if own is not None:
+                _leave_out(xp, exponents, own[rows] - part.start)
+            sums = sums.joined(xp, exponents)
+        parts.append(sums.logs(xp))
     return [
-        xp.concat(part, axis=0)
+        xp.concat(list(logs), axis=0)
         - (math.log(others) + dimension * math.log(math.sqrt(2 * math.pi) * width))
-        for part, width in zip(parts, widths, strict=True)
+        for logs, width in zip(zip(*parts, strict=True), widths, strict=True)
     ]
+
+
+def _varying(X_source: Array, X_target: Array) -> np.ndarray:
+    """Columns that are not constant over both samples; all of them if there are none."""
+    xp = array_namespace(X_source, X_target)
+    pooled = xp.concat([X_source, X_target], axis=0)
+    found = np.flatnonzero(to_numpy(xp.max(pooled, axis=0) > xp.min(pooled, axis=0)))
+    return found if len(found) else np.arange(pooled.shape[-1])
+
+
+def _leave_out(xp: Namespace, exponents: Array, own: np.ndarray) -> None:
+    """Take each row's own column, where it has one here, out of the sum, in place.
+
+    Subtracting its term from the sum would leave rounding only.
+    """
+    for row in np.flatnonzero((own >= 0) & (own < exponents.shape[1])):
+        exponents[int(row), int(own[row])] = -xp.inf
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums of kernels over the part of the sample seen so far, the largest term taken out."""
+
+    powers: list[float]  # for each width, what its exponents are in units of the first width's
+    high: Array  # (rows, 1): largest exponent; minus infinity before the first part
+    totals: list[Array]  # for each width, (rows,): sum of exp(power (exponent - high))
+    single: bool  # whether the exponentials of a part are taken in single precision
+
+    @classmethod
+    def none(cls, xp: Namespace, X: Array, powers: list[float], single: bool) -> _Sums:
+        zero = xp.zeros_like(X[:, 0])
+        return cls(powers, zero[:, None] - xp.inf, [zero for _ in powers], single)
+
+    def joined(self, xp: Namespace, exponents: Array) -> _Sums:
+        """Return the sums with the exponents of another part (rows, part), which it overwrites."""
+        high = xp.maximum(self.high, xp.max(exponents, axis=-1, keepdims=True))
+        # Minus infinity where the only point so far is the row itself: there is nothing to add.
+        base = xp.where(xp.isinf(high), xp.zeros_like(high), high)
+        exponents -= base
+        moved = (self.high - base)[:, 0]
+        totals = [
+            total * _exp(xp, power * moved)
+            + _row_sums(xp, exponents if power == 1 else power * exponents, self.single)
+            for power, total in zip(self.powers, self.totals, strict=True)
+        ]
+        return _Sums(self.powers, high, totals, self.single)
+
+    def logs(self, xp: Namespace) -> list[Array]:
+        """Log of the sum for each width."""
+        pairs = zip(self.powers, self.totals, strict=True)
+        return [xp.log(total) + power * self.high[:, 0] for power, total in pairs]
+
+
+def _row_sums(xp: Namespace, values: Array, single: bool) -> Array:
+    if not single:
+        return xp.sum(_exp(xp, values), axis=-1)
+    terms = _exp(xp, xp.astype(values, xp.float32, copy=False))
+    return xp.astype(xp.sum(terms, axis=-1), values.dtype, copy=False)
+
+
+def _exp(xp: Namespace, values: Array) -> Array:
+    # Just above where exp leaves the normal numbers: below, CPUs are several times slower.
+    floor = 0.99 * math.log(xp.finfo(values.dtype).smallest_normal)
+    return xp.exp(xp.maximum(values, xp.asarray(floor, dtype=values.dtype, device=device(values))))
 
 
 def _floor(shape: tuple[int, ...], width: float) -> float:
@@ -252,4 +345,4 @@ def _likeliest(X: Array, unit: float) -> float:
     xp = array_namespace(X)
     densities = _log_densities(take_rows(X, rows), X, widths, rows)
     scores = [float(xp.mean(log)) for log in densities]
-    return widths[int(np.argmax(scores))]
+    return float(widths[int(np.argmax(scores))])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -17,19 +19,28 @@ from counterpoise._arrays import (
     device,
     on_cpu,
     sort_rows,
+    take_rows,
 )
 from counterpoise._validation import check_number
 from counterpoise.weights._centers import check_expansion, draw_centers
 from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
 from counterpoise.weights._kernels import blocks, negative_squares
-from counterpoise.weights._widths import best_width, kernel_width, width_by_rule, width_scores
+from counterpoise.weights._widths import WidthFolds, best_width, kernel_width, width_by_rule
 from counterpoise.weights.base import DensityRatio, exp_ratio
+from counterpoise.weights.cost import FitCost
 
 __all__ = ["KLIEP", "KLIEPFit", "fit_kliep", "kliep_log_ratio"]
 
 # Widths tried by "cv", as multiples of the "median" width: from where a kernel sees only its
 # nearest neighbours to where the ratio is nearly log-linear.
 _CV_FACTORS = tuple(0.05 * 40 ** (k / 9) for k in range(10))
+# Gap at which a fit to a fold stops: a tenth of the difference in score that counts.
+_CV_TOL = 1e-4
+# Change of a log mean kernel by leaving out a fold up to which kernels are scaled instead of being
+# computed again: the entries that were cut off as dust stay far below rounding.
+_CV_CHANGE = 10.0
+# Newton steps that a fit usually takes.
+_USUAL_STEPS = 4.0
 
 
 class KLIEP(DensityRatio):
@@ -141,6 +152,24 @@ class KLIEP(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m, centers = n_source, n_target, min(n_target, self.n_centers)
+        kernels, fits = (2.0 * n + m) * centers + min(n, 1000) * min(m, 1000), 1.0
+        if isinstance(self.width, str) and self.width == "cv":
+            kernels += len(_CV_FACTORS) * (n + m) * centers
+            fits += len(_CV_FACTORS) * 4.0  # five folds with four fifths of the rows
+        # Each step reads the likelihoods some five times, and has a system of all centres at worst;
+        # twelve reads are the start.
+        values = fits * m * centers
+        operations = _USUAL_STEPS * values * centers + 2.0 * (n_features + 2) * kernels
+        return FitCost(kernels, operations, 24.0 * m * centers, (5 * _USUAL_STEPS + 12) * values)
+
+    def _cheaper(self) -> DensityRatio | None:
+        if isinstance(self.width, str) and self.width == "cv":
+            return KLIEP(**self.get_params() | {"width": "median"})
+        return None
+
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         check_number(self.tol, "tol", low=0)
         check_number(self.max_iter, "max_iter", low=1, closed="low", integer=True)
@@ -150,9 +179,9 @@ class KLIEP(DensityRatio):
         width: Any = self.width
         self.cv_scores_: dict[float, float] = {}
         if isinstance(width, str) and width == "cv":
-            self.cv_scores_ = width_scores(
-                self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
-            )
+            folds = WidthFolds.draw(X_source, X_target, factors=_CV_FACTORS, rng=rng)
+            if folds is not None:
+                self.cv_scores_ = _width_scores(folds, self.centers_, self.tol, self.max_iter)
             width = best_width(self.cv_scores_)
         fit = fit_kliep(
             X_source,
@@ -167,19 +196,6 @@ class KLIEP(DensityRatio):
         self.coef_, self.log_coef_ = fit.coef, fit.log_coef
         self._check_gap(X_source)
         return fit.weights
-
-    def _held_out_log_ratios(
-        self, train: list[Array], test: list[Array], widths: Array
-    ) -> list[Array]:
-        """Log ratios at held-out rows of both samples for all widths at once."""
-        fit = fit_kliep(
-            *(X[None, ...] for X in train),
-            width=widths,
-            centers=self.centers_[None, ...],
-            tol=max(self.tol, 1e-5),  # scores differ by far more
-            max_iter=self.max_iter,
-        )
-        return [kliep_log_ratio(X[None, ...], fit) for X in test]
 
     def _check_gap(self, like: Array) -> None:
         if self.gap_ > attainable(array_namespace(like), like.dtype, self.tol):
@@ -301,14 +317,15 @@ def _likelihoods(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Arra
     L = xp.empty((*X.shape[:-1], centers.shape[-2]), dtype=X.dtype, device=device(X))
     total: Any = 0.0
     for cut in blocks(X.shape[-2], math.prod(log_mean.shape) // 8, like=X):
-        L[..., cut, :], peak = _scaled_kernels(X[..., cut, :], centers, log_mean)
+        exponent = negative_squares(X[..., cut, :], centers)
+        L[..., cut, :], peak = _scaled_kernels(exponent, log_mean)
         total = total + xp.sum(peak, axis=-1)
     return L, total / X.shape[-2]
 
 
-def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Array]:
-    xp = array_namespace(X)
-    exponent = negative_squares(X, centers)
+def _scaled_kernels(exponent: Array, log_mean: Array) -> tuple[Array, Array]:
+    """Kernels over their source means, scaled, and the logs of the scales; overwrites exponents."""
+    xp = array_namespace(exponent)
     exponent -= log_mean[..., None, :]
     high = xp.max(exponent, axis=-1, keepdims=True)
     exponent -= high
@@ -319,17 +336,61 @@ def _scaled_kernels(X: Array, centers: Array, log_mean: Array) -> tuple[Array, A
     return L, high[..., 0]
 
 
+def _width_scores(
+    folds: WidthFolds, centers: Array, tol: float, max_iter: int
+) -> dict[float, float]:
+    """Return the held-out score of each width; every kernel value is computed once for all folds.
+
+    Rows are put in the order of their folds. What one fold finds is where the next one starts.
+    """
+    xp = array_namespace(centers)
+    orders = [np.argsort(group, kind="stable") for group in folds.groups]
+    samples = [take_rows(X, order) for X, order in zip(folds.samples, orders, strict=True)]
+    ends = [np.cumsum(np.bincount(group, minlength=folds.n_folds)) for group in folds.groups]
+    cuts = [[slice(a, b) for a, b in pairwise([0, *map(int, end)])] for end in ends]
+    options: dict[str, Any] = {"tol": max(tol, _CV_TOL), "max_iter": max_iter}
+
+    def held_out(width: float) -> tuple[list[Array], list[Array]]:
+        scale = 1.0 / (math.sqrt(2.0) * width)
+        source, target = (negative_squares(X * scale, centers * scale) for X in samples)
+        log_sums = xp.stack([_log_sum_exp(source[cut, :], 0) for cut in cuts[0]])
+        whole = _log_sum_exp(log_sums, 0) - math.log(source.shape[0])
+        L, _ = _scaled_kernels(xp.asarray(target, copy=True), whole)
+        logs: tuple[list[Array], list[Array]] = ([], [])
+        start = None
+        for k, (own, other) in enumerate(zip(*cuts, strict=True)):
+            rest = _without(log_sums, slice(k, k + 1))
+            log_mean = _log_sum_exp(rest, 0) - math.log(source.shape[0] - own.stop + own.start)
+            near = float(xp.max(whole - log_mean)) < _CV_CHANGE
+            train = _without(L if near else target, other)
+            if near:
+                train *= xp.exp(whole - log_mean)
+            else:
+                train, _ = _scaled_kernels(train, log_mean)
+            start = maximize_likelihood(train[None, ...], start=start, **options).proportions
+            (used,) = xp.nonzero(start[0, :] > 0)
+            log_coef = xp.log(xp.take(start[0, :], used)) - xp.take(log_mean, used)
+            for found, exponent in zip(logs, (source[own, :], target[other, :]), strict=True):
+                found.append(_log_sum_exp(log_coef + xp.take(exponent, used, axis=1), 1))
+        return logs
+
+    return folds.scores(held_out(float(width)) for width in folds.widths)
+
+
+def _without(X: Array, rows: slice) -> Array:
+    """Return the other rows, in a new array."""
+    return array_namespace(X).concat([X[: rows.start, :], X[rows.stop :, :]])
+
+
 def _log_kernel_mean(X: Array, centers: Array) -> Array:
     """Log of mean_i exp(-|x_i - c_b|^2) over the rows of X (..., n, D), as (..., B), in blocks."""
     xp = array_namespace(X)
     size = math.prod(X.shape[:-2]) * centers.shape[-2]
-    parts = []
-    for cut in blocks(X.shape[-2], size // 8, like=X):
-        exponent = negative_squares(X[..., cut, :], centers)
-        high = xp.max(exponent, axis=-2, keepdims=True)
-        mean = xp.sum(xp.exp(exponent - high), axis=-2) / X.shape[-2]
-        parts.append(xp.log(mean) + high[..., 0, :])
-    return _log_mean_exp(xp.stack(parts, axis=-1)) + math.log(len(parts))
+    parts = [
+        _log_sum_exp(negative_squares(X[..., cut, :], centers), -2)
+        for cut in blocks(X.shape[-2], size // 8, like=X)
+    ]
+    return _log_sum_exp(xp.stack(parts, axis=-1), -1) - math.log(X.shape[-2])
 
 
 def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
@@ -338,12 +399,13 @@ def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
     size = math.prod(log_coef.shape)
     parts = []
     for part in blocks(X.shape[-2], size // 8, like=X):
-        exponent = log_coef[..., None, :] + negative_squares(X[..., part, :], centers)
-        parts.append(_log_mean_exp(exponent) + math.log(centers.shape[-2]))
+        exponent = negative_squares(X[..., part, :], centers)
+        exponent += log_coef[..., None, :]
+        parts.append(_log_sum_exp(exponent, -1))
     return xp.concat(parts, axis=-1)
 
 
-def _log_mean_exp(values: Array) -> Array:
+def _log_sum_exp(values: Array, axis: int) -> Array:
     xp = array_namespace(values)
-    peak = xp.max(values, axis=-1, keepdims=True)
-    return xp.log(xp.mean(xp.exp(values - peak), axis=-1)) + peak[..., 0]
+    peak = xp.max(values, axis=axis, keepdims=True)
+    return xp.log(xp.sum(xp.exp(values - peak), axis=axis)) + xp.squeeze(peak, axis=axis)

@@ -4,60 +4,29 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    array_namespace,
-    as_float,
-    as_float_arrays,
-    device,
-    take_rows,
-)
-from counterpoise._linalg import pivoted_cholesky
-from counterpoise._validation import check_matrix, check_number, check_same_width
-from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
-from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
-from counterpoise.weights._convex.problem import Constraints
-from counterpoise.weights._kernels import (
-    blocks,
-    disjoint_supports,
-    evenly_spaced,
-    gaussian_kernel,
-    kernel_mean,
-    kernel_product,
-)
-from counterpoise.weights._widths import best_width, kernel_width, width_scores
+from counterpoise._arrays import Array, array_namespace, as_float
+from counterpoise.weights._kernels import kernel_product
+from counterpoise.weights._widths import WidthFolds, best_width, width_scores
 from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.cost import FitCost
+from counterpoise.weights.matching import (
+    KMMSolution,
+    effective_rank,
+    kernel_mean_matching,
+    mean_constraints,
+    pivot_rows,
+)
 
 __all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
 
 # Multiples of the "median" width that width="cv" compares.
 _CV_FACTORS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
-# Source rows up to which the exact kernel matrix is used when rank="auto", and the rank above. On
-# real tables ranks of 200 and more gave the same risks as the exact matrix.
-_EXACT_ROWS = 1000
-_AUTO_RANK = 300
-# Source rows among which the points of the low-rank form are sought (at least ten for each).
-_PIVOT_ROWS = 5000
-# Share of the kernel's diagonal that a low-rank form may leave out without a warning.
-_COARSE = 0.5
-
-
-@dataclass(frozen=True)
-class KMMSolution(QPSolution):
-    """Kernel mean matching weights of a batch of problems, each with its certificate.
-
-    At low rank, `expansion` holds points c and coefficients a: in the features used,
-    sum_c a_c k(x, c) is n times the mean kernel of x with the target, less sum_i w_i k(x, x_i).
-    """
-
-    width: Array  # (...,)
-    expansion: tuple[Array, Array] | None = None  # (r, D) and (r,)
+# Linear systems that a fit with a penalty usually takes.
+_SYSTEMS = 4
 
 
 class KMM(DensityRatio):
@@ -135,6 +104,11 @@ class KMM(DensityRatio):
         Of the constraint on the mean; 0 where it does not bind.
     rank_ : int or None
         Rank of the low-rank form, None for the exact matrix.
+    left_out_ : float
+        Share of the kernel's diagonal that the low-rank form leaves out; 0 for the exact matrix.
+    mismatch_ : float or None
+        At low rank, what remains of the mismatch: the distance between the weighted source's mean
+        and the target's, in the features used, relative to that of the unweighted source.
     centers_, coef_ : arrays of shape (r, n_features) and (r,)
         Points c and coefficients a of the prediction, see Notes.
 
@@ -200,14 +174,39 @@ class KMM(DensityRatio):
             )
         return super().predict
 
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m = n_source, n_target
+        rank = effective_rank(self.rank, n)
+        gap_check = min(n, 1000) * min(m, 1000)
+        if rank is None:
+            kernels, systems = 1.0 * n * (n + m) + gap_check, _SYSTEMS * n**3 / 3
+            memory = 3.0 * n**2
+        else:
+            kernels = 1.0 * rank * (pivot_rows(n, rank) + n + m) + gap_check
+            systems = rank**2 * (pivot_rows(n, rank) + 2.0 * (_SYSTEMS + 1) * n)
+            memory = 3.0 * n * rank + pivot_rows(n, rank) * rank
+        if isinstance(self.width, str) and self.width == "cv":
+            # Eight widths in five folds, each with four fifths of the rows, and the final fit.
+            kernels, systems = 33.0 * kernels, 33.0 * systems
+        return FitCost(kernels, systems + 2.0 * (n_features + 2) * kernels, 8.0 * memory)
+
+    def _cheaper(self) -> DensityRatio | None:
+        changes: dict[str, Any] = {}
+        if isinstance(self.width, str) and self.width == "cv":
+            changes["width"] = "median"
+        if self.rank is None or (isinstance(self.rank, int) and self.rank > 300):
+            changes["rank"] = "auto"
+        return KMM(**self.get_params() | changes) if changes else None
+
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         width: Any = self.width
         self.cv_scores_: dict[float, float] = {}
         if isinstance(width, str) and width == "cv":
             rng = np.random.default_rng(0)
-            self.cv_scores_ = width_scores(
-                self._held_out_log_ratios, X_source, X_target, factors=_CV_FACTORS, rng=rng
-            )
+            folds = WidthFolds.draw(X_source, X_target, factors=_CV_FACTORS, rng=rng)
+            if folds is not None:
+                self.cv_scores_ = width_scores(self._held_out_log_ratios, folds)
             width = best_width(self.cv_scores_)
         solution = kernel_mean_matching(
             X_source,
@@ -224,7 +223,8 @@ class KMM(DensityRatio):
         self.n_iter_ = int(solution.n_iter)
         self.multiplier_ = float(solution.multiplier)
         n, m = X_source.shape[0], X_target.shape[0]
-        self.rank_ = _effective_rank(self.rank, n)
+        self.rank_ = effective_rank(self.rank, n)
+        self.left_out_, self.mismatch_ = solution.left_out, solution.mismatch
         # No samples of this size can tell a smaller ratio from 0, and `score` takes its log.
         self._floor = 0.5 / (n + m)
         if solution.expansion is None:
@@ -236,18 +236,15 @@ class KMM(DensityRatio):
         return solution.weights
 
     def _held_out_log_ratios(
-        self, train: list[Array], test: list[Array], widths: Array
+        self, train: list[Array], test: list[Array], width: float
     ) -> list[Array]:
-        """Log ratios at held-out rows of both samples for each width."""
-        plain = self.get_params() | {"standardize": False, "normalize": False}
-        xp = array_namespace(widths)
-        logs = []
-        for width in widths:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = KMM(**plain | {"width": float(width)}).fit(*train)
-            logs.append([xp.log(model.predict(X)) for X in test])
-        return [xp.stack(list(values)) for values in zip(*logs, strict=True)]
+        """Log ratios at held-out rows of both samples."""
+        plain = self.get_params() | {"standardize": False, "normalize": False, "width": width}
+        xp = array_namespace(*test)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = KMM(**plain).fit(*train)
+        return [xp.log(model.predict(X)) for X in test]
 
     def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)
@@ -255,218 +252,3 @@ class KMM(DensityRatio):
         unmatched = kernel_product(X, centers, self.width_, coef[:, None])[:, 0]
         ratio = 1 + (unmatched - self.multiplier_) / self.regularization
         return xp.clip(ratio, self._floor, None if math.isinf(self.bound) else self.bound)
-
-
-def kernel_mean_matching(
-    X_source: Any,
-    X_target: Any,
-    /,
-    *,
-    width: Any = "knn",
-    regularization: float = 0.0,
-    bound: float = 1000.0,
-    tolerance: float | None = None,
-    rank: int | str | None = None,
-    gap_tol: float = 1e-9,
-    max_iter: int = 100,
-) -> KMMSolution:
-    """Kernel mean matching weights for one pair of samples or a batch of pairs.
-
-    Parameters
-    ----------
-    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
-        With leading axes that broadcast.
-    width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
-    regularization, bound, tolerance
-        As in `KMM`; the defaults here are the paper's settings.
-    rank : int, "auto" or None, default=None
-        As in `KMM`, for one pair of samples.
-    gap_tol : float, default=1e-9
-        Relative duality gap at which a problem counts as solved (raised to about 1e-4 in single
-        precision). A warning says where it was not reached.
-    max_iter : int, default=100
-        Largest number of interior point iterations; twenty are rarely needed.
-
-    Returns
-    -------
-    KMMSolution
-
-    Examples
-    --------
-    A thousand data sets at once:
-
-    >>> import numpy as np
-    >>> from counterpoise.weights.kmm import kernel_mean_matching
-    >>> rng = np.random.default_rng(0)
-    >>> X_source, X_target = rng.normal(-1, 1, (1000, 20, 2)), rng.normal(size=(1000, 50, 2))
-    >>> solution = kernel_mean_matching(X_source, X_target, tolerance=0.0)
-    >>> solution.weights.shape, bool(np.all(solution.gap < 1e-8))
-    ((1000, 20), True)
-    """
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
-    remedy = "Pass 0 for the plain programme."
-    check_number(regularization, "regularization", low=0, closed="low", remedy=remedy)
-    constraints = mean_constraints(X_source.shape[-2], bound, tolerance)
-    widths = kernel_width(X_source, X_target, width)
-    options = {"gap_tol": gap_tol, "max_iter": max_iter, "penalised": regularization > 0}
-    rank = _effective_rank(rank, X_source.shape[-2])
-    solve: Any = _solve_batch
-    if rank is not None:
-        if widths.ndim > 0:
-            raise ValueError(
-                f"`rank` must be None for a batch of data sets; got {rank} with leading axes "
-                f"{tuple(widths.shape)}. Pass one pair of samples, or rank=None."
-            )
-        options["rank"] = rank
-        solve = _solve_low_rank
-    solution = solve(X_source, X_target, widths, constraints, regularization, **options)
-    _warn_unsolved(xp, solution.gap, gap_tol)
-    return solution
-
-
-def mean_constraints(n: int, bound: float, tolerance: float | None, /) -> Constraints:
-    """Return 0 <= w <= bound and abs(mean(w) - 1) <= tolerance for n weights, checked."""
-    check_number(bound, "bound", low=1, remedy="Pass `inf` for no bound.")
-    if tolerance is None:
-        tolerance = 1.0 - 1.0 / math.sqrt(n)
-    remedy = "It is the distance allowed between the mean weight and 1; None for 1 - 1/sqrt(n)."
-    check_number(tolerance, "tolerance", low=0, high=math.inf, closed="low", remedy=remedy)
-    low, high = max(0.0, n * (1.0 - tolerance)), n * (1.0 + tolerance)
-    return Constraints(float(bound), low, high)
-
-
-def _effective_rank(rank: Any, n: int) -> int | None:
-    if rank is None:
-        return None
-    if isinstance(rank, str) and rank == "auto":
-        return None if n <= _EXACT_ROWS else _AUTO_RANK
-    remedy = 'Pass None for the exact kernel matrix, or "auto".'
-    check_number(rank, "rank", low=1, closed="low", integer=True, remedy=remedy)
-    return None if rank >= n else int(rank)
-
-
-def _solve_batch(
-    X_source: Array,
-    X_target: Array,
-    widths: Array,
-    constraints: Constraints,
-    penalty: float,
-    **options: Any,
-) -> KMMSolution:
-    """Exact solution of every problem, in blocks of problems: no array of all kernels."""
-    xp = array_namespace(X_source, X_target)
-    batch = tuple(widths.shape)
-    n, m = X_source.shape[-2], X_target.shape[-2]
-    source, target = (
-        xp.reshape(xp.broadcast_to(X, (*batch, *X.shape[-2:])), (-1, *X.shape[-2:]))
-        for X in (X_source, X_target)
-    )
-    flat = xp.reshape(widths, (-1,))
-    found: list[QPSolution] = []
-    apart = 0
-    for sets in blocks(flat.shape[0], n * n // 2, like=flat):
-        A, B, width = source[sets, ...], target[sets, ...], flat[sets]
-        kappa = n * kernel_mean(A, B, width)
-        # No source point has a target point within about six kernel widths.
-        apart += int(xp.sum(xp.astype(xp.max(kappa, axis=-1) * (m / n) < 1e-8, xp.int64)))
-        kernel = gaussian_kernel(A, A, width)
-        # The penalty is penalty/2 w'w - penalty sum(w), up to a constant.
-        identity = xp.eye(n, dtype=kernel.dtype, device=device(kernel))
-        K = Dense(kernel + penalty * identity if penalty else kernel)
-        found.append(solve_box_qp(K, kappa + penalty, constraints, **options))
-    if not batch:
-        apart = max(apart, int(disjoint_supports(X_source, X_target)))
-    _warn_apart(apart, flat.shape[0])
-    return _joined(xp, found, widths)
-
-
-def _solve_low_rank(
-    X_source: Array,
-    X_target: Array,
-    width: Array,
-    constraints: Constraints,
-    penalty: float,
-    *,
-    rank: int,
-    **options: Any,
-) -> KMMSolution:
-    """Solve with phi(x)'phi(z) for the kernel, phi(x) = L^-1 k(C, x) with L L' = k(C, C).
-
-    The centres C are source points. Features of the source come from the same formula as those
-    of new points, so that the conditions of optimality hold for `KMM.predict` too.
-    """
-    xp = array_namespace(X_source, X_target)
-    n, sigma = X_source.shape[0], float(width)
-    rows = evenly_spaced(X_source, min(n, max(_PIVOT_ROWS, 10 * rank)))
-    ones = xp.ones(rows.shape[0], dtype=rows.dtype, device=device(rows))
-    # Features that explain less than this are lost in rounding.
-    tol = max(1e-9, 100 * float(xp.finfo(X_source.dtype).eps))
-
-    def column(i: int) -> Array:
-        return gaussian_kernel(rows, rows[i : i + 1, :], sigma)[:, 0]
-
-    factor, left_over, pivots = pivoted_cholesky(column, ones, rank, tol)
-    centers = take_rows(rows, np.asarray(pivots))
-    inverse = xp.linalg.inv(take_rows(factor, np.asarray(pivots)))
-    features = kernel_product(
-        X_source, centers, sigma, xp.asarray(xp.linalg.matrix_transpose(inverse), copy=True)
-    )
-    target_mean = kernel_mean(centers, X_target, sigma)
-    apart = float(xp.max(target_mean)) * X_target.shape[0] < 1e-8
-    _warn_apart(int(apart or disjoint_supports(X_source, X_target)), 1)
-    _warn_coarse(float(xp.mean(left_over)), rank)
-    goal = n * (inverse @ target_mean)
-    K = LowRank(features[None, ...], xp.full_like(features[None, :, 0], penalty))
-    found = solve_box_qp(K, (features @ goal + penalty)[None, :], constraints, **options)
-    missing = goal - xp.linalg.matrix_transpose(features) @ found.weights[0, :]
-    coef = xp.linalg.matrix_transpose(inverse) @ missing
-    return _joined(xp, [found], width, expansion=(centers, coef))
-
-
-def _joined(
-    xp: Namespace, found: list[QPSolution], width: Array, expansion: Any = None
-) -> KMMSolution:
-    """Put the blocks of a batch together again, in the shape of the widths."""
-    joined = {}
-    for name in vars(found[0]):
-        values = xp.concat([getattr(block, name) for block in found], axis=0)
-        joined[name] = xp.reshape(values, (*width.shape, *values.shape[1:]))
-    return KMMSolution(**joined, width=width, expansion=expansion)
-
-
-def _warn_apart(count: int, total: int) -> None:
-    if count:
-        which = "Source and target" if total == 1 else f"In {count} of {total} data sets, they"
-        warnings.warn(
-            f"{which} hardly overlap at the kernel's width: the weights say little about the "
-            "target. Check the columns and their units, or widen the kernel; cp.diagnose says "
-            "how far they overlap.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_coarse(share: float, rank: int) -> None:
-    if share > _COARSE:
-        warnings.warn(
-            f"The low-rank form with `rank={rank}` leaves out {share:.0%} of the kernel, and pulls "
-            "weights towards 1. Raise `rank`, widen the kernel, or use fewer source points with "
-            "rank=None.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_unsolved(xp: Namespace, gap: Array, gap_tol: float) -> None:
-    limit = max(10 * gap_tol, 2e4 * float(xp.finfo(gap.dtype).eps))
-    unsolved = int(xp.sum(xp.astype(~(gap <= limit), xp.int64)))
-    if unsolved:
-        warnings.warn(
-            f"{unsolved} kernel mean matching problem(s) were not solved to the relative gap "
-            f"{limit:.0e} (largest {float(xp.max(gap)):.1e}). Raise `max_iter`, or use float64.",
-            RuntimeWarning,
-            stacklevel=3,
-        )

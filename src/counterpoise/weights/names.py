@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from counterpoise.exceptions import InputError
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.classifier import ClassifierRatio
 from counterpoise.weights.gaussian import GaussianRatio
@@ -15,7 +16,7 @@ from counterpoise.weights.kmm import KMM
 from counterpoise.weights.nearest import NearestNeighborRatio
 from counterpoise.weights.ulsif import ULSIF
 
-__all__ = ["NAMES", "named_estimator"]
+__all__ = ["NAMES", "named_estimator", "register_estimator"]
 
 # A name is an estimator with its defaults; those that live on distances get standardised features,
 # because whoever gives a name has not thought about units.
@@ -35,3 +36,43 @@ def named_estimator(value: Any, /) -> Any:
     if isinstance(value, str) and value in NAMES:
         return NAMES[value]()
     return value if hasattr(value, "fit") and not isinstance(value, type | str) else None
+
+
+def register_estimator(name: str, make: Callable[[], DensityRatio], /) -> None:
+    """Make a weight estimator known by a name, everywhere ``weights=`` is a parameter.
+
+    Parameters
+    ----------
+    name : str
+        Not taken yet.
+    make : callable
+        A class derived from :class:`counterpoise.weights.DensityRatio`, or another function that
+        returns an estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise import weights
+    >>> class NoWeights(weights.DensityRatio):
+    ...     '''Every source point counts once.'''
+    ...
+    ...     normalize = standardize = False
+    ...
+    ...     def _fit(self, X_source, X_target):
+    ...         return self._ratio(X_source)
+    ...
+    ...     def _ratio(self, X):
+    ...         return np.ones(X.shape[0])
+    >>> weights.register_estimator("ones", NoWeights)
+    >>> weights.select_weights(["gaussian", "ones"], np.eye(5), np.eye(5)).best_name
+    'ones'
+    >>> _ = weights.names.NAMES.pop("ones")  # forgotten again
+    """
+    if name in NAMES:
+        raise InputError(f"`name` {name!r} is taken by {NAMES[name]!r}. Choose another one.")
+    if not isinstance(make(), DensityRatio):
+        raise InputError(
+            f"`make` must return a weight estimator; got {make()!r}. Derive a class from "
+            "counterpoise.weights.DensityRatio and pass it."
+        )
+    NAMES[name] = make

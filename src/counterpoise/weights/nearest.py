@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, to_numpy
-from counterpoise._neighbors import Neighbors
+from counterpoise._neighbors import TREE_FEATURES, Neighbors
 from counterpoise._validation import check_number
 from counterpoise.encoding.rows import result_like
 from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.cost import FitCost
+from counterpoise.weights.ulsif import ULSIF
 
 __all__ = ["NearestNeighborRatio"]
 
@@ -111,6 +113,20 @@ class NearestNeighborRatio(DensityRatio):
         self.standardize = standardize
         self.n_jobs = n_jobs
 
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m = n_source, n_target
+        pairs = float(n * m if self.k is None else n * (n + m))
+        if n_features <= TREE_FEATURES:
+            # A search goes down the tree, and looks at a leaf or two of 32 rows.
+            pairs = min(pairs, (64.0 + math.log2(n)) * (m if self.k is None else 2 * n))
+        # Finding the least of a row of distances takes about as long as ten operations for each.
+        memory = 8.0 * 2 * (n + m) * n_features
+        return FitCost(0.0, 2.0 * (n_features + 6) * pairs, memory)
+
+    def _cheaper(self) -> DensityRatio | None:
+        return ULSIF(standardize=self.standardize)
+
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         source, target = (to_numpy(X).astype(np.float64) for X in (X_source, X_target))
         self.n_target_ = target.shape[0]
@@ -127,7 +143,8 @@ class NearestNeighborRatio(DensityRatio):
         n, m, s = source.shape[0], self.n_target_, self.smoothing_
         self.cell_ratio_ = n * (counts / copies + s) / (m + s * n)
         self.counts_ = counts[cell]
-        return self.cell_ratio_[cell]
+        ratio: np.ndarray = self.cell_ratio_[cell]
+        return ratio
 
     def _fit_k_nearest(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         k: Any = self.k
@@ -156,7 +173,8 @@ class NearestNeighborRatio(DensityRatio):
 
     def _smoothed(self, counts: np.ndarray, n: int) -> np.ndarray:
         s, k = self.smoothing_, self.k or 1
-        return (counts * (n / self.n_target_) + s) / (k + s)
+        ratio: np.ndarray = (counts * (n / self.n_target_) + s) / (k + s)
+        return ratio
 
     def _ratio(self, X: Array) -> Array:
         points = to_numpy(X).astype(np.float64)

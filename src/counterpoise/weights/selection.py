@@ -22,6 +22,9 @@ from counterpoise.weights.names import NAMES, named_estimator
 
 __all__ = ["WeightSelection", "select_weights"]
 
+# Of one fold: (train, test) row numbers of each sample.
+_Split = list[tuple[np.ndarray, np.ndarray]]
+
 
 @dataclass(frozen=True)
 class WeightSelection:
@@ -187,7 +190,7 @@ def _as_array(X: Any) -> Any:
     return X if is_array(X) else np.asarray(X)
 
 
-def _splits(samples: list, cv: int, random_state: Any) -> list[list[tuple]]:
+def _splits(samples: list[Any], cv: int, random_state: Any) -> list[_Split]:
     """For each fold, (train, test) row numbers of both samples."""
     for X, name in zip(samples, ("X_source", "X_target"), strict=True):
         if len(X.shape) != 2 or X.shape[0] < 2:
@@ -205,9 +208,11 @@ def _splits(samples: list, cv: int, random_state: Any) -> list[list[tuple]]:
     return [list(pair) for pair in zip(*parts, strict=True)]
 
 
-def _score_folds(estimator: Any, samples: list, splits: list) -> tuple[np.ndarray, str]:
+def _score_folds(
+    estimator: Any, samples: list[Any], splits: list[_Split]
+) -> tuple[np.ndarray, str]:
     """Scores of one candidate in every fold, and what went wrong; stops at the first failure."""
-    held_out: tuple[list, list] = ([], [])
+    held_out: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for i, split in enumerate(splits):
         train, test = (
             [take(X, rows[part]) for X, rows in zip(samples, split, strict=True)] for part in (0, 1)
@@ -230,7 +235,11 @@ def _score_folds(estimator: Any, samples: list, splits: list) -> tuple[np.ndarra
 
 
 def _choose(
-    named: dict[str, Any], scores: np.ndarray, problems: dict, X_source: Any, X_target: Any
+    named: dict[str, Any],
+    scores: np.ndarray,
+    problems: dict[str, str],
+    X_source: Any,
+    X_target: Any,
 ) -> WeightSelection:
     with np.errstate(invalid="ignore"):  # minus infinity has no spread
         mean = np.mean(scores, axis=1)

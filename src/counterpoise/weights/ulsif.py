@@ -21,9 +21,10 @@ from counterpoise._arrays import (
 )
 from counterpoise._validation import check_number
 from counterpoise.weights._centers import draw_centers
-from counterpoise.weights._kernels import blocks, gaussian_kernel, kernel_product
-from counterpoise.weights._widths import width_by_rule, width_grid
+from counterpoise.weights._kernels import CPU_BLOCK, blocks, gaussian_kernel, kernel_product
+from counterpoise.weights._widths import WIDTH_RULES, width_by_rule, width_grid
 from counterpoise.weights.base import DensityRatio
+from counterpoise.weights.cost import FitCost
 
 __all__ = ["ULSIF", "loo_scores"]
 
@@ -136,6 +137,24 @@ class ULSIF(DensityRatio):
         self.random_state = random_state
         self.normalize = normalize
         self.standardize = standardize
+
+    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
+        """Count the work of a fit; see `FitCost`."""
+        n, m, centers = n_source, n_target, min(n_target, self.n_centers)
+        width: Any = self.width
+        one = isinstance(width, Real) or (isinstance(width, str) and width in WIDTH_RULES)
+        widths = 1 if one else len(_CV_FACTORS if isinstance(width, str) else width)
+        kept = [rows <= CPU_BLOCK // max(1, centers // _KEEP) for rows in (n, m)]
+        passes = sum(rows * (1 if whole else 2) for rows, whole in zip((n, m), kept, strict=True))
+        kernels = (widths * passes + 2.0 * n + m) * centers + min(n, 1000) * min(m, 1000)
+        systems = (2.0 * widths + 1) * 2.0 * (n + m) * centers**2
+        memory = 8.0 * (2.0 * (n + m) * n_features + 8 * CPU_BLOCK)
+        return FitCost(kernels, systems + 2.0 * (n_features + 2) * kernels, memory)
+
+    def _cheaper(self) -> DensityRatio | None:
+        if isinstance(self.width, str) and self.width == "cv":
+            return ULSIF(**self.get_params() | {"width": "median"})
+        return None
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         remedy = "Pass 0 for the plain ratio, or for instance 0.1 for the relative one."

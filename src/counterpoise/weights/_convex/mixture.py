@@ -29,8 +29,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from counterpoise._arrays import Array, Namespace, array_namespace, device
+import numpy as np
+
+from counterpoise._arrays import Array, Namespace, array_namespace, device, is_numpy_namespace
 from counterpoise._linalg import add_diagonal, factorised
+from counterpoise.weights._convex.support import newton_on_support
 
 __all__ = ["MixtureFit", "attainable", "maximize_likelihood", "without_dust"]
 
@@ -43,6 +46,9 @@ _HESSIAN_ROWS = 8192
 _COMPACT_SHARE = 0.125
 # With a tolerance above this, components that vanish need not be told from those that matter.
 _LOOSE = 1e-4
+# Largest derivative (1 at the solution) at proportions that are worth starting from. Narrow kernels
+# leave rows that such a start hardly explains, and Newton's first steps are then short.
+_NEAR = 1.5
 
 
 @dataclass(frozen=True)
@@ -77,16 +83,58 @@ class _Iterate:
         return self.L, self.p, self.s, self.y, self.nu, self.index
 
 
-def maximize_likelihood(L: Array, /, *, tol: float, max_iter: int) -> MixtureFit:
+def maximize_likelihood(
+    L: Array, /, *, tol: float, max_iter: int, start: Array | None = None
+) -> MixtureFit:
     """Return the proportions of each problem of a stack L (problems, rows, components).
 
     Every row of L has its maximum at 1, and entries below what `without_dust` keeps are 0. Stops
     when the objective is proved to be within `tol` of its maximum (float32 cannot prove less than
-    about 2e-5), or after `max_iter` Newton steps; five to fifteen are usual. Proportions are not
+    about 2e-5), or after `max_iter` Newton steps; three to fifteen are usual. Proportions are not
     unique where columns of L are linearly dependent; L p and the objective are.
+
+    `start` (problems, components) are the proportions of similar problems. NumPy arrays are
+    solved one by one on the components that matter (see `support`), which is faster on a CPU;
+    problems that resist, and other arrays, by interior points.
     """
     xp = array_namespace(L)
     tol = attainable(xp, L.dtype, tol)
+    if not is_numpy_namespace(xp):
+        return _interior_points(L, tol, max_iter)
+    found = [
+        _one_by_newton(single, tol, max_iter, None if start is None else start[i])
+        for i, single in enumerate(L)
+    ]
+    fits = [
+        _interior_points(L[i : i + 1], tol, max_iter) if fit is None else fit
+        for i, fit in enumerate(found)
+    ]
+    fields = ("proportions", "objective", "gap", "n_iter")
+    return MixtureFit(*(np.concatenate([getattr(fit, name) for fit in fits]) for name in fields))
+
+
+def _one_by_newton(
+    L: np.ndarray, tol: float, max_iter: int, start: np.ndarray | None
+) -> MixtureFit | None:
+    """Solve one problem (rows, components) on its support; None where that fails."""
+    if start is None or not _is_near(L, start):
+        start = _em(np, L[None], _equal(np, L[None]))[0]
+    found = newton_on_support(L, start, tol=tol, max_iter=max_iter, sparse=tol <= _LOOSE)
+    if found is None:
+        return None
+    p, steps = found[0][None], found[1]
+    objective, gap = _certify(np, L[None], p)
+    return MixtureFit(p, objective, gap, np.asarray([steps])) if gap[0] <= tol else None
+
+
+def _is_near(L: np.ndarray, p: np.ndarray) -> bool:
+    y = L @ p
+    return bool(np.min(y) > 0) and float(np.max((1.0 / y) @ L)) < _NEAR * len(L)
+
+
+def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
+    """Run the primal-dual method of this module."""
+    xp = array_namespace(L)
     state = _start(xp, L)
     solved = []
     for step in range(max_iter + 1):
@@ -138,16 +186,25 @@ def attainable(xp: Namespace, dtype: Any, tol: float, /) -> float:
 def _start(xp: Namespace, L: Array) -> _Iterate:
     """Take a few EM steps from equal proportions, then strictly inside all bounds."""
     problems, rows, components = L.shape
-    p = xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
-    for _ in range(_EM_STEPS):
-        p = p * _columns(xp, L, 1.0 / _rows(xp, L, p)) / rows
-    p = 0.98 * p + 0.02 / components
+    p = 0.98 * _em(xp, L, _equal(xp, L)) + 0.02 / components
     y = _rows(xp, L, p)
     gradient = _columns(xp, L, 1.0 / y) / rows
     # Scaled so that L'nu < 1, which leaves s > 0.
     scale = 1.05 * xp.max(gradient, axis=-1, keepdims=True)
     index = xp.arange(problems, dtype=xp.int64, device=device(L))
     return _Iterate(L, p, 1.0 - gradient / scale, y, 1.0 / (rows * y * scale), index)
+
+
+def _equal(xp: Namespace, L: Array) -> Array:
+    problems, _, components = L.shape
+    return xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
+
+
+def _em(xp: Namespace, L: Array, p: Array) -> Array:
+    """Take a few steps of the EM algorithm."""
+    for _ in range(_EM_STEPS):
+        p = p * _columns(xp, L, 1.0 / _rows(xp, L, p)) / L.shape[-2]
+    return p
 
 
 def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:

@@ -1,0 +1,182 @@
+"""Weight estimators of every package behind one function: (X_source, X_target) -> weights.
+
+Settings are each package's defaults; where there is none, what its documentation uses. Everybody
+gets the same arrays, with columns in standard deviations.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]
+NONE, OURS = "no weights", "counterpoise, default"
+
+
+def counterpoise(name: str) -> Estimator:
+    """Return an estimator by its name in counterpoise, or the default for "auto"."""
+
+    def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        from counterpoise.weights.default import fit_default
+        from counterpoise.weights.names import NAMES
+
+        if name == "auto":
+            return fit_default(X, Z).weights
+        return np.asarray(NAMES[name]().fit(X, Z).weights_)
+
+    return fit
+
+
+def skada(name: str, **options: Any) -> Estimator:
+    """Return one of skada's adapters that weight source rows."""
+
+    def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        reweight, sklearn = import_skada()
+        adapter = getattr(reweight, f"{name}ReweightAdapter")(**options)
+        domain = np.repeat([1, -2], [len(X), len(Z)])
+        with sklearn.config_context(enable_metadata_routing=True):
+            found = adapter.fit_transform(np.concatenate([X, Z]), sample_domain=domain)
+        return np.asarray(found[1]["sample_weight"])[: len(X)]
+
+    return fit
+
+
+def import_skada() -> tuple[Any, Any]:
+    """Return skada's module of adapters and scikit-learn, with scikit-learn's settings as before.
+
+    Importing skada turns metadata routing on for the whole process.
+    """
+    import sklearn
+
+    before = sklearn.get_config()["enable_metadata_routing"]
+    from skada import _reweight
+
+    sklearn.set_config(enable_metadata_routing=before)
+    return _reweight, sklearn
+
+
+def densratio(method: str) -> Estimator:
+    """Return one of densratio's methods; it takes the numerator first."""
+
+    def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        from densratio import densratio as estimate
+
+        np.random.seed(0)  # noqa: NPY002  (it draws from the global state)
+        return np.asarray(estimate(Z, X, method=method, verbose=False).compute_density_ratio(X))
+
+    return fit
+
+
+def adapt(name: str) -> Estimator:
+    """Return one of adapt's instance-based methods."""
+
+    def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        from adapt import instance_based
+
+        model = getattr(instance_based, name)(Xt=Z, verbose=0, random_state=0)
+        return np.asarray(model.fit_weights(X, Z))
+
+    return fit
+
+
+def balance(method: str, **options: Any) -> Estimator:
+    """Return one of balance's adjustments."""
+
+    def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        from balance import Sample
+
+        logging.getLogger("balance").setLevel(logging.ERROR)
+        columns = [f"x{i}" for i in range(X.shape[1])]
+        samples = [
+            Sample.from_frame(
+                pd.DataFrame(rows, columns=columns).assign(id=np.arange(len(rows)).astype(str)),
+                id_column="id",
+            )
+            for rows in (X, Z)
+        ]
+        adjusted = samples[0].set_target(samples[1]).adjust(method=method, **options)
+        return adjusted.weights().df.iloc[:, 0].to_numpy(float)
+
+    return fit
+
+
+def odds(make: Callable[[], Any], folds: int = 0) -> Estimator:
+    """Return the odds of a scikit-learn classifier, in-sample or cross-fitted."""
+
+    def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        from sklearn.model_selection import cross_val_predict
+
+        both, side = np.concatenate([X, Z]), np.repeat([0, 1], [len(X), len(Z)])
+        if folds:
+            chance = cross_val_predict(make(), both, side, cv=folds, method="predict_proba")
+        else:
+            chance = make().fit(both, side).predict_proba(both)
+        chance = np.clip(chance[: len(X), 1], 1e-6, 1 - 1e-6)
+        return chance / (1 - chance) * len(X) / len(Z)
+
+    return fit
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000)
+
+
+def _boosting() -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=0)
+
+
+ESTIMATORS: dict[str, Estimator] = {
+    NONE: lambda X, Z: np.ones(len(X)),
+    OURS: counterpoise("auto"),
+    "counterpoise, ulsif": counterpoise("ulsif"),
+    "counterpoise, kliep": counterpoise("kliep"),
+    "counterpoise, classifier": counterpoise("classifier"),
+    "counterpoise, gaussian": counterpoise("gaussian"),
+    "counterpoise, nearest": counterpoise("nearest"),
+    "skada, KMM": skada("KMM"),
+    # Its width has no default; it takes the best of these by its own cross-validation.
+    "skada, KLIEP": skada("KLIEP", gamma=[0.01, 0.1, 1.0], random_state=0),
+    "skada, Gaussian": skada("Gaussian"),
+    "skada, discriminator": skada("Discriminator"),
+    "skada, density": skada("Density"),
+    "skada, nearest": skada("NearestNeighbor"),
+    "densratio, uLSIF": densratio("uLSIF"),
+    "densratio, RuLSIF": densratio("RuLSIF"),
+    "densratio, KLIEP": densratio("KLIEP"),
+    "adapt, KMM": adapt("KMM"),
+    "adapt, KLIEP": adapt("KLIEP"),
+    "adapt, uLSIF": adapt("ULSIF"),
+    "adapt, RuLSIF": adapt("RULSIF"),
+    "adapt, classifier": adapt("IWC"),
+    "adapt, nearest": adapt("NearestNeighborsWeighting"),
+    # 250 penalties, its default, take a minute for 200 rows.
+    "balance, ipw": balance("ipw", num_lambdas=25),
+    "scikit-learn, logistic": odds(_logistic),
+    "scikit-learn, boosting": odds(_boosting, folds=5),
+}
+
+
+def fit_weights(name: str, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return weights with mean 1, and whether the estimator failed.
+
+    One that raises, or whose weights are not finite or all zero, counts as weights of 1.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            weights = np.ravel(np.asarray(ESTIMATORS[name](X, Z), dtype=float))
+        except (Exception, SystemExit):  # whatever another package raises
+            return np.ones(len(X)), True
+    usable = len(weights) == len(X) and np.isfinite(weights).all() and weights.sum() > 0
+    if not usable:
+        return np.ones(len(X)), True
+    return weights / weights.mean(), False

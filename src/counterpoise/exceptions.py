@@ -1,0 +1,37 @@
+"""The package's own exceptions. Both are ValueErrors, and say in one line what to do.
+
+Whatever is wrong with an argument raises a ValueError of some kind before any work starts. These
+classes tell what the user passed in from a defect of the package.
+"""
+
+__all__ = ["InputError", "StoreError"]
+
+
+class InputError(ValueError):
+    """What was passed in cannot be used; the message says why and what to do, in one line.
+
+    The command line prints the message without a traceback and ends with exit code 2.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> try:
+    ...     cp.datasets.gaussian_2d(gamma=-1)
+    ... except cp.exceptions.InputError as error:
+    ...     print(str(error).split(".")[0])
+    `gamma` must be a number above 0 and below inf; got -1
+    """
+
+
+class StoreError(InputError):
+    """A directory cannot take or give the results of an experiment; the message says why.
+
+    Raised by `experiments.Store`: the directory holds another configuration, belongs to a running
+    process, cannot be written, or a file in it is damaged.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> issubclass(cp.exceptions.StoreError, cp.exceptions.InputError)
+    True
+    """

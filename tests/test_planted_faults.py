@@ -1,0 +1,136 @@
+"""Faults that were planted into the code and that no test noticed: each test notices one."""
+
+import numpy as np
+import pytest
+from array_api_compat import numpy as np_xp
+from scipy.stats import t as student
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+
+import counterpoise as cp
+from counterpoise._folds import Folds
+from counterpoise._pareto import fit_generalized_pareto, tail_size
+from counterpoise.diagnostics import pareto_k
+from counterpoise.encoding.rows import some_rows
+from counterpoise.ridge.folds import random_rows
+from counterpoise.risk import Controlled, Domains, DoublyRobust, HeldOut, adjustments
+from counterpoise.risk.estimation import prepare_rows
+from counterpoise.risk.method import Prepared
+from counterpoise.search.selection import compare_with
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Fails unless every row meets its own parameter, which is its first feature."""
+
+    def fit(self, X, y, own=None, sample_weight=None):
+        np.testing.assert_array_equal(np.asarray(own), X[:, 0])
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, tuple])
+def test_parameters_of_rows_go_with_their_rows(form):
+    # search/fitting: the first rows of the parameter instead of the training rows.
+    X = np.arange(30.0).reshape(15, 2)
+    search = cp.ShiftGridSearchCV(
+        Recorder(), {}, weights=np.ones(15), fit_weighted=False, cv=3, error_score="raise"
+    ).fit(X, X[:, 1], own=form(X[:, 0]))
+    assert np.isfinite(search.best_risk_.value)
+
+
+def test_candidates_are_told_apart_at_95_percent_from_both_sides():
+    # search/selection: the quantile 0.95 instead of 0.975.
+    rng = np.random.default_rng(0)
+    base = rng.random(50)
+    gaps = rng.normal(size=50)
+    gaps = (gaps - gaps.mean()) / gaps.std(ddof=1) * np.sqrt(50)  # a mean of 0 with error 1
+    steps = np.asarray([0.0, 1.60, 1.75, 1.95, 2.05, 2.2])
+    losses = base + 3 + np.where(steps[:, None] > 0, 1e-3 * (gaps + steps[:, None]), 0.0)
+    held_out = HeldOut.of_sample(losses, np.ones(50))
+    prepared = Prepared(held_out.losses, held_out.weights, Controlled())
+    found = compare_with(0, prepared, held_out)
+    np.testing.assert_allclose(found.standard_error[1:], 1e-3)
+    limit = student.ppf(0.975, 49)
+    assert 1.95 < limit < 2.05
+    assert found.indistinguishable.tolist() == [0, 1, 2, 3]
+
+
+def test_folds_count_by_size_in_the_mean_over_the_target():
+    # risk/adjustments: the same share for every fold.
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 1)), rng.normal(1, 1, size=(40, 1))
+    losses = 3 * X[:, 0] + rng.normal(size=60)
+    losses[:10] += 50  # the first fold is small, and its own model is the odd one out
+    places = [np.arange(10), np.arange(10, 30), np.arange(30, 60)]
+    held_out = HeldOut(losses, np.ones(60), Folds(places), Domains(X, Z))
+    direct = float(prepare_rows(held_out, DoublyRobust(LinearRegression())).direct)
+    models = []
+    for fold in places:
+        rest = np.setdiff1d(np.arange(60), fold)
+        models.append(LinearRegression().fit(X[rest], losses[rest]))
+    means = [model.predict(Z).mean() for model in models]
+    want = np.average(means, weights=[10, 20, 30])
+    assert direct == pytest.approx(want)
+    assert abs(np.mean(means) - want) > 1
+    coefficients = np.asarray([[[[m.intercept_], m.coef_]] for m in models])
+    assert adjustments._linear(np_xp, X[None], Z, coefficients, places)[1] == pytest.approx(want)
+
+
+@pytest.mark.parametrize("n", [30, 100, 1000])
+def test_the_threshold_of_a_tail_is_the_largest_value_below_it(n):
+    # diagnostics/tail: a threshold one place too low or too high.
+    values = np.random.default_rng(n).pareto(1.5, size=n)
+    size, ranked = tail_size(n), np.sort(values)
+    exceedances = ranked[n - size :] - ranked[n - size - 1]
+    assert len(exceedances) == size
+    want, _ = fit_generalized_pareto(np_xp, exceedances)
+    assert pareto_k(values) == float(want)
+
+
+def test_some_rows_are_random_rows():
+    # jobs: the first rows instead of random ones.
+    rows = some_rows(10_000, 100, np.random.default_rng(0))
+    assert len(set(rows.tolist())) == 100
+    assert np.all(np.diff(rows) > 0)
+    assert 4000 < np.mean(rows) < 6000
+    again = random_rows(10_000, 100)
+    assert len(set(again.tolist())) == 100
+    assert 4000 < np.mean(again) < 6000
+    assert some_rows(5, 5, np.random.default_rng(0)) == slice(None)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_predictions_of_all_target_rows_are_summarised(task):
+    # jobs/predictions: as many rows as the source has.
+    pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+    from counterpoise.jobs.labels import Labels
+    from counterpoise.jobs.predictions import summarise
+
+    said = np.r_[np.zeros(3), np.ones(9)]
+    found = summarise({"prediction": said}, Labels(task, np.asarray([0.0, 1.0, 1.0]), ""))
+    assert found.rows == 12
+    if task == "regression":
+        assert found.quantiles["mean"] == 0.75
+        assert found.source_quantiles["mean"] == pytest.approx(2 / 3)
+    else:
+        assert found.classes == {"0.0": 0.25, "1.0": 0.75}
+
+
+def test_losses_of_a_selection_are_those_of_their_rows(tmp_path):
+    # jobs/select: losses in the order of the folds.
+    pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
+    pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+    from counterpoise import jobs
+
+    rng = np.random.default_rng(0)
+    for name, n, shift in (("source", 120, 0.0), ("target", 150, 0.5)):
+        x = rng.normal(shift, 1, n)
+        # Squared losses grow with the row, whatever the model: noise does.
+        noise = np.linspace(0, 10, n) * np.where(np.arange(n) % 2, 1, -1)
+        pd.DataFrame({"x": x, "y": x + noise}).to_csv(tmp_path / f"{name}.csv", index=False)
+    data = jobs.load(tmp_path / "source.csv", tmp_path / "target.csv", label="y", labelled=True)
+    record = jobs.select(data, params=["alpha=1"], deliver="one").record
+    losses = record.audit.diagnostics.losses
+    assert np.corrcoef(losses, np.arange(120) ** 2)[0, 1] > 0.9

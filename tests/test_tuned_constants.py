@@ -1,0 +1,99 @@
+"""Constants that studies, simulations or conventions set: no other test sees a small change.
+
+A change must be deliberate: run the study that the comment beside the constant names, and write the
+new value here too.
+"""
+
+import importlib
+import math
+
+import pytest
+
+from counterpoise.diagnostics import THRESHOLDS
+
+TUNED = {
+    "_pareto": {"_PRIOR_COUNT": 10, "_PRIOR_SHAPE": 0.5},
+    "diagnostics.gaps": {"_EDGE": 0.005, "_WORTH": 0.02, "_ALL": 0.99, "_MOST": 5, "_VALUES": 3},
+    "diagnostics.groups": {"_FEWEST": 10},
+    "diagnostics.overlap": {"EXPECTED_OUTSIDE": 0.01, "_PRODUCTS": 20},
+    "diagnostics.shift": {
+        "ERROR_RATE": 0.01,
+        "_AUC_RATE": 0.005,
+        "_MEANS_RATE": 0.004,
+        "_BALANCED": 0.1,
+        "_LARGE": 0.8,
+        "_STRONG_AUC": 0.76,
+    },
+    "diagnostics.verdict": {"_FLAT": 1.05, "_CLOSE": 0.05, "_NEAR": 1.25, "_SURE": 0.001},
+    "encoding.pairing": {
+        "_IDENTIFIER_SHARE": 0.5,
+        "_FEW": 30,
+        "_ROW_NUMBERS": 20,
+        "_REPETITIONS": 7.0,
+        "_MOSTLY": 0.9,
+        "_FEW_MARKS": 3,
+    },
+    "encoding.encoder": {"_CATEGORIES": 30, "_CATEGORY_ROWS": 5, "_SPARSE_COMPONENTS": 20},
+    "ridge.cross_validation": {"_BLOCKS": 100, "_BLOCKS_PER_FOLD": 10, "_REPEATED_BLOCKS": 40},
+    "ridge.path": {"_SCALE_RATIO": 1e6},
+    "risk.controls": {"_MOST_COLUMNS": 100},
+    "risk.estimate": {"_FACTOR": 1.6, "_MOST": 2.0},
+    "risk.groups": {"_FEWEST": 5},
+    "risk.label_test": {"_SIZE": 0.05},
+    "risk.labelled": {"_GRID": 64, "_PRIOR_ROWS": 5.0},
+    "risk.ranges": {"_NONE": 0.75},
+    "risk.regression": {
+        "PENALTIES": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0),
+        "_FEW_FOLDS": 3,
+        "_MANY_FOLDS": 10,
+        "_OWN_FOLDS": 5,
+    },
+    "risk.sensitivity": {"GAMMAS": (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0), "_MOST": 1e6},
+    "risk.transfer": {"N_REHEARSALS": 6, "_TARGET_SHARE": 0.4, "_FEWEST_SIDE": 10},
+    "search.consensus": {"_INNER": 50},
+    "search.stacking": {"FEW_MEMBERS": {"negligible": 0.02, "change": 0.1}, "_POWER": 0.25},
+    "weights._widths": {"_NEIGHBOURS": 5, "_FOLDS": 5, "_TIED": 1e-3},
+    "weights.classifier": {"_PENALTY": 0.1, "_NO_OVERLAP": 0.998, "_FOLDS": 5},
+    "weights.collapse": {"_LEAST_ROWS": 10.0, "_LEAST_SHARE": 0.01},
+    "weights.kernel_density": {
+        "_CV_FACTORS": pytest.approx([0.1 * 40 ** (k / 11) for k in range(12)]),
+        "_NEIGHBOURS": 5,
+    },
+    "weights.kliep": {"_CV_FACTORS": pytest.approx([0.05 * 40 ** (k / 9) for k in range(10)])},
+    "weights.kmm": {
+        "_CV_FACTORS": (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0),
+        "_EXACT_ROWS": 1000,
+        "_AUTO_RANK": 300,
+        "_COARSE": 0.5,
+    },
+    "weights.ulsif": {
+        "_CV_FACTORS": pytest.approx([0.25 * 16 ** (k / 6) for k in range(7)]),
+        "_CV_PENALTIES": pytest.approx([10 ** (-3 + k / 2) for k in range(9)]),
+        "_FALLBACK_PENALTY": 0.1,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, own in TUNED.items() for name in own]
+)
+def test_a_tuned_constant_has_the_value_of_its_study(module, name):
+    assert getattr(importlib.import_module(f"counterpoise.{module}"), name) == TUNED[module][name]
+
+
+def test_the_limits_of_the_verdict_are_those_of_the_guide():
+    # docs/guide/trust.rst says where each comes from.
+    assert {
+        "disagreement": (0.5, 1.0),
+        "error_ratio": (1.1, 1.25),
+        "outside_share": (0.10, 0.35),
+        "balance_after": (0.3, 0.9),
+        "weight_mean_errors": (4.0, 8.0),
+        "weight_mean_factor": (1.4, 2.0),
+        "pareto_k": (0.7, 1.0),
+        "pareto_k_losses": (1.0, math.inf),
+        "n_effective": (20.0, 5.0),
+        "largest_share": (0.3, 0.5),
+        "auc": (0.983, 0.9999),
+        "transfer_error": (0.5, 1.5),
+    } == THRESHOLDS
