@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 import sys
 import types
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class _Base:
         return [name for name in names if name not in ("self", "params")]
 
 
+@lru_cache(maxsize=1)
 def load_adapt() -> dict[str, Any] | None:
     """Return adapt's classes by name; None where adapt or cvxopt is not installed."""
     spec = importlib.util.find_spec("adapt")

@@ -150,3 +150,15 @@ def test_the_exponential_distribution_is_no_exception_of_the_fit(j):
     x[place] *= 1 + 1e-9
     near = fit_generalized_pareto(np_xp, x, prior=False)
     np.testing.assert_allclose(exact, near, rtol=1e-6)
+
+
+def test_a_bounded_tail_becomes_the_quantiles_of_its_own_fit():
+    # Uniform values: a shape of -1, which ten pseudo-exceedances of 0.5 leave negative.
+    values = np.random.default_rng(4).random(2000)
+    ranked, size = np.sort(values), tail_size(2000)
+    threshold = ranked[-size - 1]
+    shape, scale = fit_generalized_pareto(np_xp, ranked[-size:] - threshold)
+    assert shape < -0.3
+    quantiles = genpareto.ppf((np.arange(size) + 0.5) / size, shape, scale=scale)
+    want = np.minimum(threshold + quantiles, ranked[-1])
+    np.testing.assert_allclose(np.sort(smooth_tail(np_xp, values))[-size:], want, rtol=1e-12)

@@ -162,8 +162,6 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
             f"`{name}` must not all be zero: then no source sample says anything about the target. "
             "Check that source and target overlap."
         )
-    least, most = float(xp.min(largest)), float(xp.max(largest))
-    check_weight_size(least, most, name)
 
 
 def check_weight_size(least: float, most: float, name: str, /) -> None:
@@ -206,6 +204,8 @@ def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, A
         )
     check_finite(xp, losses, "losses", "Drop or impute those samples, or check the predictions.")
     check_loss_size(float(xp.max(xp.abs(losses))), "losses")
+    largest = xp.max(weights, axis=-1)
+    check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
     return xp, losses, weights
 
 

@@ -138,7 +138,7 @@ def test_normalised_weights_survive_ratios_beyond_the_range_of_floats(make, gap)
 def test_all_weights_zero_is_an_error_in_a_search():
     with (
         pytest.warns(RuntimeWarning, match="hardly overlap"),
-        pytest.raises(ValueError, match="`weights` must not all be zero"),
+        pytest.raises(ValueError, match="`weights` are all 0"),
     ):
         cp.ShiftRidgeCV(weights="gaussian").fit(X, X[:, 0], X_target=Z + 1000)
 

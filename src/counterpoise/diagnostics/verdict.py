@@ -309,7 +309,7 @@ def _rehearsed(found: Diagnostics) -> list[Finding]:
             _level(error, "transfer_error"),
             f"{found.rehearsals.words} With a shift as large as this one, the risk may be off by "
             f"{error:.0%}.",
-            "Collect labels for some target rows: for a shift of this size, the source alone "
-            "cannot say much about the risk.",
+            "Collect labels for some target rows: they would say more about the risk than weights "
+            "can with a shift of this size.",
         )
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._arrays import array_namespace
 from counterpoise._folds import Folds
 from counterpoise.ridge.block_sums import BlockSums, sums_of_blocks
 from counterpoise.ridge.cross_validation import PathSums, RowSample, blocks_per_fold
@@ -96,6 +97,8 @@ def sums_of_stream(
 
 def _path_sums(total: _Collected, plan: Plan) -> PathSums:
     K, blocks, folds = plan.folds.n_splits, total.blocks or {}, []
+    X, Y, w, held_out = (np.concatenate(column) for column in zip(*total.sample, strict=True))
+    xp = array_namespace(X)
     count = blocks_per_fold(K)
     for k in range(K):
         own = [blocks[b] for b in range(k * count, (k + 1) * count) if b in blocks]
@@ -104,14 +107,13 @@ def _path_sums(total: _Collected, plan: Plan) -> PathSums:
                 f"`cv` asks for {K} folds with rows in each; got {total.rows} rows, and none in "
                 f"fold {k}. Pass more rows, or fewer folds."
             )
-        folds.append(BlockSums.stack(np, own))
-    X, Y, w, held_out = (np.concatenate(column) for column in zip(*total.sample, strict=True))
+        folds.append(BlockSums.stack(xp, own))
     places = grouped(held_out, K)
     order = np.concatenate(places)
     sample = RowSample(
         X[order], Y[order], w[order], Folds.of_splits([(p, p) for p in places]), total.rows
     )
-    return PathSums.of_partition(np, plan.frame, folds, sample)
+    return PathSums.of_partition(xp, plan.frame, folds, sample)
 
 
 def _rows_before(overview: Overview, classes: Classes | None) -> list[np.ndarray]:
@@ -196,8 +198,9 @@ def _sums_of_chunk(
     blocks = folds * count + block_numbers(np.arange(first, first + len(codes)), count)
     groups = grouped(blocks, plan.folds.n_splits * count)
     filled = [b for b, own in enumerate(groups) if len(own)]
+    xp = array_namespace(X)
     sums = sums_of_blocks(
-        np, plan.frame, X, Y, weights, [groups[b] for b in filled], method=plan.method
+        xp, plan.frame, X, Y, weights, [groups[b] for b in filled], method=plan.method
     )
     sample = tuple(a[sampled] for a in (X, Y, weights, folds))
     return _Collected(len(codes), dict(zip(filled, sums, strict=True)), (sample,))

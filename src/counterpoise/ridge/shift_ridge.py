@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from counterpoise._arrays import array_namespace
 from counterpoise._dask import is_dask
 from counterpoise._facts import search_html
 from counterpoise._folds import resolve_splits
@@ -151,7 +152,8 @@ class ShiftRidge(BaseEstimator):
             )
             rows = sample_size(len(alphas))
             sums = sums_of_stream(source, overview, found, plan, sample_rows=rows)
-            path = path_from_sums(np, sums, alphas, method=method, **options)
+            xp = array_namespace(alphas)
+            path = path_from_sums(xp, sums, alphas, method=method, **options)
         self._keep(path, alphas, values, found.estimator)
         self._keep_names(overview)
         if classes is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, is_array, to_numpy
+from counterpoise._validation import check_weight_size
 from counterpoise.risk.averages import Normalized
 from counterpoise.risk.bootstrap import Resampler
 from counterpoise.risk.errors import dominant_count, tail_variance, variance_over_folds
@@ -146,12 +147,15 @@ def average_prepared(
     unit = unit_of(xp, held_out.losses)
     if unit is not None:
         small = replace(held_out, losses=held_out.losses / unit[..., None])
-        own = replace(in_unit(prepared, 1 / unit), average=prepared.average.in_unit(unit))
-        estimate, by_fold = average_prepared(small, own, bounds)
+        left = replace(in_unit(prepared, 1 / unit), average=prepared.average.in_unit(unit))
+        estimate, by_fold = average_prepared(small, left, bounds)
         scaled = {name: as_scalar(getattr(estimate, name) * unit) for name in _IN_UNITS}
         return replace(estimate, **scaled), by_fold.scaled(unit[..., None])
     folds, domains = held_out.folds, held_out.domains
     used = used_weights(xp, average, weights, folds)
+    largest = xp.max(weights, axis=-1)
+    if bool(xp.all(largest > 0)):
+        check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
     if bool(xp.any(xp.max(used, axis=-1) == 0)):
         raise ValueError(
             f"`weights` are all 0 as method {average!r} uses them, and no row is left to estimate "

@@ -191,9 +191,9 @@ def target_metrics(
     >>> print(found)
     Metrics in the target
     metric                    value  std. error    95% interval  one value for all rows
-    accuracy                  0.721       0.026  0.668 to 0.768                   0.527
-    area under the ROC curve  0.786       0.035  0.709 to 0.847                   0.500
-    F1 of '1'                 0.719       0.035  0.645 to 0.782                   0.642
+    accuracy                  0.721       0.026  0.666 to 0.769                   0.527
+    area under the ROC curve  0.786       0.035  0.698 to 0.853                   0.500
+    F1 of '1'                 0.719       0.035  0.642 to 0.784                   0.642
     """
     found = get_method(method)
     predicted = Predicted.of_values(y, prediction, probability=probability, score=score)

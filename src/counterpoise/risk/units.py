@@ -30,7 +30,9 @@ def unit_of(xp: Namespace, values: Array, /) -> Array | None:
     extreme = ((largest > _LARGE) | (largest < _SMALL)) & (largest > 0)
     if not bool(xp.any(extreme)):
         return None
-    return 2.0 ** xp.floor(xp.log2(xp.where(extreme, largest, 1.0)))
+    exponent = xp.floor(xp.log2(xp.where(extreme, largest, 1.0)))
+    # The inverse of the unit must be a number too.
+    return 2.0 ** xp.clip(exponent, -1000.0, 1000.0)
 
 
 def prepare_in_unit(xp: Namespace, method: Method, held_out: HeldOut, /) -> Prepared:

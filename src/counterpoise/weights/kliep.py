@@ -59,8 +59,9 @@ class KLIEP(DensityRatio):
     It makes no assumption on the two densities and never gives a negative weight. It degrades
     with the number of features, as all local methods do, and where no source point is near a
     large part of the target: the few source points closest by then carry almost all weight (a
-    warning says so). Cost: O((n + m) B D) for the kernels and O(m B^2) for each of 5 to 15 Newton
-    steps, with B centres; the memory is one m x B array. "cv" multiplies that by 50.
+    warning says so). Cost: O((n + m) B D) for the kernels and at most O(m B^2) for each of 3 to 5
+    Newton steps, with B centres; the memory is a few m x B arrays. "cv": ten times the first and
+    forty times the second.
 
     Parameters
     ----------

@@ -73,4 +73,4 @@ def resolve_weights(
             warnings.warn(found.note, RuntimeWarning, stacklevel=3)
         return found.weights, found.estimator
     estimator = clone(estimator).fit(X_source, X_target)
-    return to_numpy(check_weights(estimator.weights_)), estimator
+    return to_numpy(estimator.weights_), estimator
