@@ -79,7 +79,7 @@ plain = cp.ShiftGridSearchCV(
 
 print("for the South:", search.best_params_, search.best_risk_)
 print("plain        :", plain.best_params_, plain.best_risk_)
-print(search.metrics_)
+search.metrics_
 
 # %%
 # Who was right?

@@ -56,7 +56,7 @@ grid = {"logisticregression__C": [0.01, 0.1, 1.0]}
 search = cp.ShiftGridSearchCV(model, grid, metrics=["auc"], random_state=0)
 search.fit(X, y, X_target=X_target)
 print(search.best_risk_)
-print(search.metrics_)
+search.metrics_
 
 # %%
 # By kind of employment

@@ -26,7 +26,7 @@ COMMANDS = {
 }
 RUN = "from counterpoise.cli import main; main()"
 # Terminal columns, as in the rest of the guide; width of the page in the picture, and its height.
-COLUMNS, WIDTH, HEIGHT = "98", 1000, 1088
+COLUMNS, WIDTH, HEIGHT = "98", 1000, 1006
 
 
 def write_tables(folder: Path) -> None:
