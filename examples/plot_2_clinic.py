@@ -162,8 +162,8 @@ print(f"AUC in the trial: {roc_auc_score(truth, probability):.3f}")
 # weights are of no help, because they look at features only, and the labels bring the estimate
 # close to the truth.
 #
-# ``search.diagnostics_`` is about features and weights; the test of the labels is beside it, in
-# ``search.label_test_``. The command ``counterpoise select`` puts both into one verdict.
+# The verdict in ``search.diagnostics_`` heeds the test of the labels: where they differ, it is
+# "caution" at best. ``search.label_test_`` has the test itself.
 #
 # Decision
 # --------

@@ -205,3 +205,15 @@ def test_suggestions_find_where_labels_are_noisy(rng):
     assert len(classes.rows) == 40
     with pytest.raises(ValueError, match="`count` must be"):
         suggest_rows(X, y, Z, 500)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_labels_that_differ_are_in_the_verdict(rng, changed):
+    X, Z = rng.normal(size=(200, 2)), rng.normal(size=(300, 2))
+    y, there = X[:, 0] + 0.3 * rng.normal(size=200), Z[:, 0] + 0.3 * rng.normal(size=300)
+    known = np.where(np.arange(300) < 60, 3 * changed + there, np.nan)
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights="gaussian", rehearsals=0)
+    found = search.fit(X, y, X_target=Z, y_target=known).diagnostics_
+    assert search.label_test_.differ is changed
+    assert found.verdict == ("caution" if changed else "trust")
+    assert ("60 labels of target rows do not fit" in found.reasons[0]) is changed

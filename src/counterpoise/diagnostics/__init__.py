@@ -1,6 +1,11 @@
 """Can weights repair this shift: tails, overlap, balance, and a verdict with its reasons."""
 
-from counterpoise.diagnostics.diagnosis import diagnose, diagnose_encoded, with_rehearsals
+from counterpoise.diagnostics.diagnosis import (
+    diagnose,
+    diagnose_encoded,
+    with_label_test,
+    with_rehearsals,
+)
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.shift import Shift
@@ -15,5 +20,6 @@ __all__ = [
     "diagnose",
     "diagnose_encoded",
     "pareto_k",
+    "with_label_test",
     "with_rehearsals",
 ]

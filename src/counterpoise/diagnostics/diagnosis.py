@@ -12,6 +12,7 @@ import numpy as np
 
 from counterpoise._arrays import array_namespace, as_float, to_numpy
 from counterpoise._dask import is_dask
+from counterpoise._format import format_count, format_p_value
 from counterpoise._pareto import tail_size
 from counterpoise._validation import check_finite, check_matrix, check_number, check_real
 from counterpoise.diagnostics.gaps import Gap, find_gaps, separating_columns, worth_naming
@@ -30,6 +31,7 @@ from counterpoise.diagnostics.verdict import decide_verdict
 from counterpoise.encoding import EncodedPair, encode_pair
 from counterpoise.risk import HeldOut, Rehearsals, RiskEstimate, get_method
 from counterpoise.risk.estimation import average_prepared, prepare_rows
+from counterpoise.risk.label_test import LabelTest
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.resolve import resolve_weights
 
@@ -39,6 +41,7 @@ __all__ = [
     "conclude",
     "diagnose",
     "diagnose_encoded",
+    "with_label_test",
     "with_rehearsals",
 ]
 
@@ -268,6 +271,30 @@ def with_rehearsals(
     found = replace(found, rehearsals=rehearsals)
     verdict, reasons, advice = decide_verdict(found, used)
     return replace(found, verdict=verdict, reasons=reasons, advice=advice)
+
+
+def with_label_test(found: Diagnostics, test: LabelTest | None, /) -> Diagnostics:
+    """Return the diagnosis with a significant difference of the labels, if there is one.
+
+    Parameters
+    ----------
+    found : Diagnostics
+    test : LabelTest or None
+        Of labels of target rows, such as ``search.label_test_``; None changes nothing.
+
+    Returns
+    -------
+    Diagnostics
+        With one reason more, and "caution" where the verdict was "trust".
+    """
+    if test is None or not test.differ:
+        return found
+    verdict = "caution" if found.verdict == "trust" else found.verdict
+    reason = (
+        f"{format_count(test.n_labels, 'label')} of target rows do not fit what the source says "
+        f"(p = {format_p_value(test.p_value)})."
+    )
+    return replace(found, verdict=verdict, reasons=[reason, *found.reasons])
 
 
 def _formula(losses: np.ndarray, w: np.ndarray, name: str) -> RiskEstimate:

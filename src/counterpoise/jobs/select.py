@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from counterpoise._validation import InputError, check_choice, check_number
-from counterpoise.diagnostics import diagnose_encoded, with_rehearsals
+from counterpoise.diagnostics import diagnose_encoded, with_label_test, with_rehearsals
 from counterpoise.diagnostics.verdict import TARGET_LABELS, TESTED_LABELS
 from counterpoise.encoding import EncodedPair
 from counterpoise.jobs.audit import describe
@@ -38,7 +38,7 @@ from counterpoise.jobs.predictions import predict_target, summarise
 from counterpoise.jobs.records import Selection
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.sentences import LOSS_WORDS, chosen_words
-from counterpoise.jobs.target_labels import code_labels, heed_labels, judged_by_labels
+from counterpoise.jobs.target_labels import code_labels, judged_by_labels
 from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
 from counterpoise.search import ShiftGridSearchCV, TargetLabels
 from counterpoise.search.disagreement import choice_words
@@ -185,7 +185,7 @@ def select(
         encoded, found.weights_, losses, random_state=request.seed, used=used
     )
     diagnostics = with_rehearsals(diagnostics, search.best_risk_.rehearsals, used=used)
-    diagnostics = heed_labels(diagnostics, search)
+    diagnostics = with_label_test(diagnostics, getattr(search, "label_test_", None))
     predictions = predict_target(final, encoded.target, progress=request.progress)
     told = summarise(predictions, labels)
     by_group = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,9 @@ from counterpoise._format import (
     format_count,
     format_error,
     format_number,
-    format_p_value,
     format_share,
 )
 from counterpoise._validation import InputError, check_choice
-from counterpoise.diagnostics import Diagnostics
 from counterpoise.jobs.plan import Plan
 from counterpoise.jobs.records import JudgedByLabels
 from counterpoise.search import TargetLabels
@@ -26,7 +24,6 @@ __all__ = [
     "USES",
     "KnownLabels",
     "code_labels",
-    "heed_labels",
     "judged_by_labels",
     "known_labels",
 ]
@@ -172,19 +169,6 @@ def code_labels(known: KnownLabels | None, plan: Plan, label: str, /) -> TargetL
         )
     own = known.labels
     return TargetLabels(own.rows, plan.code(y), own.strata, own.shares)
-
-
-def heed_labels(found: Diagnostics, search: Any, /) -> Diagnostics:
-    """Add a significant difference of the labels to the reasons; "trust" becomes "caution"."""
-    test = getattr(search, "label_test_", None)
-    if test is None or not test.differ:
-        return found
-    verdict = "caution" if found.verdict == "trust" else found.verdict
-    reason = (
-        f"{format_count(test.n_labels, 'label')} of target rows do not fit what the source says "
-        f"(p = {format_p_value(test.p_value)})."
-    )
-    return replace(found, verdict=verdict, reasons=[reason, *found.reasons])
 
 
 def judged_by_labels(known: KnownLabels | None, search: Any, /) -> JudgedByLabels | None:

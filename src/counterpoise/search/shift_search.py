@@ -17,7 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._facts import search_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import check_choice, check_number
-from counterpoise.diagnostics import Diagnostics, diagnose, with_rehearsals
+from counterpoise.diagnostics import (
+    Diagnostics,
+    diagnose,
+    with_label_test,
+    with_rehearsals,
+)
 from counterpoise.diagnostics.groups import judge_groups
 from counterpoise.encoding import encode_pair
 from counterpoise.losses import Loss
@@ -143,7 +148,7 @@ class ShiftSearch(BaseSearchCV):
     def diagnostics_(self) -> Diagnostics:
         """The diagnosis of the weights by :func:`counterpoise.diagnose`, made when first used.
 
-        It includes the losses of the choice.
+        It includes the losses of the choice, the rehearsals, and the test of target labels.
         """
         check_is_fitted(self, "held_out_")
         if self._diagnostics is None:
@@ -159,7 +164,8 @@ class ShiftSearch(BaseSearchCV):
                 losses = np.empty(len(self._order))
                 losses[self._order] = self.losses_[self.best_index_]
             found = diagnose(X, X_target, weights=self.weights_, losses=losses)
-            self._diagnostics = with_rehearsals(found, self.best_risk_.rehearsals)
+            found = with_rehearsals(found, self.best_risk_.rehearsals)
+            self._diagnostics = with_label_test(found, getattr(self, "label_test_", None))
         return self._diagnostics
 
     def __getstate__(self) -> dict[str, Any]:
