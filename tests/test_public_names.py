@@ -64,7 +64,16 @@ def test_names_load_on_first_use_and_others_do_not_exist():
 
 
 def test_packages_import_only_from_packages_on_their_left():
-    order = ["exceptions", "_format", "_facts", "_files", "_sklearn", "_arrays", "_pareto"]
+    order = [
+        "exceptions",
+        "_format",
+        "_facts",
+        "_shown",
+        "_files",
+        "_sklearn",
+        "_arrays",
+        "_pareto",
+    ]
     order += ["_validation", "_cluster", "_dask", "_folds", "_linalg", "_neighbors"]
     order += ["encoding", "datasets", "weights", "losses", "metrics", "risk"]
     order += ["diagnostics", "ridge", "search", "experiments"]

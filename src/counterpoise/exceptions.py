@@ -1,10 +1,10 @@
-"""The package's own exceptions. Both are ValueErrors, and say in one line what to do.
+"""The package's own exceptions, which are ValueErrors, and warnings. They say what to do.
 
 Whatever is wrong with an argument raises a ValueError of some kind before any work starts. These
 classes tell what the user passed in from a defect of the package.
 """
 
-__all__ = ["InputError", "StoreError"]
+__all__ = ["CostWarning", "InputError", "StoreError"]
 
 
 class InputError(ValueError):
@@ -34,4 +34,18 @@ class StoreError(InputError):
     >>> import counterpoise as cp
     >>> issubclass(cp.exceptions.StoreError, cp.exceptions.InputError)
     True
+    """
+
+
+class CostWarning(UserWarning):
+    """A fit of weights is about to take more than a minute or more than a GiB.
+
+    The message says what was counted, and names a cheaper choice.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import counterpoise as cp
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", cp.exceptions.CostWarning)  # rather stop than wait
     """

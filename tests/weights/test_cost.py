@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 
+from counterpoise.exceptions import CostWarning
 from counterpoise.weights import (
     KLIEP,
     KMM,
     ULSIF,
     ClassifierRatio,
-    CostWarning,
     FitCost,
     GaussianRatio,
     KernelDensityRatio,

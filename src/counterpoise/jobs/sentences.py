@@ -47,9 +47,9 @@ def chosen_words(
         words = f"{names[chosen]} is the only candidate. {alone}"
     elif blend is not None:
         words = (
-            f"The delivered model is a {blend.name}: {blend.words}. Plain cross-validation's "
-            "choice has half of the weight at least; the rest are the weights with the least loss "
-            f"on held-out source rows. {alone}"
+            f"The delivered model is a {blend.name}: {blend.words}. Half of the weight goes to the "
+            "model with the least loss on held-out source rows, and half to the mean with the "
+            f"least loss there. {alone}"
         )
     elif basis:
         words = f"{names[chosen]} is chosen. {alone}"

@@ -11,8 +11,8 @@ import numpy as np
 from counterpoise._validation import check_choice
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
+from counterpoise.exceptions import CostWarning
 from counterpoise.jobs.request import Progress, quiet
-from counterpoise.weights.cost import CostWarning
 from counterpoise.weights.default import (
     DEFAULT_WEIGHTS,
     MOST_ROWS,

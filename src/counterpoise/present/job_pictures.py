@@ -152,9 +152,9 @@ def _blend(selection: Selection) -> Picture:
         most=_ROWS,
     )
     caption = (
-        "Each bar is the weight of one model in the mean that is delivered. Plain "
-        "cross-validation's choice has half of the weight at least; the rest are the weights with "
-        "the least loss on held-out source rows."
+        "Each bar is the weight of one model in the mean that is delivered. Half of the weight "
+        "goes to the model with the least loss on held-out source rows, and half to the mean with "
+        "the least loss there."
     )
     draw = partial(_draw, display.plot, display.size[1])
     return Picture("blend", "Members of the blend", caption, draw)

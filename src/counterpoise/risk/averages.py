@@ -188,6 +188,11 @@ class Controlled(Average):
         """Return beta: the estimate averages w (loss - beta) + beta."""
         return beta
 
+    @property
+    def size(self) -> float:
+        """Return the size of a given beta."""
+        return abs(self.beta or 0.0)
+
     def in_unit(self, unit: Array, /) -> Average:
         """Return the same with a given beta, which is in the unit of the losses, divided by it."""
         return self if self.beta is None else _GivenBeta(self.beta / unit)

@@ -74,7 +74,7 @@ def target_risk_dask(
     bounds = (min(lows), max(highs)) if inside else ANY
     found, _ = estimate_from_sums(xp, average, [_one_fold(used)], [_one_fold(plain)], bounds=bounds)
     terms = extent.terms(average, found)
-    unit = unit_of(xp, extent.loss[..., None])
+    unit = unit_of(xp, extent.loss[..., None], least=average.size)
     unit = np.ones(losses.shape[:-1]) if unit is None else np.asarray(unit)
     spread = _second_pass(average, parts, used, plain, unit, terms)
     variance, reference = spread.variance

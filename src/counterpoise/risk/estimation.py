@@ -144,7 +144,7 @@ def average_prepared(
         return _astype(xp, estimate, losses.dtype), _astype(xp, by_fold, losses.dtype)
     if losses.ndim > 1 and losses.shape[0] > 1 and math.prod(losses.shape) > _LARGE:
         return _in_slices(xp, held_out, prepared, bounds)
-    unit = unit_of(xp, held_out.losses)
+    unit = unit_of(xp, held_out.losses, least=average.size)
     if unit is not None:
         small = replace(held_out, losses=held_out.losses / unit[..., None])
         left = replace(in_unit(prepared, 1 / unit), average=prepared.average.in_unit(unit))

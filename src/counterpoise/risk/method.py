@@ -76,6 +76,11 @@ class Average:
         """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
         return None
 
+    @property
+    def size(self) -> float:
+        """Return the size of a number of the average that is in the unit of the losses."""
+        return 0.0
+
     def in_unit(self, unit: Array, /) -> Average:
         """Return the average for losses divided by this unit (...): itself, if homogeneous."""
         return self

@@ -20,13 +20,15 @@ __all__ = ["in_unit", "prepare_in_unit", "unit_of"]
 _SMALL, _LARGE = 2.0**-30, 2.0**30
 
 
-def unit_of(xp: Namespace, values: Array, /) -> Array | None:
-    """Return the unit (...) of values (..., n), a power of two near the largest of them.
+def unit_of(xp: Namespace, values: Array, /, *, least: float = 0.0) -> Array | None:
+    """Return the unit (...) of values (..., n), a power of two near the largest, or near `least`.
 
     1 where that is of ordinary size, where all entries are 0 and where one is missing (NaN); None
     if it is 1 everywhere.
     """
     largest = xp.max(xp.abs(values), axis=-1)
+    if least:
+        largest = xp.maximum(largest, xp.full_like(largest, least))
     extreme = ((largest > _LARGE) | (largest < _SMALL)) & (largest > 0)
     if not bool(xp.any(extreme)):
         return None

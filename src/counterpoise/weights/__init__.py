@@ -2,7 +2,7 @@
 
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.classifier import ClassifierRatio
-from counterpoise.weights.cost import CostWarning, FitCost
+from counterpoise.weights.cost import FitCost
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio
 from counterpoise.weights.kliep import KLIEP
@@ -17,7 +17,6 @@ __all__ = [
     "KMM",
     "ULSIF",
     "ClassifierRatio",
-    "CostWarning",
     "DensityRatio",
     "FitCost",
     "GaussianRatio",

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._format import format_number
+from counterpoise.exceptions import CostWarning
 from counterpoise.weights._kernels import gaussian_kernel
 
-__all__ = ["CostWarning", "FitCost", "warn_of_cost"]
+__all__ = ["FitCost", "warn_of_cost"]
 
 # What is said before the work: longer than a minute, or more than a GiB.
 _LONG, _LARGE = 60.0, 2.0**30
@@ -21,10 +22,6 @@ _LONG, _LARGE = 60.0, 2.0**30
 _LITTLE = 1e10
 # Operations that stand for one kernel value in that comparison.
 _PER_KERNEL = 50.0
-
-
-class CostWarning(UserWarning):
-    """A fit is about to take more than a minute or more than a GiB."""
 
 
 @dataclass(frozen=True)
