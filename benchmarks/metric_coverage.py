@@ -3,15 +3,18 @@
 Simulated problems with a known shift: source N(-1, 1), target N(0, 1) in the first of three
 features. A model is cross-validated in 5 folds; the truth is the metric of its fold models on a
 large labelled sample of the target, averaged over the folds. Weights are the true ones, or
-estimated from 400 target rows.
+estimated from 400 target rows. With ``--rehearsals 6`` the intervals are those of a search, which
+rehearses the transfer inside the source.
 
     python benchmarks/metric_coverage.py --repeats 1000
+    python benchmarks/metric_coverage.py --repeats 200 --rehearsals 6 --weights gaussian
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +24,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import counterpoise as cp
 from counterpoise._folds import Folds
 from counterpoise.metrics import Predicted, get_metric
-from counterpoise.risk import Domains, HeldOut, estimate_metrics, get_method
+from counterpoise.risk import (
+    Domains,
+    HeldOut,
+    estimate_metrics,
+    get_method,
+    rehearse_transfer,
+)
 
 FEATURES, TARGET_ROWS, TRUTH_ROWS = 3, 400, 20_000
 CLASSIFICATION = ["auc", "f1", "accuracy", "balanced_accuracy", "precision", "recall"]
@@ -45,11 +54,11 @@ def draw(rng, n, shift, task, problem):
 
 
 def weights_of(kind, X, X_target, shift):
-    """Weights of source and target rows: target N(0, 1) over source N(shift, 1)."""
+    """Weights of source and target rows, target N(0, 1) over source N(shift, 1); the estimator."""
     if kind == "true":
-        return [np.exp(-shift * rows[:, 0] + shift**2 / 2) for rows in (X, X_target)]
+        return *(np.exp(-shift * rows[:, 0] + shift**2 / 2) for rows in (X, X_target)), None
     ratio = cp.weights.GaussianRatio().fit(X, X_target)
-    return ratio.weights_, ratio.predict(X_target)
+    return ratio.weights_, ratio.predict(X_target), ratio
 
 
 def predicted_by(model, X, y):
@@ -61,13 +70,13 @@ def predicted_by(model, X, y):
     return Predicted(y.astype(float), model.predict(X))
 
 
-def one(seed, task, kind, problem, shift, n, method):
+def one(seed, task, kind, problem, shift, n, method, rehearsals=0):
     """Return for every metric whether the interval covers, and the error of the value."""
     rng = np.random.default_rng(seed)
     X, y = draw(rng, n, shift, task, problem)
     X_target, _ = draw(rng, TARGET_ROWS, 0.0, task, problem)
     Z, z = draw(rng, TRUTH_ROWS, 0.0, task, problem)
-    w, at_target = weights_of(kind, X, X_target, shift)
+    w, at_target, estimator = weights_of(kind, X, X_target, shift)
     model = LogisticRegression() if task == "classification" else Ridge()
     split = StratifiedKFold if task == "classification" else KFold
     splits = list(split(5, shuffle=True, random_state=seed).split(X, y))
@@ -81,8 +90,14 @@ def one(seed, task, kind, problem, shift, n, method):
         truth += [len(test) / n * metric(known) for metric in metrics]
     rows = np.concatenate([test for _, test in splits])
     domains = Domains(X[rows], X_target, at_target)
-    held_out = HeldOut(np.zeros(n), w[rows], Folds.of_splits(splits), domains)
-    report = estimate_metrics(held_out, Predicted.join(parts), metrics, get_method(method))
+    predicted, own = Predicted.join(parts), get_method(method)
+    loss = get_metric("log_loss" if task == "classification" else "mse").terms(predicted)[0]
+    held_out = HeldOut(loss, w[rows], Folds.of_splits(splits), domains)
+    rehearsed = None
+    if rehearsals:
+        known = replace(held_out, estimator=estimator)
+        rehearsed = rehearse_transfer(known, own, count=rehearsals)
+    report = estimate_metrics(held_out, predicted, metrics, own, rehearsals=rehearsed)
     ends = np.array([report[name].interval() for name in report])
     covered = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
     value = np.array([report[name].value for name in report])
@@ -98,12 +113,13 @@ def main():
     parser.add_argument("--method", default="controlled")
     parser.add_argument("--weights", nargs="+", default=["true", "gaussian"])
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
+    parser.add_argument("--rehearsals", type=int, default=0)
     given = parser.parse_args()
     print(f"n = {given.n}, shift {given.shift}, {given.method}, {given.repeats} repeats")
     print("problem weights   metric             coverage   bias  error  width")
     for problem, kind in itertools.product(given.problems, given.weights):
         for task, names in (("classification", CLASSIFICATION), ("regression", REGRESSION)):
-            options = (task, kind, problem, given.shift, given.n, given.method)
+            options = (task, kind, problem, given.shift, given.n, given.method, given.rehearsals)
             found = [one(seed, *options) for seed in range(given.repeats)]
             covered, off, width = (np.array(part) for part in zip(*found, strict=True))
             for j, name in enumerate(names):
