@@ -1,11 +1,18 @@
 """The two-sample test and the support check."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
-from counterpoise.diagnostics.overlap import delong, outside_share, two_sample_test
+from counterpoise.diagnostics.overlap import (
+    _fold,
+    delong,
+    outside_share,
+    two_sample_test,
+)
 
 
 def test_delong_by_its_definition(rng):
@@ -16,6 +23,17 @@ def test_delong_by_its_definition(rng):
     labels = np.repeat([0, 1], [13, 9])
     assert area == pytest.approx(roc_auc_score(labels, np.concatenate([low, high])))
     assert found == pytest.approx(variance)
+
+
+def test_the_variance_for_equal_domains_is_that_over_all_arrangements():
+    ranks = np.arange(7.0)
+    areas = []
+    for chosen in itertools.combinations(range(7), 3):
+        low, high = ranks[list(chosen)], np.delete(ranks, chosen)
+        pairs, area, _, null = _fold(low, high)
+        areas.append(area)
+        assert pairs == 12
+    assert null == pytest.approx(np.var(areas))
 
 
 def test_delong_variance_is_that_of_repeated_samples(rng):

@@ -103,5 +103,10 @@ def test_degrees_of_freedom_follow_the_effective_sample_size(rng):
     losses = np.tile([0.0, 1.0], 15) / weights
     risk = cp.target_risk(losses, weights, method="weighted")
     assert risk.degrees_of_freedom == pytest.approx(risk.n_effective - 1)
+    # With equal weights every row counts, less one for the mean of each fold.
+    for count in (1, 4):
+        folds = Folds(np.array_split(np.arange(30), count))
+        risk, _ = estimate_risk(HeldOut(losses, np.ones(30), folds), Weighted())
+        assert risk.degrees_of_freedom == 30 - count
     lonely = cp.target_risk(rng.random(30), np.append(np.zeros(29), 30.0))
     assert lonely.degrees_of_freedom == 1

@@ -88,6 +88,9 @@ def test_products_are_counted_by_hand():
     # Second moments of both samples are 2 D^2 for each row.
     gaussian = [GaussianRatio().fit_cost(50, m, 30).operations for m in (10_000, 20_000)]
     assert gaussian[1] - gaussian[0] == 2 * 30**2 * 10_000
+    # A source row has its log ratio too, 2 D^2 more.
+    gaussian = [GaussianRatio().fit_cost(n, 50, 30).operations for n in (1_000, 2_000)]
+    assert gaussian[1] - gaussian[0] == 4 * 30**2 * 1_000
 
 
 def test_seconds_come_from_rates_measured_here(monkeypatch):

@@ -12,6 +12,7 @@ import numpy as np
 from counterpoise._format import format_change, format_error, format_number, format_share
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
+from counterpoise.risk.estimate import LEAST_ERROR
 
 if TYPE_CHECKING:
     from counterpoise.diagnostics.record import Diagnostics
@@ -32,7 +33,7 @@ THRESHOLDS: dict[str, tuple[float, float]] = {
     "n_effective": (20.0, 5.0),
     "largest_share": (0.3, 0.5),
     "auc": (0.983, 0.9999),
-    "transfer_error": (0.15, 0.33),
+    "transfer_error": (0.12, 0.3),
 }
 _VERDICTS = ("trust", "caution", "do not trust")
 # Below this design effect the weights are nearly equal: the shape of what little they vary by
@@ -308,7 +309,7 @@ def _rehearsed(found: Diagnostics) -> list[Finding]:
         (
             _level(error, "transfer_error"),
             f"{found.rehearsals.words} With a shift as large as this one, the risk may be off by "
-            f"{error:.0%}.",
+            f"{max(error, LEAST_ERROR):.0%}.",
             "Collect labels for some target rows: they would say more about the risk than weights "
             "can with a shift of this size.",
         )

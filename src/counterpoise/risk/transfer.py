@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import numpy as xp
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, ndtri
 from sklearn.base import clone
 
 from counterpoise._arrays import array_namespace, as_float, to_numpy
 from counterpoise._folds import Folds
 from counterpoise._validation import check_number
-from counterpoise.risk.estimate import Rehearsals, RiskEstimate, as_scalar
+from counterpoise.risk.estimate import LEAST_ERROR, Rehearsals, RiskEstimate, as_scalar
 from counterpoise.risk.estimation import prepare_rows
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
@@ -131,12 +131,17 @@ def add_rehearsals(
 def widen(estimate: RiskEstimate, rehearsals: Rehearsals | None, size: Any, /) -> RiskEstimate:
     """Return the estimate with the error that rehearsals found, relative to `size`.
 
-    Unchanged without rehearsals. The size of a risk is its value, that of another metric how far it
-    is from the best value that it can have.
+    All errors together are at least `LEAST_ERROR` of it. Unchanged without rehearsals. The size of
+    a risk is its value, that of another metric how far it is from the best value that it can have.
     """
     if rehearsals is None:
         return estimate
-    error = np.abs(to_numpy(size)) * rehearsals.relative_error
+    size = np.abs(to_numpy(size))
+    known = replace(estimate, transfer_error=0.0).half_width(0.95) / ndtri(0.975)
+    small = known < LEAST_ERROR * size
+    share = np.where(small, known / np.where(small, size, 1.0), LEAST_ERROR)
+    missing = np.sqrt(LEAST_ERROR**2 - share**2)
+    error = size * np.maximum(rehearsals.relative_error, missing)
     if not isinstance(estimate.value, float):
         error = as_float(error, like=estimate.value)
     return replace(estimate, transfer_error=as_scalar(error), rehearsals=rehearsals)
