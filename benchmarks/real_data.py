@@ -20,7 +20,8 @@ of this repository set defaults on them.
 
 The first 51 problems (``real_data_first.py``) are "making" and "judging". After both had been used,
 new problems were chosen by documentation alone (``real_data_fresh.py``): "fresh" is to judge rules
-that were made since, once, and "reserve" is for those that come after.
+that were made since, once, and "reserve" is for those that come after. "last"
+(``real_data_last.py``) was chosen in the same way after all four had been used, to judge once more.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ import numpy as np
 import pandas as pd
 import real_data_first
 import real_data_fresh
+import real_data_last
 from real_data_entry import Entry
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
-PARTS = ("making", "judging", "fresh", "reserve")
+PARTS = ("making", "judging", "fresh", "reserve", "last")
 # Rows kept of a table: of the source and target population, or of both together.
 SOURCE_ROWS, TARGET_ROWS, ALL_ROWS = 8000, 4000, 12_000
 # Target rows of one draw, and the least rows of each class in a draw.
@@ -97,7 +99,12 @@ class Problem:
 # --- The problems ---------------------------------------------------------------------------------
 
 FIRST = tuple(entry.name for entry in real_data_first.ENTRIES)
-ENTRIES = {entry.name: entry for entry in (*real_data_first.ENTRIES, *real_data_fresh.ENTRIES)}
+LAST = tuple(entry.name for entry in real_data_last.ENTRIES)
+ENTRIES = {
+    entry.name: entry
+    for module in (real_data_first, real_data_fresh, real_data_last)
+    for entry in module.ENTRIES
+}
 
 
 def names(part: str = "all") -> list[str]:
@@ -106,17 +113,19 @@ def names(part: str = "all") -> list[str]:
 
 
 def half(name: str) -> str:
-    """Return "making" or "judging", or for the later tables "fresh" or "reserve".
+    """Return "making" or "judging", or for the later tables "fresh", "reserve" or "last".
 
-    The two alternate through the sorted names of one task and kind.
+    The first two alternate through the sorted names of one task and kind, and so do the next two.
     """
+    if name in LAST:
+        return "last"
     own, first = _stratum(ENTRIES[name]), name in FIRST
     alike = sorted(
         other
         for other, entry in ENTRIES.items()
-        if _stratum(entry) == own and (other in FIRST) == first
+        if _stratum(entry) == own and (other in FIRST) == first and other not in LAST
     )
-    return (PARTS[:2] if first else PARTS[2:])[alike.index(name) % 2]
+    return (PARTS[:2] if first else PARTS[2:4])[alike.index(name) % 2]
 
 
 def _stratum(entry: Entry) -> tuple[str, str, bool]:

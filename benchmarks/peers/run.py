@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("command", choices=("run", "report"))
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument(
-        "--half", choices=("making", "judging", "fresh", "reserve"), default="making"
+        "--half", choices=("making", "judging", "fresh", "reserve", "last"), default="making"
     )
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--draws", type=int, default=3)

@@ -33,6 +33,9 @@ def test_parts_hold_every_kind_and_no_table_twice():
         assert len(first) == len(second) == 6
         assert all(0 <= first[own] - second[own] <= 1 for own in first)
         assert first.total() >= 24
+    last = strata("last")
+    assert len(last) == 6
+    assert last.total() == len(real_data.LAST) == 24
 
 
 def test_later_problems_leave_the_first_halves_alone():
@@ -55,7 +58,19 @@ def test_no_table_is_a_copy_of_another():
         assert shared / min(len(columns[one]), len(columns[two])) < 0.75, (one, two)
 
 
-@pytest.mark.parametrize("name", real_data.names("fresh") + real_data.names("reserve"))
+@pytest.mark.parametrize("part", ["fresh", "reserve"])
+def test_the_last_part_leaves_the_others_alone(part):
+    by_stratum = {}
+    for entry in real_data.real_data_fresh.ENTRIES:
+        by_stratum.setdefault(real_data._stratum(entry), []).append(entry.name)
+    start = ["fresh", "reserve"].index(part)
+    expected = {name for alike in by_stratum.values() for name in sorted(alike)[start::2]}
+    assert set(real_data.names(part)) == expected
+
+
+@pytest.mark.parametrize(
+    "name", [name for part in real_data.PARTS[2:] for name in real_data.names(part)]
+)
 def test_later_problems_are_what_they_say(name):
     entry, everything = real_data.ENTRIES[name], real_data.population(name)
     assert bool(entry.drop) == bool(entry.why)
