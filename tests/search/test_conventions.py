@@ -24,12 +24,13 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import counterpoise as cp
+from counterpoise.search.fitting import weight_parameter
 
 # X_target is an argument of fit that scikit-learn's checks do not know: they run with
 # weights=None, which needs no target. They look for the estimator's own errors: error_score="raise"
@@ -439,3 +440,9 @@ def test_candidates_that_each_fail_somewhere_leave_nothing_to_choose(data):
         pytest.raises(ValueError, match="No candidate has a finite risk"),
     ):
         search.fit(X, y, X_target=X_target)
+
+
+@pytest.mark.parametrize("last", ["passthrough", None])
+def test_a_pipeline_without_a_last_step_takes_no_weights(last):
+    assert weight_parameter(Pipeline([("scale", StandardScaler()), ("model", last)])) is None
+    assert weight_parameter(make_pipeline(StandardScaler(), Ridge())) == "ridge__sample_weight"

@@ -37,6 +37,11 @@ def test_leaving_out_is_refitting_without_the_point(xp, rng, n_features):
         assert value == pytest.approx(want, rel=1e-8)
 
 
+def test_without_other_rows_the_density_is_zero():
+    one = np.asarray([[0.3, 1.0]])
+    assert kernel_log_density(one, one, 1.0, own=np.asarray([0])) == -np.inf
+
+
 def test_an_isolated_point_keeps_all_digits():
     # 40 widths from the others: subtracting its own term from the sum would leave 0.
     sample = np.asarray([[0.0], [40.0], [41.0]])

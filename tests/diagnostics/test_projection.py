@@ -1,0 +1,49 @@
+"""Two coordinates of both samples, against scikit-learn's principal components."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from counterpoise.diagnostics.projection import project_encoded
+
+NAMES = np.array(["a", "b", "c", "d"])
+
+
+@pytest.fixture
+def samples(rng):
+    mix = rng.normal(size=(4, 4))
+    return rng.normal(size=(60, 4)) @ mix, rng.normal(1.0, 0.7, size=(60, 4)) @ mix
+
+
+def test_samples_of_one_size_have_the_principal_components_of_both_together(samples):
+    source, target, labels = project_encoded(*samples, NAMES)
+    both = StandardScaler().fit_transform(np.concatenate(samples))
+    pca = PCA(2).fit(both)
+    want = pca.transform(both)
+    got = np.concatenate([source, target])
+    signs = np.sign(np.sum(got * want, axis=0))
+    np.testing.assert_allclose(got, want * signs, atol=1e-10)
+    shares = pca.explained_variance_ratio_
+    assert labels == tuple(
+        f"{word} principal component ({share:.0%})"
+        for word, share in zip(("first", "second"), shares, strict=True)
+    )
+
+
+def test_a_larger_sample_counts_no_more(samples):
+    source, target = samples
+    once = project_encoded(source, target, NAMES)
+    often = project_encoded(source, np.tile(target, (5, 1)), NAMES)
+    np.testing.assert_allclose(often[0], once[0], atol=1e-10)
+    np.testing.assert_allclose(often[1][:60], once[1], atol=1e-10)
+
+
+def test_one_and_two_columns_are_shown_as_they_are(samples):
+    source, target = samples
+    two = project_encoded(source[:, :2], target[:, :2], NAMES[:2])
+    np.testing.assert_array_equal(two[0], source[:, :2])
+    assert two[2] == ("a", "b")
+    one = project_encoded(source[:, :1], target[:, :1], NAMES[:1])
+    np.testing.assert_array_equal(one[1][:, 0], target[:, 0])
+    assert one[2] == ("a", "(spread at random)")
