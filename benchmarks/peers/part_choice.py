@@ -16,12 +16,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 import real_data
-from cells import Cell
+from cells import Cell, of_tables
 from choice_rules import losses_of
 from choice_study import Cell as StudyCell
 from choice_study import menu, takes_weights
@@ -35,7 +34,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import counterpoise as cp
 
-FOLDS, TARGET_ROWS, SIZES = 5, 1000, (200, 500)
+FOLDS, TARGET_ROWS = 5, 1000
 PLAIN = "scikit-learn, GridSearchCV"
 WEIGHTED = (
     "scikit-learn, logistic",
@@ -56,12 +55,8 @@ SCORERS = {
 BLEND = "counterpoise, blend"
 
 
-def cells(part: str, data: str | None) -> Iterator[Cell]:
-    for name in real_data.names(part):
-        has = real_data.sizes(name, data)
-        for n in [n for n in SIZES if n in has] or has[-1:]:
-            group = real_data.ENTRIES[name].kind
-            yield Cell("choice", group, name, n, partial(real_data.load, data=data))
+def cells(half: str, data: str | None) -> Iterator[Cell]:
+    return of_tables("choice", half, data, real_data.load)
 
 
 class Draw:

@@ -9,30 +9,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
-import real_data
-from cells import Cell
+from cells import Cell, of_tables
 from estimators import ESTIMATORS, OURS, fit_weights
 from weight_problems import Draw, real_draw
 
 import counterpoise as cp
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
-SIZES = (200, 500)
 # Relative errors count up to this much.
 LARGEST_ERROR = 50.0
 SAME = "counterpoise, default weights, weighted mean"
 
 
-def cells(part: str, data: str | None) -> Iterator[Cell]:
-    for name in real_data.names(part):
-        has = real_data.sizes(name, data)
-        for n in [n for n in SIZES if n in has] or has[-1:]:
-            group = real_data.ENTRIES[name].kind
-            yield Cell("risk", group, name, n, partial(real_draw, data=data))
+def cells(half: str, data: str | None) -> Iterator[Cell]:
+    return of_tables("risk", half, data, real_draw)
 
 
 def run(cell: Cell, seed: int) -> Iterator[dict[str, Any]]:
