@@ -40,7 +40,7 @@ TUNED = {
     "risk.estimate": {
         "_USUAL": 0.3,
         "_USUAL_COUNT": 6,
-        "_SHARE": 0.6,
+        "_SHARE": 0.8,
         "_MOST": 2.0,
         "LEAST_ERROR": 0.15,
     },

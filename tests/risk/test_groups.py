@@ -185,5 +185,5 @@ def test_rehearsals_widen_the_groups_by_the_same_share(sample):
     pairs = [(alone[name].risk, wider[name].risk) for name in alone]
     for one, two in [*pairs, (alone.overall, wider.overall)]:
         assert two.value == one.value
-        assert two.transfer_error == pytest.approx(0.6 * 0.3 * one.value)
+        assert two.transfer_error == pytest.approx(0.8 * 0.3 * one.value)
         assert two.interval()[1] > one.interval()[1]

@@ -214,7 +214,7 @@ def test_rehearsals_widen_every_metric_by_a_share_of_what_it_falls_short(rng):
     held_out = cp.risk.HeldOut.of_sample(np.zeros(90), rng.exponential(size=90))
     method = cp.risk.get_method("controlled")
     rehearsals = Rehearsals(np.full(6, 0.3), shift=2.0)
-    share = 0.6 * 2.0 * 0.3
+    share = 0.8 * 2.0 * 0.3
     for name in ("auc", "f1", "accuracy", "log_loss", "calibration_error"):
         metric = [get_metric(name)]
         alone = estimate_metrics(held_out, predicted, metric, method)[name]

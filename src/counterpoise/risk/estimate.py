@@ -20,7 +20,7 @@ __all__ = ["LEAST_ERROR", "FoldRisks", "Rehearsals", "RiskEstimate", "as_scalar"
 # the shift. A few rehearsals are noisy: they count together with _USUAL_COUNT more whose error was
 # _USUAL. At most _MOST. Set on the real tables of benchmarks/real_data.py, see the guide.
 _USUAL, _USUAL_COUNT = 0.3, 6
-_SHARE, _MOST = 0.6, 2.0
+_SHARE, _MOST = 0.8, 2.0
 #: Least relative error, of whatever source, of a risk that was carried over to another population:
 #: real populations differ where features show no shift. Set on the same tables.
 LEAST_ERROR = 0.15
