@@ -85,7 +85,7 @@ search.metrics_
 
 # %%
 # The audit of the features alone says "trust"; the search says "caution", because for a shift of
-# this size the estimate may be off by a fifth. Both assume that the outcome depends on the
+# this size the estimate may be off by 15 %. Both assume that the outcome depends on the
 # findings in the same way in both places. Nothing in these tables can show that. Labels of target
 # rows can.
 #
