@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import QuantileTransformer
 
 from counterpoise.diagnostics.overlap import (
     _fold,
+    _normal_scores,
     delong,
     outside_share,
     two_sample_test,
@@ -108,3 +110,15 @@ def test_large_samples_are_subsampled_the_same_way_each_time():
     X = np.random.default_rng(0).normal(size=(12_000, 1))
     shares = [outside_share(X[:6000], X[6000:], rng=np.random.default_rng(3)) for _ in range(2)]
     assert shares[0] == shares[1]
+
+
+@pytest.mark.parametrize("rows", [9, 400])
+def test_normal_scores_are_those_of_scikit_learn(rng, rows):
+    X = rng.normal(size=(rows, 3))
+    model = QuantileTransformer(n_quantiles=rows, output_distribution="normal", subsample=None)
+    np.testing.assert_allclose(_normal_scores(X), model.fit_transform(X), atol=1e-6)
+
+
+def test_rows_that_tie_share_their_mean_rank():
+    scores = _normal_scores(np.array([[0.0], [0.0], [3.0], [9.0], [9.0]]))
+    np.testing.assert_allclose(norm.cdf(scores[:, 0]), [0.125, 0.125, 0.5, 0.875, 0.875])

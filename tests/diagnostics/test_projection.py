@@ -31,6 +31,27 @@ def test_samples_of_one_size_have_the_principal_components_of_both_together(samp
     )
 
 
+def test_more_columns_than_rows(rng):
+    X, Z = rng.normal(size=(9, 40)), rng.normal(0.5, 1, size=(9, 40))
+    source, target, _ = project_encoded(X, Z, np.array([f"c{i}" for i in range(40)]))
+    both = StandardScaler().fit_transform(np.concatenate([X, Z]))
+    want = PCA(2).fit_transform(both)
+    np.testing.assert_allclose(np.abs(np.concatenate([source, target])), np.abs(want), atol=1e-8)
+
+
+def test_of_many_columns_some_rows_are_looked_at(rng, monkeypatch):
+    monkeypatch.setattr("counterpoise.diagnostics.projection._MANY", 30)
+    common = rng.normal(size=345)
+    both = common[:, None] + 0.1 * rng.normal(size=(345, 40))
+    X, Z = both[:300], both[300:]
+    source, target, labels = project_encoded(X, Z, np.array([f"c{i}" for i in range(40)]))
+    assert source.shape == (300, 2)
+    assert target.shape == (45, 2)
+    # What the columns have in common is the first direction even so.
+    assert np.corrcoef(common, [*source[:, 0], *target[:, 0]])[0, 1] > 0.99
+    assert labels[0] == "first principal component (99%)"
+
+
 def test_a_larger_sample_counts_no_more(samples):
     source, target = samples
     once = project_encoded(source, target, NAMES)

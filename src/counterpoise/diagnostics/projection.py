@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from counterpoise.encoding import encode_pair
 
 __all__ = ["project", "project_encoded"]
+
+# Columns from which this many rows of both samples together are looked at.
+_MANY = 2000
 
 
 def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
@@ -60,15 +65,35 @@ def _principal(
     second = (np.mean((source - centre) ** 2, axis=0) + np.mean((target - centre) ** 2, axis=0)) / 2
     scale = np.where(second > 0, np.sqrt(second), 1.0)
     source, target = (source - centre) / scale, (target - centre) / scale
-    moments = (source.T @ source / source.shape[0] + target.T @ target / target.shape[0]) / 2
-    values, vectors = np.linalg.eigh(moments)
-    axes = vectors[:, :-3:-1]
+    values, axes, total = _leading(source, target)
     # A sign is arbitrary; the largest coefficient is taken to be positive.
     axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), np.arange(2)])
-    shares = values[:-3:-1] / max(values.sum(), np.finfo(float).tiny)
+    shares = values / max(total, np.finfo(float).tiny)
     words = ("first", "second")
     labels = [
         f"{word} principal component ({share:.0%})"
         for word, share in zip(words, shares, strict=True)
     ]
     return source @ axes, target @ axes, (labels[0], labels[1])
+
+
+def _leading(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Two largest eigenvalues of the second moments, their vectors (D, 2), and the sum of all.
+
+    From the moments of the columns or of the rows, whichever are fewer; with many of both, some
+    rows of each sample say enough for a picture.
+    """
+    D = source.shape[1]
+    if D > _MANY:
+        source, target = (X[:: -(-len(X) // (_MANY // 2))] for X in (source, target))
+    rows = np.concatenate([X / math.sqrt(2 * len(X)) for X in (source, target)])
+    wide = len(rows) < D
+    moments = rows @ rows.T if wide else rows.T @ rows
+    last = len(moments) - 1
+    values, vectors = eigh(moments, subset_by_index=[max(0, last - 1), last])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if wide:
+        vectors = rows.T @ vectors
+        size = np.linalg.norm(vectors, axis=0)
+        vectors = vectors / np.where(size > 0, size, 1.0)
+    return values, vectors, float(np.trace(moments))

@@ -13,6 +13,7 @@ from counterpoise._format import format_change, format_error, format_number, for
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
 from counterpoise.risk.estimate import LEAST_ERROR
+from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER
 
 if TYPE_CHECKING:
     from counterpoise.diagnostics.record import Diagnostics
@@ -127,7 +128,8 @@ def decide_verdict(
 
 def _another(used: Sequence[str]) -> str:
     """Recommend a weight estimator that is not in use."""
-    name = "classifier" if any(own.startswith("auto") for own in used) else "auto"
+    default = (DEFAULT_WEIGHTS, ORDER[0])
+    name = "classifier" if any(own.startswith(default) for own in used) else DEFAULT_WEIGHTS
     return f'Try another weight estimator, such as "{name}"'
 
 
