@@ -71,6 +71,7 @@ CORE = (
 )
 # Tests that mirror a module, from the first prefix that fits; then the others, in order.
 OWN_TESTS = {
+    "risk/dask": ["tests/risk", "tests/diagnostics"],
     "risk/": ["tests/risk"],
     "weights/": ["tests/weights"],
     "ridge/": ["tests/ridge"],

@@ -2,10 +2,19 @@
 
 import numpy as np
 import pytest
+from array_api_compat import numpy as np_xp
 
 import counterpoise as cp
 from counterpoise._folds import Folds
-from counterpoise.risk import Controlled, HeldOut, Normalized, Weighted, estimate_risk
+from counterpoise.risk import (
+    Controlled,
+    HeldOut,
+    Normalized,
+    Weighted,
+    estimate_risk,
+    get_method,
+)
+from counterpoise.risk.strata import used_weights
 
 methods = pytest.mark.parametrize("method", ["weighted", "controlled", Controlled(center="sample")])
 
@@ -110,3 +119,23 @@ def test_degrees_of_freedom_follow_the_effective_sample_size(rng):
         assert risk.degrees_of_freedom == 30 - count
     lonely = cp.target_risk(rng.random(30), np.append(np.zeros(29), 30.0))
     assert lonely.degrees_of_freedom == 1
+
+
+def test_a_row_alone_in_a_fold_adds_to_what_it_did_in_another():
+    # Row 0 is held out in both folds, row 1 in the first. Leaving row 0 out lowers both.
+    losses, folds = np.array([10.0, 0.0, 10.0]), [np.array([0, 1]), np.array([2])]
+    held_out = HeldOut(losses, np.ones(3), Folds(folds, rows=np.array([0, 1, 0])))
+    risk, _ = estimate_risk(held_out, Weighted())
+    assert risk.value == pytest.approx(20 / 3)
+    first = 2 / 3 * np.sqrt(1 / 2) * 5  # share, jackknife of two rows, distance from their mean
+    alone = (10 / 3 - 1 / 3 * 20 / 3) / (2 / 3)
+    assert risk.standard_error**2 == pytest.approx((first + alone) ** 2 + first**2)
+
+
+def test_rows_held_out_twice_have_one_smoothed_weight_each(rng):
+    rows = np.array([0, 1, 2, 3, 4, 5, 3, 0, 5, 1, 4, 2])
+    folds = Folds(np.split(np.arange(12), 4), rows=rows)
+    weights = rng.exponential(size=(2, 6)) ** 3
+    average = get_method("pareto_smoothed")
+    got = used_weights(np_xp, average, weights[:, rows], folds)
+    np.testing.assert_allclose(got, average.effective_weights(np_xp, weights)[:, rows])

@@ -26,6 +26,15 @@ def test_the_plain_fit_is_a_ratio_of_scipys_densities(rng):
     np.testing.assert_allclose(model.predict(new), target.pdf(new) / source.pdf(new))
 
 
+def test_the_log_density_is_scipys(xp, rng):
+    mean, factor = rng.normal(size=3), np.tril(rng.normal(size=(3, 3))) + 3 * np.eye(3)
+    for n in (2, 40):  # by a triangular solve and by an inverse
+        X = rng.normal(size=(n, 3))
+        got = gaussian_log_density(xp.asarray(X), xp.asarray(mean), xp.asarray(factor))
+        want = multivariate_normal(mean, factor @ factor.T).logpdf(X)
+        np.testing.assert_allclose(to_numpy(got), want, rtol=1e-12)
+
+
 def test_the_plain_fit_does_not_care_for_affine_coordinates(rng):
     X_source, X_target = rng.normal(size=(40, 2)), rng.normal(size=(50, 2)) + 1
     one = GaussianRatio(regularization=0).fit(X_source, X_target)

@@ -76,6 +76,17 @@ def test_a_ratio_from_moments_is_that_from_rows(regularization, standardize):
     assert got.weights_ is None
 
 
+def test_dependent_columns_of_moments_are_left_out():
+    X_source, X_target = rows(60), rows(80, center=0.3, seed=1)
+    want = GaussianRatio(regularization=0).fit(X_source, X_target)
+    X_source, X_target = (np.column_stack([X, X[:, 0] - X[:, 2]]) for X in (X_source, X_target))
+    unit = np.std(X_target, axis=0)
+    domains = [DomainMoments.from_rows(X, unit) for X in (X_source, X_target)]
+    got = GaussianRatio(regularization=0).fit_moments(*domains)
+    assert len(got.columns_) == 3
+    np.testing.assert_allclose(got.predict(X_source), want.weights_, rtol=1e-8)
+
+
 def test_what_moments_cannot_give_is_said():
     few = DomainMoments.from_rows(rows(1), np.ones(3))
     many = DomainMoments.from_rows(rows(50), np.ones(3))

@@ -106,7 +106,8 @@ def _between(xp: Namespace, share: Array, total: Array, whole: Array) -> Array:
     if total.shape[-1] == 1:
         others = 1 - share
         alone = others < 1e-9
-        gap = (total - share * whole[..., None]) / xp.where(alone, xp.ones_like(others), others)
+        # Without it less with it, like the deviations of a jackknife: units of a cluster add up.
+        gap = (share * whole[..., None] - total) / xp.where(alone, xp.ones_like(others), others)
         return xp.where(alone, xp.nan, gap)
     others = exclusive_sum(share)
     left_out = exclusive_sum(total) / xp.where(others > 0, others, xp.ones_like(others))
