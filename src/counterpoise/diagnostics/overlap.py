@@ -104,12 +104,15 @@ def two_sample_test(source: Any, target: Any, /, *, rng: np.random.Generator) ->
 
 
 def _normal_scores(X: np.ndarray) -> np.ndarray:
-    """Return normal quantiles of the ranks in each column, ties at their mean; ends cut at 1e-7.
+    """Return normal quantiles of the ranks in each column, ties at their mean; cut at 1e-7.
 
-    Without ties these are the scores of scikit-learn's `QuantileTransformer` with as many quantiles
-    as rows, without its loop over columns.
+    Rows at the ends of a column are at the ends of the scores, however many they are: a mass of
+    zeros stands apart. These are the scores of scikit-learn's `QuantileTransformer` with as many
+    quantiles as rows, without its loop over columns.
     """
     share = (rankdata(X, axis=0) - 1) / (X.shape[0] - 1)
+    share = np.where(np.min(X, axis=0) == X, 0.0, share)
+    share = np.where(np.max(X, axis=0) == X, 1.0, share)
     scores: np.ndarray = ndtri(np.clip(share, 1e-7, 1 - 1e-7))
     return scores
 
