@@ -190,7 +190,7 @@ def test_searches_rehearse_and_say_so(rng):
         cp.ShiftGridSearchCV(Ridge(), {}, rehearsals=-2).fit(X, y, X_target=Z)
 
 
-@pytest.mark.parametrize(("error", "verdict"), [(0.11, 0), (0.29, 1), (0.31, 2)])
+@pytest.mark.parametrize(("error", "verdict"), [(0.11, 0), (0.13, 1), (0.29, 1), (0.31, 2)])
 def test_the_verdict_heeds_rehearsals(rng, error, verdict):
     X, Z = rng.normal(size=(300, 2)), rng.normal(size=(300, 2))
     found = cp.diagnose(X, Z, weights="gaussian")
@@ -200,4 +200,7 @@ def test_the_verdict_heeds_rehearsals(rng, error, verdict):
     again = with_rehearsals(found, rehearsals)
     assert again.verdict == ("trust", "caution", "do not trust")[verdict]
     assert rehearsals.words in " ".join(again.reasons)
+    # A warning speaks of 15 % or more: no interval is narrower.
+    warned = f"the risk may be off by {max(error, 0.15):.0%}" in " ".join(again.reasons)
+    assert warned == (verdict > 0)
     assert with_rehearsals(found, None) is found
