@@ -200,7 +200,7 @@ class RiskEstimate:
         dof = np.asarray(to_numpy(self.degrees_of_freedom), dtype=np.float64)
         z = ndtri(0.5 + level / 2)
         by_rows = stdtrit(dof, 0.5 + level / 2) * error
-        half = np.maximum(by_rows, z * to_numpy(self.tail_error))
+        half: np.ndarray = np.maximum(by_rows, z * to_numpy(self.tail_error))
         half = np.hypot(half, to_numpy(self.constant_error))
         for more in (self.target_error, self.transfer_error):
             half = np.hypot(half, z * to_numpy(more))
