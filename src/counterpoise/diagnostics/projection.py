@@ -12,7 +12,7 @@ from counterpoise.encoding import encode_pair
 
 __all__ = ["project", "project_encoded"]
 
-# Columns from which this many rows of both samples together are looked at.
+# With more columns, about this many rows of both samples together are looked at.
 _MANY = 2000
 
 
@@ -89,11 +89,11 @@ def _leading(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.nda
     rows = np.concatenate([X / math.sqrt(2 * len(X)) for X in (source, target)])
     wide = len(rows) < D
     moments = rows @ rows.T if wide else rows.T @ rows
-    last = len(moments) - 1
-    values, vectors = eigh(moments, subset_by_index=[max(0, last - 1), last])
+    size = len(moments)
+    values, vectors = eigh(moments, subset_by_index=[size - 2, size - 1])
     values, vectors = values[::-1], vectors[:, ::-1]
     if wide:
         vectors = rows.T @ vectors
-        size = np.linalg.norm(vectors, axis=0)
-        vectors = vectors / np.where(size > 0, size, 1.0)
+        length = np.linalg.norm(vectors, axis=0)
+        vectors = vectors / np.where(length > 0, length, 1.0)
     return values, vectors, float(np.trace(moments))
