@@ -108,3 +108,13 @@ def test_a_quantile_that_cuts_every_weight_to_zero_is_refused(sample):
     losses, weights = sample[0], np.eye(40)[3] * 40
     with pytest.raises(ValueError, match=r"`weights` are all 0 as method Truncated.*quantile"):
         cp.target_risk(losses, weights, method=cp.risk.Truncated(quantile=0.5))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-250])
+def test_a_given_coefficient_beside_tiny_losses(rng, scale):
+    # The coefficient is in the unit of the losses: the unit must not be so small that it overflows.
+    weights, losses = rng.exponential(size=40), scale * rng.random(40)
+    risk = cp.target_risk(losses - scale, weights, method=cp.risk.Controlled(beta=1.0))
+    terms = weights * (losses - scale) - (weights - 1)
+    assert risk.value == pytest.approx(terms.mean(), rel=1e-12)
+    assert risk.standard_error == pytest.approx(terms.std(ddof=1) / np.sqrt(40), rel=1e-12)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import RepeatedKFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
 
@@ -170,6 +171,19 @@ def test_the_blend_is_the_stack_of_held_out_predictions(data):
         options = {"sample_weight": search.weights_} if member.fit_weighted else {}
         parts.append(member.make().fit(X, y, **options).predict(Z))
     np.testing.assert_allclose(search.predict(Z), blend.weights @ parts)
+
+
+def test_rows_of_repeated_splits_count_once_in_the_effective_rows(data, monkeypatch):
+    found = []
+
+    def record(weights, /, *, repeats):
+        found.append((len(weights), repeats))
+        return row_shares(weights, repeats=repeats)
+
+    monkeypatch.setattr("counterpoise.search.blending.row_shares", record)
+    cv = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    fitted(data, refit="blend", selection="min", cv=cv)
+    assert found == [(2 * len(data[0]), 2)]
 
 
 def test_half_of_the_blend_is_the_plain_choice(rng):
