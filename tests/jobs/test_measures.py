@@ -121,6 +121,7 @@ def test_groups_by_a_category_a_number_and_a_date(classes, numbers):
     assert 0 <= record.groups["red"].risk.value <= 1
     assert list(record.groups["red"].metrics) == ["accuracy", "auc"]
     assert all(own.verdict for own in record.groups.values())
+    assert all(own.risk.transfer_error > 0 for own in record.groups.values())
     by_age = jobs.select(numbers, params=FEW, by="age").record.groups
     assert len(by_age) == 4
     assert sum(own.n_target for own in by_age.values()) == 400

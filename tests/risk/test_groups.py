@@ -138,6 +138,8 @@ def test_a_search_reports_groups_with_a_verdict(rng):
     assert found["2.0"].verdict == "do not trust"
     assert found["0.0"].verdict in ("trust", "caution")
     assert list(found["0.0"].metrics) == ["rmse", "r2", "mae"]
+    assert search.best_risk_.transfer_error > 0
+    assert all(own.risk.transfer_error > 0 for own in found.values())
     same = search.risk_by_group(X["part"].to_numpy(), X_target["part"].to_numpy())
     assert same["0.0"].risk.value == found["0.0"].risk.value
     with pytest.raises(ValueError, match="'region' is not a column of `X`"):
