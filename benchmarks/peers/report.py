@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +121,29 @@ def report(options: argparse.Namespace, versions: dict[str, str], command: str) 
     if options.csv:
         options.csv.mkdir(parents=True, exist_ok=True)
         for name, own in written.items():
-            own.to_csv(options.csv / f"{name}.csv", index=False, float_format="%.4g")
+            formats = {column: form for column, form in _FORMATS.items() if column in own}
+            shown = own.assign(
+                **{column: own[column].map(form) for column, form in formats.items()}
+            )
+            shown.to_csv(options.csv / f"{name}.csv", index=False)
         (options.csv / "facts.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def _probability(p: float) -> str:
+    """Return a p-value as people read it; nothing for the method that others are compared with."""
+    if pd.isna(p):
+        return ""
+    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+# How the guide's tables show the columns.
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "rank": "{:.2f}".format,
+    "ratio": "{:.3f}".format,
+    "p": _probability,
+    "seconds": "{:.2g}".format,
+    "failed": "{:.0%}".format,
+}
 
 
 def _with_facts(ranks: Ranks, own: pd.DataFrame) -> pd.DataFrame:
