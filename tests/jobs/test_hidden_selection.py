@@ -45,6 +45,7 @@ def test_the_baseline_is_a_constant_prediction(found):
 
 
 def test_page_and_terminal_say_it(found):
+    pytest.importorskip("matplotlib", reason="pages need the cli extra")
     _, selected = found
     record = selected.record
     document = selection_document(record)

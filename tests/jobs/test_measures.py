@@ -146,6 +146,7 @@ def test_rare_categories_are_taken_together(numbers):
 
 
 def test_page_and_json_have_metrics_and_groups(classes):
+    pytest.importorskip("matplotlib", reason="pages need the cli extra")
     record = jobs.select(classes, params=FEW, by="colour").record
     page = render_page(selection_document(record))
     for words in ("How good will it be in the target?", "By colour", "one value for all rows"):

@@ -160,6 +160,7 @@ def test_the_verdict_heeds_labels_that_contradict(paths, frames, files):
 
 
 def test_pages_and_terminal_show_the_labels(paths):
+    pytest.importorskip("matplotlib", reason="pages need the cli extra")
     source, write = paths
     for deliver, shown in (("one", "with 40 labels"), ("blend", "With 40 labels")):
         data = load(source, write("cost", range(40)), "cost")
