@@ -41,15 +41,16 @@ def test_more_columns_than_rows(rng):
 
 def test_of_many_columns_some_rows_are_looked_at(rng, monkeypatch):
     monkeypatch.setattr("counterpoise.diagnostics.projection._MANY", 30)
-    common = rng.normal(size=345)
-    both = common[:, None] + 0.1 * rng.normal(size=(345, 40))
-    X, Z = both[:300], both[300:]
-    source, target, labels = project_encoded(X, Z, np.array([f"c{i}" for i in range(40)]))
-    assert source.shape == (300, 2)
-    assert target.shape == (45, 2)
-    # What the columns have in common is the first direction even so.
-    assert np.corrcoef(common, [*source[:, 0], *target[:, 0]])[0, 1] > 0.99
-    assert labels[0] == "first principal component (99%)"
+    names = np.array([f"c{i}" for i in range(40)])
+    for _ in range(5):
+        common = rng.normal(size=345)
+        both = common[:, None] + 2 * rng.normal(size=(345, 40))
+        source, target, _ = project_encoded(both[:300], both[300:], names)
+        assert source.shape == (300, 2)
+        assert target.shape == (45, 2)
+        # All rows find what the columns have in common with a correlation of 0.95 (the least of 30
+        # draws is 0.93), thirty rows with 0.95 (0.92), two rows with 0.81 (0.00).
+        assert abs(np.corrcoef(common, [*source[:, 0], *target[:, 0]])[0, 1]) > 0.88
 
 
 def test_a_larger_sample_counts_no_more(samples):
