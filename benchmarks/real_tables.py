@@ -17,7 +17,9 @@ parts:
   ``transfer_error``.
 
 Every cell is one JSON file in ``--out``: a second run goes on where the first one stopped. The
-oracle of the width is the 95 % interval from as many *target* losses as there are source rows.
+oracle of the width is the 95 % interval from as many *target* losses as there are source rows. The
+weights are known under simulated selection: after a run with ``--weights true`` into the same
+folder, the width is also held against that of the interval with the true weights.
 ``--data FOLDER`` reads the files that ``real_data.py export`` wrote.
 """
 
@@ -187,14 +189,20 @@ def _names(halves: list[str]) -> list[str]:
     return [name for half in halves for name in real_data.names(half)]
 
 
+_OWN = ["low", "high", "truth"]
+
+
 def read(options: argparse.Namespace) -> pd.DataFrame:
-    """Return the cells of these options that are done."""
+    """Return the cells of these options that are done.
+
+    Columns that end in "_true" are those of the run with the true weights, where it is done.
+    """
     names = set(_names(options.half))
     found = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
-    kept = [
-        cell for cell in found if cell["problem"] in names and cell["weights"] == options.weights
-    ]
-    return pd.DataFrame(kept)
+    table = pd.DataFrame([cell for cell in found if cell["problem"] in names])
+    kept, true = (table[table.weights == own] for own in (options.weights, "true"))
+    cell = ["part", "problem", "draw", "rows", "model"]
+    return kept.merge(true[[*cell, *_OWN]], on=cell, how="left", suffixes=("", "_true"))
 
 
 def summarise(table: pd.DataFrame) -> Iterator[str]:
@@ -224,6 +232,7 @@ def summarise(table: pd.DataFrame) -> Iterator[str]:
                         f", over problems {_mean(some)}  median error {off:.3f} (log ratio)"
                     )
             yield from _without_rehearsals(cells_of)
+            yield from _against_true(cells_of)
             yield from _against_plain(cells_of)
 
 
@@ -242,6 +251,18 @@ def _without_rehearsals(table: pd.DataFrame) -> Iterator[str]:
     yield (
         f"    without rehearsals: coverage {_mean(table.assign(covered=covered))}  width / oracle "
         f"{width:.2f}"
+    )
+
+
+def _against_true(table: pd.DataFrame) -> Iterator[str]:
+    known = table[table.low_true.notna()]
+    if known.empty:
+        return
+    covered = (known.low_true <= known.truth_true) & (known.truth_true <= known.high_true)
+    ratio = (known.high - known.low) / (known.high_true - known.low_true).clip(lower=1e-12)
+    yield (
+        f"    with the true weights: coverage {_mean(known.assign(covered=covered))}  our width / "
+        f"theirs {ratio.median():.2f} ({len(known)} cells)"
     )
 
 

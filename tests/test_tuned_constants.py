@@ -100,6 +100,7 @@ def test_the_limits_of_the_verdict_are_those_of_the_guide():
         "weight_mean_factor": (1.4, 2.0),
         "pareto_k": (0.7, 1.0),
         "pareto_k_losses": (1.0, math.inf),
+        "loss_growth": (3.5, math.inf),
         "n_effective": (20.0, 5.0),
         "largest_share": (0.3, 0.5),
         "auc": (0.983, 0.9999),

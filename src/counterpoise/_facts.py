@@ -361,6 +361,8 @@ _MEANINGS = {
     "Pareto k of the weighted losses": _TAIL,
     "correlation with the weights": "Of the weighted losses. A control variate can remove at most "
     "the square of it from the variance.",
+    "growth of weighted losses": "With each standard deviation of the log weights. Above 3.5, a "
+    "few rows dominate the estimate.",
     "risk methods differ by": "Normalised against controlled.",
     "risk if weights are off by 2": "Each weight by a factor of up to 2.",
     "AUC of source against target": "0.5: not distinguishable. 1: fully separated.",
@@ -401,6 +403,8 @@ def _loss_values(found: Any) -> dict[str, str]:
         "Pareto k of the weighted losses": format_number(found.pareto_k_losses),
         "correlation with the weights": format_number(found.correlation),
     }
+    if found.loss_growth > 1:
+        values["growth of weighted losses"] = f"{format_number(found.loss_growth)} times"
     if found.disagreement is not None:
         values["risk methods differ by"] = f"{format_error(found.disagreement)} standard errors"
     if type(found.weights).__module__ == "numpy":  # on Dask it takes several passes over the data

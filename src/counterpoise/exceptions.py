@@ -4,7 +4,7 @@ Whatever is wrong with an argument raises a ValueError of some kind before any w
 classes tell what the user passed in from a defect of the package.
 """
 
-__all__ = ["CostWarning", "InputError", "StoreError"]
+__all__ = ["CostWarning", "InputError", "StoreError", "TailWarning"]
 
 
 class InputError(ValueError):
@@ -48,4 +48,24 @@ class CostWarning(UserWarning):
     >>> import counterpoise as cp
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", cp.exceptions.CostWarning)  # rather stop than wait
+    """
+
+
+class TailWarning(UserWarning):
+    """Losses grow with the weights, a few rows decide, and an interval may be too narrow.
+
+    Given by `target_risk` and `compare_risks`; `diagnose` and the searches have it among their
+    reasons.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import counterpoise as cp
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 500))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     risk = cp.target_risk((np.exp(x / 2) * noise) ** 2, np.exp(1.5 * x - 1.125))
+    >>> [warning.category.__name__ for warning in caught]
+    ['TailWarning']
     """

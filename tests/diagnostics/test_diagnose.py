@@ -33,7 +33,7 @@ def test_a_moderate_shift_is_finite_and_balanced_by_weights(rng):
     X, Z = shifted(rng, 0.8)
     d = cp.diagnose(X, Z, losses=X[:, 0] ** 2)
     numbers = [value for value in vars(d).values() if isinstance(value, float)]
-    assert len(numbers) == 16
+    assert len(numbers) == 17
     assert np.all(np.isfinite(numbers))
     assert d.auc_p_value < 1e-6
     assert d.balance_before[0] == pytest.approx(0.8, abs=0.2)

@@ -49,6 +49,9 @@ class Diagnostics(Shown):
         too few or (nearly) equal weights.
     pareto_k_losses : float or None
         The same for abs(weight x loss); None without losses.
+    loss_growth : float or None
+        Factor by which weight x loss grows with one standard deviation of the log weights, where
+        the losses themselves grow with the weights; 1 where they do not. None without losses.
     correlation : float or None
         Of weighted losses with weights: what a control variate can use. 0 for equal weights.
     variance_reduction : float or None
@@ -97,6 +100,7 @@ class Diagnostics(Shown):
     largest_share: float
     pareto_k: float
     pareto_k_losses: float | None
+    loss_growth: float | None
     correlation: float | None
     variance_reduction: float | None
     auc: float

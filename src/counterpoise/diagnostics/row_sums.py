@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise.diagnostics.tail import largest_values, shape_of_largest
+from counterpoise.risk.growth import LogMoments
 
 __all__ = [
     "ColumnSums",
@@ -123,6 +124,8 @@ class WeightSums:
         Sums of products around the means.
     largest : tuple of p arrays
         The largest weights and the largest abs(weights x losses), in increasing order.
+    logs : LogMoments or None
+        Of log weights and log losses; None without losses.
     """
 
     count: int
@@ -130,6 +133,7 @@ class WeightSums:
     mean: np.ndarray
     scatter: np.ndarray
     largest: tuple[np.ndarray, ...]
+    logs: LogMoments | None
 
     @classmethod
     def of(cls, weights: np.ndarray, losses: np.ndarray | None, keep: int, /) -> WeightSums:
@@ -141,7 +145,8 @@ class WeightSums:
         mean = np.mean(relative, axis=1)
         centred = relative - mean[:, None]
         largest = tuple(largest_values(np.abs(row), keep) for row in values)
-        return cls(weights.shape[0], scale, mean, centred @ centred.T, largest)
+        logs = None if losses is None else LogMoments.of(losses, weights)
+        return cls(weights.shape[0], scale, mean, centred @ centred.T, largest, logs)
 
     @classmethod
     def merge(cls, parts: Sequence[WeightSums], keep: int, /) -> WeightSums:
@@ -156,7 +161,10 @@ class WeightSums:
             step = own - mean
             scatter += part.scatter * np.outer(ratio, ratio) + part.count * np.outer(step, step)
         together = (np.concatenate(rows) for rows in zip(*(p.largest for p in parts), strict=True))
-        return cls(count, scale, mean, scatter, tuple(largest_values(v, keep) for v in together))
+        largest = tuple(largest_values(values, keep) for values in together)
+        known = [part.logs for part in parts if part.logs is not None]
+        logs = reduce(LogMoments.merge, known) if known else None
+        return cls(count, scale, mean, scatter, largest, logs)
 
 
 def weight_numbers(sums: WeightSums, /) -> dict[str, Any]:
@@ -182,14 +190,17 @@ def weight_numbers(sums: WeightSums, /) -> dict[str, Any]:
 
 def loss_numbers(sums: WeightSums, /) -> dict[str, Any]:
     """Return what `Diagnostics` says of the weighted losses; None without losses."""
-    if sums.scale.shape[0] == 1:
-        return {"pareto_k_losses": None, "correlation": None, "variance_reduction": None}
+    if sums.logs is None:
+        return dict.fromkeys(
+            ("pareto_k_losses", "loss_growth", "correlation", "variance_reduction")
+        )
     spread = np.sqrt(np.diagonal(sums.scatter) / sums.count)
     correlation = 0.0
     if np.all(spread > _ROUNDING):
         correlation = float(sums.scatter[0, 1] / sums.count / spread[0] / spread[1])
     return {
         "pareto_k_losses": shape_of_largest(sums.largest[1], sums.count),
+        "loss_growth": float(sums.logs.growth),
         "correlation": correlation,
         "variance_reduction": correlation**2,
     }

@@ -13,6 +13,7 @@ from counterpoise._format import format_change, format_error, format_number, for
 from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
 from counterpoise.risk.estimate import LEAST_ERROR
+from counterpoise.risk.growth import MOST_GROWTH
 from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ THRESHOLDS: dict[str, tuple[float, float]] = {
     "weight_mean_factor": (1.4, 2.0),
     "pareto_k": (0.7, 1.0),
     "pareto_k_losses": (1.0, math.inf),
+    "loss_growth": (MOST_GROWTH, math.inf),
     "n_effective": (20.0, 5.0),
     "largest_share": (0.3, 0.5),
     "auc": (0.983, 0.9999),
@@ -272,10 +274,8 @@ def _estimates(found: Diagnostics, used: Sequence[str]) -> list[Finding]:
     if not any("kmm" in name for name in used):
         bounded += ', or a weight estimator with bounded weights such as "kmm"'
     bounded += ", and do not rely on the standard error."
-    apart, ratio, k_losses = (
-        math.nan if number is None else number
-        for number in (found.disagreement, found.error_ratio, found.pareto_k_losses)
-    )
+    numbers = found.disagreement, found.error_ratio, found.pareto_k_losses, found.loss_growth
+    apart, ratio, k_losses, growth = (math.nan if number is None else number for number in numbers)
     k_weights = found.pareto_k if found.design_effect > _FLAT else math.nan
     heavy = (
         "The {} have a heavy tail (Pareto k {}): their variance is likely infinite, and a few "
@@ -299,6 +299,14 @@ def _estimates(found: Diagnostics, used: Sequence[str]) -> list[Finding]:
             _level(k_losses, "pareto_k_losses"),
             heavy.format("weighted losses", format_number(k_losses)),
             bounded,
+        ),
+        (
+            _level(growth, "loss_growth"),
+            "Losses are larger where the weights are: weighted losses grow by a factor of "
+            f"{format_number(growth)} for each standard deviation of the log weights. A few rows "
+            "decide, the sample may have seen too few of them, and the interval may be too narrow.",
+            "Take a loss that grows less (an absolute or a bounded one, or the logarithm of the "
+            "label), or collect more labelled rows where the weights are large.",
         ),
     ]
 

@@ -10,8 +10,10 @@ from counterpoise._dask import is_dask
 from counterpoise._facts import Card, comparison_card
 from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
+from counterpoise.risk.averages import Source
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
+from counterpoise.risk.growth import warn_of_growth
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labelled import check_labelled_losses, combine_with_labels
 from counterpoise.risk.method import Method, name_methods
@@ -65,6 +67,9 @@ def target_risk(
 
     Notes
     -----
+    Where losses grow with the weights, a few rows decide, and a sample may have seen too few of
+    them: :class:`counterpoise.exceptions.TailWarning` says so, unless the arrays are Dask's.
+
     Degenerate cases. Equal weights leave beta at 0: the controlled estimate is the weighted one.
     Samples of weight zero count in n, as they should: they say that the target is elsewhere. One
     sample gives a value but no standard error (NaN).
@@ -109,6 +114,8 @@ def target_risk(
 
         return target_risk_dask(losses, weights, found)
     held_out = _check_inputs(losses, weights, X_source, X_target)
+    if not isinstance(found, Source):
+        warn_of_growth(held_out.losses, held_out.weights)
     if target_losses is None:
         return estimate_risk(held_out, found)[0]
     labelled = check_labelled_losses(target_losses, held_out.losses)
@@ -211,6 +218,7 @@ def compare_risks(
     controlled       0.951       0.090  0.743 to 1.22                    412                -45%
     """
     held_out = _check_inputs(losses, weights, X_source, X_target)
+    warn_of_growth(held_out.losses, held_out.weights)
     if methods is None:
         known = held_out.domains is not None
         chosen = [method for method in METHODS.values() if known or not method.needs_features]
