@@ -41,6 +41,7 @@ from counterpoise.risk import (
 from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.estimation import estimate_prepared, prepare_rows
 from counterpoise.risk.labelled import label_mean
+from counterpoise.risk.method import Prepared
 from counterpoise.risk.methods import check_features
 from counterpoise.risk.transfer import Stage, add_rehearsals, check_rehearsals
 from counterpoise.search.blending import blend_candidates
@@ -282,22 +283,53 @@ class ShiftSearch(BaseSearchCV):
         optional = ("plausibility_", "expected_regret_", "choice_words_", "blend_", "label_test_")
         for name in optional:
             self.__dict__.pop(name, None)  # of a former fit with other parameters
-        held_out, seed = found.held_out, check_random_state(self.random_state).randint(2**31 - 1)
-        rng = np.random.default_rng(seed)
+        held_out = found.held_out
         prepared = prepare_rows(held_out, method)
         risk, by_fold = estimate_prepared(held_out, method, prepared)
         self._stage = Stage.of(held_out, count=self.rehearsals)
         risk = add_rehearsals(risk, held_out, method, self._stage)
         source, _ = estimate_risk(held_out, Source())
-        params = [candidate.params for candidate in found.candidates]
-        # Without target rows, consensus has only the evidence of the source rows.
+        best, redrawn = self._choose(found, prepared, risk, source)
+        comparison = compare_with(best, prepared, held_out)
+        judged = Judged(found, risk, by_fold, source, comparison)
+        self.cv_results_ = results_table(judged, error_score=self.error_score)
+        for name in ("plausibility", "expected_regret"):
+            if hasattr(self, f"{name}_"):
+                self.cv_results_[name] = getattr(self, f"{name}_")
+        self.held_out_, self.losses_, self.risk_ = held_out, held_out.losses, risk
+        self.best_index_, self.best_candidate_ = best, found.candidates[best]
+        self.best_params_ = dict(self.best_candidate_.params)
+        self.best_risk_ = risk[best]
+        self.indistinguishable_ = comparison.indistinguishable
+        self.corrected_risk_ = self.best_risk_
+        if self.refit == "blend":
+            self.blend_ = blend_candidates(found, y, method, self._stage)
+            self.best_risk_ = self.corrected_risk_ = self.blend_.risk
+        elif redrawn is not None:
+            counts, again = redrawn
+            self.corrected_risk_ = corrected_risk(
+                risk, best, prepared, held_out.folds, counts=counts, again=again
+            )
+        if found.labels is not None:
+            self._use_labels(found, y)
+        self.best_score_ = -self.best_risk_.value
+
+    def _choose(
+        self, found: Evaluation, prepared: Prepared, risk: RiskEstimate, source: RiskEstimate
+    ) -> tuple[int, tuple[np.ndarray, np.ndarray] | None]:
+        """Return the best candidate, and how it would be chosen on rows drawn again.
+
+        The latter, counts of the rows and the choice from each, is for the correction of the risk:
+        None where nothing is to be corrected.
+        """
+        held_out, params = found.held_out, [candidate.params for candidate in found.candidates]
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        correct = self.n_bootstrap > 0 and len(params) > 1 and self.refit != "blend"
         by_source = self.selection == "consensus"
-        evidence = prepare_rows(held_out, Source()) if by_source else prepared
+        # Without target rows, consensus has no more than the evidence of the source rows.
         judged_by = source if by_source else risk
         best = choose(judged_by, params, selection=self.selection, order=self.order)
-        correct = self.n_bootstrap > 0 and len(params) > 1 and self.refit != "blend"
-        agreed = by_source and held_out.target_predictions is not None
-        if agreed:
+        if by_source and held_out.target_predictions is not None:
             choice = consensus(
                 held_out.losses,
                 held_out.folds,
@@ -306,45 +338,25 @@ class ShiftSearch(BaseSearchCV):
                 n_bootstrap=max(self.n_bootstrap, 100),
                 rng=rng,
             )
-            best = choice.best
             self.plausibility_, self.expected_regret_ = choice.plausibility, choice.expected_regret
-            classes = found.responses.classes is not None
             self.choice_words_ = choice_words(
-                held_out.target_predictions, choice.plausibility, classes=classes
+                held_out.target_predictions,
+                choice.plausibility,
+                classes=found.responses.classes is not None,
             )
-            counts, again = choice.counts, choice.again
-        elif correct:
-            counts = draw_counts(held_out.folds, self.n_bootstrap, rng)
-            again = choose_again(
-                evidence,
-                held_out.folds,
-                counts,
-                selection=self.selection,
-                places=self._places(params),
-                standard_error=judged_by.standard_error,
-            )
-        comparison = compare_with(best, prepared, held_out)
-        judged = Judged(found, risk, by_fold, source, comparison)
-        self.cv_results_ = results_table(judged, error_score=self.error_score)
-        if agreed:
-            self.cv_results_["plausibility"] = self.plausibility_
-            self.cv_results_["expected_regret"] = self.expected_regret_
-        self.held_out_, self.losses_, self.risk_ = held_out, held_out.losses, risk
-        self.best_index_, self.best_candidate_ = best, found.candidates[best]
-        self.best_params_ = dict(params[best])
-        self.best_risk_ = risk[best]
-        self.indistinguishable_ = comparison.indistinguishable
-        self.corrected_risk_ = self.best_risk_
-        if self.refit == "blend":
-            self.blend_ = blend_candidates(found, y, method, self._stage)
-            self.best_risk_ = self.corrected_risk_ = self.blend_.risk
-        elif correct:
-            self.corrected_risk_ = corrected_risk(
-                risk, best, prepared, held_out.folds, counts=counts, again=again
-            )
-        if found.labels is not None:
-            self._use_labels(found, y)
-        self.best_score_ = -self.best_risk_.value
+            return choice.best, (choice.counts, choice.again) if correct else None
+        if not correct:
+            return best, None
+        counts = draw_counts(held_out.folds, self.n_bootstrap, rng)
+        again = choose_again(
+            prepare_rows(held_out, Source()) if by_source else prepared,
+            held_out.folds,
+            counts,
+            selection=self.selection,
+            places=self._places(params),
+            standard_error=judged_by.standard_error,
+        )
+        return best, (counts, again)
 
     def _places(self, params: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Where `order` puts each candidate, for "one_se"."""
