@@ -15,6 +15,7 @@ from counterpoise.risk.averages import Normalized
 from counterpoise.risk.bootstrap import Resampler
 from counterpoise.risk.errors import dominant_count, tail_variance, variance_over_folds
 from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar
+from counterpoise.risk.growth import growing
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Average, Method, Prepared
 from counterpoise.risk.ranges import ANY, Bounds, range_of
@@ -187,10 +188,10 @@ def average_prepared(
         other = domains.target_weights if other is None else other
         error = tail_error(xp, prepared, estimate, other, n_rows=folds.n_rows)
         estimate = replace(estimate, tail_error=as_scalar(error))
-    else:
-        count = rows_that_count(xp, prepared, estimate)
-        if count is not None:
-            estimate = limit_degrees_of_freedom(xp, estimate, count / strata.repeats)
+    tail_known = domains is not None and domains.target_weights is not None
+    count = rows_that_count(xp, prepared, estimate, tail_known=tail_known)
+    if count is not None:
+        estimate = limit_degrees_of_freedom(xp, estimate, count / strata.repeats)
     if len(strata.sizes) > 1:
         index = xp.asarray(strata.order, device=device(losses))
         by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
@@ -224,16 +225,26 @@ def tail_error(
     return xp.sqrt(variance + prepared.direct_error**2)
 
 
-def rows_that_count(xp: Namespace, prepared: Prepared, estimate: RiskEstimate, /) -> Array | None:
+def rows_that_count(
+    xp: Namespace, prepared: Prepared, estimate: RiskEstimate, /, *, tail_known: bool
+) -> Array | None:
     """Return how many rows (...) the variance rests on, if large weights may do harm; else None.
 
-    For weights whose values at the target rows are not known: the tail error cannot be estimated,
-    and the degrees of freedom must tell that few rows decide.
+    The degrees of freedom must tell that few rows decide: where the weights at the target rows are
+    not known, so that there is no tail error, and where losses grow with the weights, which the
+    tail error takes to be alike everywhere. Infinite elsewhere.
     """
     value, offset = _tail_terms(xp, prepared, estimate)
     if offset is None:
         return None
-    return dominant_count(xp, prepared.losses, prepared.weights, value, offset)
+    losses, weights = prepared.losses, prepared.weights
+    if not tail_known:
+        return dominant_count(xp, losses, weights, value, offset)
+    grows = growing(losses, weights)
+    if not grows.any():
+        return None
+    count = dominant_count(xp, losses, weights, value, offset)
+    return xp.where(xp.asarray(grows, device=device(losses)), count, xp.inf)
 
 
 def limit_degrees_of_freedom(xp: Namespace, estimate: RiskEstimate, most: Array, /) -> RiskEstimate:

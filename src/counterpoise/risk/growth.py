@@ -11,7 +11,7 @@ import numpy as np
 from counterpoise._arrays import to_numpy
 from counterpoise.exceptions import TailWarning
 
-__all__ = ["MOST_GROWTH", "LogMoments", "warn_of_growth"]
+__all__ = ["MOST_GROWTH", "LogMoments", "growing", "warn_of_growth"]
 
 #: Weighted losses that grow by more than this factor have intervals that are too narrow. Set by
 #: simulation, see docs/guide/trust.rst.
@@ -107,6 +107,11 @@ def _not_zero(weight: np.ndarray) -> np.ndarray:
 
 def _pairs(x: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
     return (x, x), (x, y), (y, y)
+
+
+def growing(losses: Any, weights: Any, /) -> np.ndarray:
+    """Tell which candidates (...) have losses that grow too much with the weights."""
+    return LogMoments.of(to_numpy(losses), to_numpy(weights)).growth > MOST_GROWTH
 
 
 def warn_of_growth(losses: Any, weights: Any, /) -> None:
