@@ -123,6 +123,18 @@ def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, mon
         np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
+def test_losses_that_grow_with_the_weights_count_few_rows_in_chunks_too(route, data):
+    X, _, _, X_target, _ = data
+    weights = cp.weights.GaussianRatio().fit(X, X_target).weights_
+    place = np.log(weights) - np.mean(np.log(weights))
+    y = np.exp(place / np.std(place)) * np.random.default_rng(0).normal(size=len(X))
+    want = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(X, y, X_target=X_target)
+    got = cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit_chunks(cut(X, y, 170), X_target=X_target)
+    assert_same(got, want)
+    curve = want.risk_curve_
+    assert np.all(curve.degrees_of_freedom < 0.5 * curve.n_effective)
+
+
 @pytest.mark.parametrize("options", [{}, {"cv": StratifiedKFold(3)}, {"cv": KFold(4)}], ids=str)
 def test_a_classifier_in_chunks_gives_the_numbers_of_memory(route, data, options):
     X, _, labels, X_target, _ = data

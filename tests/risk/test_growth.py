@@ -7,6 +7,7 @@ import pytest
 
 import counterpoise as cp
 from counterpoise.exceptions import TailWarning
+from counterpoise.risk import Domains, HeldOut, estimate_risk, get_method
 from counterpoise.risk.growth import MOST_GROWTH, LogMoments
 
 
@@ -139,3 +140,25 @@ def test_diagnose_has_it_among_its_reasons(growth, said):
 def test_diagnose_without_losses_says_nothing_of_them():
     X = np.random.default_rng(0).normal(size=(50, 1))
     assert cp.diagnose(X, X + 0.1, weights="gaussian").loss_growth is None
+
+
+def with_target_weights(losses, weights, method="controlled"):
+    """The estimate of a search, which knows the weights at the target rows."""
+    X = np.zeros((losses.shape[-1], 1))
+    domains = Domains(X, np.zeros((len(weights), 1)), target_weights=weights)
+    return estimate_risk(HeldOut.of_sample(losses, weights, domains=domains), get_method(method))[0]
+
+
+def test_degrees_of_freedom_heed_the_rows_that_count_where_losses_grow():
+    """With the weights at target rows too; candidates whose losses do not grow keep theirs."""
+    growing, weights = heteroscedastic(1.5, 0.5, 200)
+    flat, _ = heteroscedastic(1.5, 0.0, 200)
+    found = with_target_weights(np.stack([flat, growing]), weights)
+    assert found.degrees_of_freedom[0] == pytest.approx(found.n_effective[0] - 1)
+    terms = weights * (growing - found.beta[1]) - (found.value[1] - found.beta[1])
+    count = np.sum(terms**2) ** 2 / np.sum(terms**4)
+    assert count < found.n_effective[1] - 1
+    assert found.degrees_of_freedom[1] == pytest.approx(count)
+    # Truncated weights have no tail.
+    cut = with_target_weights(growing, weights, "truncated")
+    assert cut.degrees_of_freedom == pytest.approx(cut.n_effective - 1)

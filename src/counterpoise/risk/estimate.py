@@ -92,8 +92,9 @@ class RiskEstimate:
     degrees_of_freedom : float or array
         Of the t quantile in `interval`: `n_effective` - 1, at least 1, and no more than the
         number of jackknife replicates (rows, groups or blocks) minus the number of folds that
-        share them out. Where the weights at target rows are not known, no more than the number of
-        rows that the variance rests on: (sum t^2)^2 / sum t^4 for the centred terms t.
+        share them out. Where the weights at target rows are not known, and where losses grow with
+        the weights, no more than the number of rows that the variance rests on: (sum t^2)^2 /
+        sum t^4 for the centred terms t.
     variance_reduction : float or array
         1 - variance / variance of the plain weighted estimate, both estimated. Negative where
         the method is noisier than plain weighting.
