@@ -16,7 +16,12 @@ def samples(rng):
     return rng.normal(size=(60, 4)) @ mix, rng.normal(1.0, 0.7, size=(60, 4)) @ mix
 
 
-def test_samples_of_one_size_have_the_principal_components_of_both_together(samples):
+@pytest.mark.parametrize("many", [2000, 30])
+def test_samples_of_one_size_have_the_principal_components_of_both_together(
+    samples, many, monkeypatch
+):
+    # Of few columns all rows are looked at, however many there are.
+    monkeypatch.setattr("counterpoise.diagnostics.projection._MANY", many)
     source, target, labels = project_encoded(*samples, NAMES)
     both = StandardScaler().fit_transform(np.concatenate(samples))
     pca = PCA(2).fit(both)

@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
-from counterpoise.risk import HeldOut, Labelled
+from counterpoise.risk import Domains, HeldOut, Labelled
 from counterpoise.risk.labelled import combine_with_labels, label_mean
 
 
@@ -142,6 +142,24 @@ def test_without_features_the_test_compares_means(rng):
     assert found.p_value == pytest.approx(want.pvalue, rel=0.05)
     assert found.differences[0] == pytest.approx(there.mean() - scores.mean())
     assert ("differ" in found.words) == found.differ
+
+
+def test_scores_that_follow_the_features_are_no_change_even_with_wrong_weights(rng):
+    """What is expected of the features is taken off both sides; without it the means differ."""
+    X, Z, labelled = (rng.normal(at, 1, (n, 1)) for at, n in ((0, 400), (0.5, 300), (0.5, 60)))
+    scores, there = (
+        (3 + 2 * rows[:, 0] + 0.1 * rng.normal(size=len(rows)))[None] for rows in (X, labelled)
+    )
+    found = []
+    for change in (0.0, 0.2):
+        own = Labelled(there + change)
+        domains = Domains(X, Z, labelled=labelled)
+        held_out = HeldOut.of_sample(scores, np.ones(400), domains=domains)
+        found.append(cp.risk.label_test(held_out, own, scores, ["the score"]))
+    assert abs(found[0].differences[0]) < 0.05
+    assert found[0].p_value > 0.01
+    assert found[1].differences[0] == pytest.approx(found[0].differences[0] + 0.2)
+    assert found[1].differ
 
 
 @pytest.mark.parametrize("stratified", [False, True])

@@ -100,6 +100,24 @@ def test_seconds_come_from_rates_measured_here(monkeypatch):
     assert all(rate > 0 for rate in cost._rates())
 
 
+def test_the_cheaper_choice_is_another():
+    assert KLIEP(width="cv")._cheaper().width == "median"
+    assert KLIEP(width="median")._cheaper() is None
+    assert KLIEP(width=2.0)._cheaper() is None
+
+
+def test_rates_are_times_over_what_was_done(monkeypatch):
+    """A product (512, 260) (260, 512) is 2 x 260 x 512^2 operations, a read one of 2^21 numbers."""
+    monkeypatch.setattr(cost, "_least", lambda function: 1.0)
+    cost._rates.cache_clear()
+    kernel, operation, read = cost._rates()
+    cost._rates.cache_clear()
+    assert operation == pytest.approx(1 / (2 * 260 * 512**2))
+    assert read == pytest.approx(1 / 2**21)
+    # A distance in 4 dimensions is a product of 6 columns.
+    assert kernel == pytest.approx(1 / 512**2 - 12 * operation)
+
+
 @pytest.mark.parametrize(
     ("work", "large"),
     [
