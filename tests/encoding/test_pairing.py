@@ -129,6 +129,14 @@ def test_what_hides_a_mistake_is_refused(rng, source, target, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_label_of_the_target_alone_will_do_where_none_is_needed(rng):
+    x = rng.normal(size=N)
+    tables = pa.table({"x": x}), pa.table({"x": x, "outcome": x})
+    assert pair_tables(*tables, label="outcome").y is None
+    with pytest.raises(InputError, match=r"`--label` 'outcome' is not a column of source"):
+        pair_tables(*tables, label="outcome", need_label=True)
+
+
 def test_a_label_that_is_not_there_comes_with_the_nearest_name(rng):
     with pytest.raises(InputError, match=r"`--label` 'outcom' is not a column of source. Did you"):
         pair_tables(table(rng, outcome=[1] * N), table(rng), label="outcom", need_label=True)

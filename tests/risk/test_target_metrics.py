@@ -18,7 +18,7 @@ from counterpoise._folds import Folds
 from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS, Predicted, get_metric
 from counterpoise.risk import HeldOut, estimate_metrics, get_method
-from counterpoise.risk.baseline import baseline_risk
+from counterpoise.risk.baseline import baseline_risk, constant_for_metric
 from counterpoise.risk.estimate import Rehearsals
 from counterpoise.risk.scales import Scale
 
@@ -268,6 +268,16 @@ def test_the_baseline_is_the_best_constant(rng, loss, want):
     found = baseline_risk(worse, y, get_loss(loss), None, get_method("controlled"))
     assert found.verdict == "no better"
     assert "no better than predicting one value for all rows" in found.words
+
+
+def test_the_constant_for_a_metric_is_the_best_one_where_more_is_better_and_where_less_is(rng):
+    place, classes = rng.choice(3, p=[0.2, 0.7, 0.1], size=200), np.array(["a", "b", "c"])
+    said = Predicted(place, place, classes=classes)
+    found = constant_for_metric(said, get_metric("accuracy"))
+    assert np.all(found.prediction == 1)
+    y = rng.gamma(1.0, size=401)
+    found = constant_for_metric(Predicted(y, y), get_metric("mae"))
+    np.testing.assert_allclose(found.prediction, np.median(y))
 
 
 @pytest.mark.parametrize("loss", ["log", "brier", "zero_one", "hinge"])

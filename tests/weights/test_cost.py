@@ -81,7 +81,14 @@ def test_products_are_counted_by_hand():
     assert KernelDensityRatio().fit_cost(10, 20, 4).operations == 12 * (10 * 30 + 10 * 20)
     pairs = NearestNeighborRatio().fit_cost(3000, 5000, 20).operations / (2 * 26)
     assert pairs == 3000 * 5000
-    assert NearestNeighborRatio().fit_cost(3000, 5000, 3).operations < 3000 * 5000
+    # With few, a tree of log2(n) levels and two leaves of 32 rows.
+    pairs = NearestNeighborRatio().fit_cost(2**12, 5000, 3).operations / (2 * 9)
+    assert pairs == (64 + 12) * 5000
+    # Four steps, each with a system of 10 centres and five reads; twelve reads before.
+    kliep = KLIEP(width=1.0, n_centers=10).fit_cost(30, 40, 4)
+    kernels = (2 * 30 + 40) * 10 + 30 * 40
+    assert kliep.operations == 4 * (40 * 10) * 10 + 2 * 6 * kernels
+    assert kliep.reads == (5 * 4 + 12) * 40 * 10
     assert ClassifierRatio(cv=4).fit_cost(9, 9, 2).reads == (
         5 * ClassifierRatio().fit_cost(9, 9, 2).reads
     )

@@ -188,6 +188,22 @@ class TestFitKliep:
         assert_allclose(b @ fit.coef, 1, atol=1e-12)
         assert_allclose(np.log(A @ fit.coef).mean(), float(fit.objective), atol=1e-12)
 
+    def test_blocks_of_data_sets_do_not_change_the_result(self, monkeypatch):
+        sets = [gaussians(20, 60, variance=v, seed=s)[:2] for s, v in enumerate((0.4, 0.7, 1))]
+        samples = [np.stack(part) for part in zip(*sets, strict=True)]
+        whole = fit_kliep(*samples, centers=15)
+        blocks = kliep.blocks
+
+        def cut(length, size, like):  # the three data sets; rows as they are
+            return [slice(2), slice(2, 3)] if length == 3 else blocks(length, size, like=like)
+
+        monkeypatch.setattr(kliep, "blocks", cut)
+        parts = fit_kliep(*samples, centers=15)
+        for name in ("weights", "coef", "objective"):
+            got, want = getattr(parts, name), getattr(whole, name)
+            assert got.shape == want.shape
+            assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
     def test_a_batch_equals_a_loop(self, xp):
         sets = [gaussians(20, 60, variance=v, seed=s)[:2] for s, v in enumerate((0.4, 0.7, 1, 2))]
         X_source, X_target = (xp.asarray(np.stack(part)) for part in zip(*sets, strict=True))
