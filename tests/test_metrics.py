@@ -184,3 +184,15 @@ def test_scores_are_the_probabilities_unless_they_are_given(rng):
     np.testing.assert_allclose(both.score[:, 1] - both.score[:, 0], 2 * score)
     np.testing.assert_array_equal(both.probability, alone.probability)
     assert Predicted.of_values(y, said, score=score).probability is None
+
+
+def test_parts_are_joined_if_none_is_missing():
+    y = np.arange(5.0)
+    parts = [Predicted(y[:2], y[:2] + 1), Predicted(y[2:], y[2:] + 1)]
+    joined = Predicted.join(parts)
+    np.testing.assert_array_equal(joined.y, y)
+    np.testing.assert_array_equal(joined.prediction, y + 1)
+    assert joined.score is None
+    assert Predicted.join([*parts, None]) is None
+    assert Predicted.join([None, None]) is None
+    assert Predicted.join([]) is None

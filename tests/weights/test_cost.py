@@ -78,7 +78,10 @@ def test_the_count_grows_with_the_data(name):
 
 def test_products_are_counted_by_hand():
     # Distances: 2 (D + 2) for each pair. Nearest rows with many features: every pair.
-    assert KernelDensityRatio().fit_cost(10, 20, 4).operations == 12 * (10 * 30 + 10 * 20)
+    density = KernelDensityRatio().fit_cost(10, 20, 4)
+    assert density.operations == 12 * (10 * 30 + 10 * 20)
+    # Both samples twice, in double precision.
+    assert density.memory == 8 * 2 * (10 + 20) * 4
     pairs = NearestNeighborRatio().fit_cost(3000, 5000, 20).operations / (2 * 26)
     assert pairs == 3000 * 5000
     # With few, a tree of log2(n) levels and two leaves of 32 rows.

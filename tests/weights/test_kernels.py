@@ -16,7 +16,8 @@ from counterpoise.weights._kernels import (
     kernel_product,
     squared_distances,
 )
-from counterpoise.weights._widths import kernel_width
+from counterpoise.weights._widths import kernel_width, width_by_rule
+from counterpoise.weights.base import normalizing_shift
 
 
 def to_numpy(value):
@@ -251,3 +252,21 @@ def test_median_of_all_pairs(kind):
     }[kind]
     found = kernel_width(X[:1], X[1:], "median")
     assert float(found) == pytest.approx(float(np.median(pdist(X))), rel=1e-12)
+
+
+def test_ratios_of_any_size_are_normalised_one_data_set_at_a_time(rng):
+    log_ratio = rng.normal(size=(3, 20)) + np.array([[0.0], [900.0], [-900.0]])
+    shift = normalizing_shift(log_ratio)
+    assert shift.shape == (3, 1)
+    np.testing.assert_allclose(np.mean(np.exp(log_ratio + shift), axis=-1), 1)
+
+
+def test_neighbours_are_looked_for_among_some_of_many_rows_alone(rng, monkeypatch):
+    monkeypatch.setattr(_widths, "_KNN_ROWS", 30)
+    source, target = (np.sort(rng.normal(size=(n, 1)), axis=0) for n in (60, 40))
+    some = _widths.evenly_spaced(source, 30)
+    assert width_by_rule(source, target, "knn") == kernel_width(some, target, "knn")
+    assert width_by_rule(some, target, "knn") == kernel_width(some, target, "knn")
+    few = source[:20]
+    assert width_by_rule(few, target, "knn") == kernel_width(few, target, "knn")
+    assert width_by_rule(source, target, "median") == kernel_width(source, target, "median")
