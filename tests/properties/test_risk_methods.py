@@ -52,7 +52,8 @@ def cases(draw, candidates=(1, 3)):
     drawn = draw(samples(n=(12, 36), columns=(1, 3)))
     n, rng = len(drawn.X), drawn.rng
     count = draw(st.integers(*candidates))
-    slopes = rng.normal(size=(count, drawn.X.shape[1])) / np.abs(drawn.X).max(axis=0)
+    size = np.abs(drawn.X).max(axis=0)
+    slopes = rng.normal(size=(count, drawn.X.shape[1])) / np.where(size > 0, size, 1.0)
     losses = (slopes @ drawn.X.T - drawn.y) ** 2 + 0.1 * rng.random((count, n))
     folds = draw(st.integers(1, 5))
     places = np.array_split(rng.permutation(n), folds)

@@ -8,6 +8,7 @@ import inspect
 import numpy as np
 import pytest
 from fuzzing import assert_close, holds_for, quiet, samples
+from hypothesis import reject
 from hypothesis import strategies as st
 from sklearn.base import is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -67,7 +68,13 @@ def splits_of(case, y, folds=3):
 
 
 def fit(search, X, y, Z=None):
-    return quiet(search.fit, X, y, X_target=Z)
+    try:
+        return quiet(search.fit, X, y, X_target=Z)
+    except ValueError as error:
+        # Samples that lie hundreds of standard deviations apart are refused, as they should be.
+        if "`weights` are all 0" in str(error):
+            reject()
+        raise
 
 
 tables = samples(n=(24, 40), m=(20, 40), columns=(1, 3))
@@ -128,7 +135,11 @@ def test_the_unit_and_the_origin_of_the_labels_do_not_matter(name, case, power, 
     unit = 2.0**power
     other = fit(make(name, cv=splits, weights="gaussian"), case.X, unit * (case.y + place), case.Z)
     assert_close(curve(other), unit**2 * curve(one), rtol=1e-6)
-    assert other.best_index_ == one.best_index_
+    if other.best_index_ != one.best_index_:
+        # Penalties far below the size of the features: rounding decides between equal models.
+        tied = [curve(one)[0, search.best_index_] for search in (one, other)]
+        assert tied[0] == pytest.approx(tied[1], rel=1e-5)
+        return
     want = unit * (one.predict(case.Z) + place)
     assert_close(other.predict(case.Z), want, rtol=1e-6)
 
