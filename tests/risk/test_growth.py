@@ -8,7 +8,7 @@ import pytest
 import counterpoise as cp
 from counterpoise.exceptions import TailWarning
 from counterpoise.risk import Domains, HeldOut, estimate_risk, get_method
-from counterpoise.risk.growth import MOST_GROWTH, LogMoments
+from counterpoise.risk.growth import MOST_GROWTH, LogMoments, growing
 
 
 def heteroscedastic(shift, growth, n, seed=0):
@@ -162,3 +162,13 @@ def test_degrees_of_freedom_heed_the_rows_that_count_where_losses_grow():
     # Truncated weights have no tail.
     cut = with_target_weights(growing, weights, "truncated")
     assert cut.degrees_of_freedom == pytest.approx(cut.n_effective - 1)
+
+
+def test_rows_that_are_held_out_three_times_count_once():
+    x = np.linspace(-3, 3, 60)
+    # The exponent 0.5 is 2.3 of its standard errors above 0.
+    losses, weights = np.exp(0.5 * x + np.tile([3, -3, -3, 3], 15)), np.exp(x)
+    assert not growing(losses, weights, repeats=1)
+    losses, weights = np.tile(losses, 3), np.tile(weights, 3)
+    assert growing(losses, weights, repeats=1)
+    assert not growing(losses, weights, repeats=3)

@@ -189,9 +189,9 @@ def average_prepared(
         error = tail_error(xp, prepared, estimate, other, n_rows=folds.n_rows)
         estimate = replace(estimate, tail_error=as_scalar(error))
     tail_known = domains is not None and domains.target_weights is not None
-    count = rows_that_count(xp, prepared, estimate, tail_known=tail_known)
+    count = rows_that_count(xp, prepared, estimate, tail_known=tail_known, repeats=strata.repeats)
     if count is not None:
-        estimate = limit_degrees_of_freedom(xp, estimate, count / strata.repeats)
+        estimate = limit_degrees_of_freedom(xp, estimate, count)
     if len(strata.sizes) > 1:
         index = xp.asarray(strata.order, device=device(losses))
         by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
@@ -226,9 +226,17 @@ def tail_error(
 
 
 def rows_that_count(
-    xp: Namespace, prepared: Prepared, estimate: RiskEstimate, /, *, tail_known: bool
+    xp: Namespace,
+    prepared: Prepared,
+    estimate: RiskEstimate,
+    /,
+    *,
+    tail_known: bool,
+    repeats: float = 1,
 ) -> Array | None:
     """Return how many rows (...) the variance rests on, if large weights may do harm; else None.
+
+    Every row is there `repeats` times, and counts once.
 
     The degrees of freedom must tell that few rows decide: where the weights at the target rows are
     not known, so that there is no tail error, and where losses grow with the weights, which the
@@ -239,11 +247,11 @@ def rows_that_count(
         return None
     losses, weights = prepared.losses, prepared.weights
     if not tail_known:
-        return dominant_count(xp, losses, weights, value, offset)
-    grows = growing(losses, weights)
+        return dominant_count(xp, losses, weights, value, offset) / repeats
+    grows = growing(losses, weights, repeats=repeats)
     if not grows.any():
         return None
-    count = dominant_count(xp, losses, weights, value, offset)
+    count = dominant_count(xp, losses, weights, value, offset) / repeats
     return xp.where(xp.asarray(grows, device=device(losses)), count, xp.inf)
 
 

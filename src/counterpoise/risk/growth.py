@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,9 +109,14 @@ def _pairs(x: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
     return (x, x), (x, y), (y, y)
 
 
-def growing(losses: Any, weights: Any, /) -> np.ndarray:
-    """Tell which candidates (...) have losses that grow too much with the weights."""
-    return LogMoments.of(to_numpy(losses), to_numpy(weights)).growth > MOST_GROWTH
+def growing(losses: Any, weights: Any, /, *, repeats: float) -> np.ndarray:
+    """Tell which candidates (...) have losses that grow too much with the weights.
+
+    Every row is there `repeats` times, and counts once.
+    """
+    found = LogMoments.of(to_numpy(losses), to_numpy(weights))
+    once = replace(found, count=found.count / repeats, scatter=found.scatter / repeats)
+    return once.growth > MOST_GROWTH
 
 
 def warn_of_growth(losses: Any, weights: Any, /) -> None:
