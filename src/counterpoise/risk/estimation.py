@@ -249,10 +249,10 @@ def rows_that_count(
     if not tail_known:
         return dominant_count(xp, losses, weights, value, offset) / repeats
     grows = growing(losses, weights, repeats=repeats)
-    if not grows.any():
+    if not bool(xp.any(grows)):
         return None
     count = dominant_count(xp, losses, weights, value, offset) / repeats
-    return xp.where(xp.asarray(grows, device=device(losses)), count, xp.inf)
+    return xp.where(grows, count, xp.full_like(count, xp.inf))
 
 
 def limit_degrees_of_freedom(xp: Namespace, estimate: RiskEstimate, most: Array, /) -> RiskEstimate:
