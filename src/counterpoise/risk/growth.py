@@ -50,25 +50,22 @@ class LogMoments:
     def of(cls, losses: Array, weights: Array, /) -> LogMoments:
         """Add up losses (..., n) and weights (n,) or (..., n)."""
         xp = array_namespace(losses, weights)
-        losses, weights = xp.broadcast_arrays(losses, weights)
-        inside = (losses > 0) & (weights > 0)
-        zero, one = xp.zeros_like(losses), xp.ones_like(losses)
-        logs = [xp.log(xp.where(inside, values, one)) for values in (weights, losses)]
-        weights = xp.where(inside, weights, zero)
-        count, weight = (xp.sum(xp.where(inside, v, zero), axis=-1) for v in (one, weights))
-        mean = [xp.sum(values, axis=-1) / _not_zero(count) for values in logs]
-        x, y = (
-            xp.where(inside, values - own[..., None], zero)
-            for values, own in zip(logs, mean, strict=True)
-        )
-        centre = xp.sum(weights * logs[0], axis=-1) / _not_zero(weight)
+        # Of weights (n,) the logarithms are taken once, not for every candidate.
+        x, y = (xp.log(xp.where(a > 0, a, xp.ones_like(a))) for a in (weights, losses))
+        inside = xp.astype((losses > 0) & (weights > 0), losses.dtype)
+        count = xp.sum(inside, axis=-1)
+        mean = tuple(xp.sum(inside * a, axis=-1) / _not_zero(count) for a in (x, y))
+        x_here, y = (inside * (a - own[..., None]) for a, own in zip((x, y), mean, strict=True))
+        weights = inside * weights
+        weight = xp.sum(weights, axis=-1)
+        centre = xp.sum(weights * x, axis=-1) / _not_zero(weight)
         return cls(
             count,
             weight,
-            (mean[0], mean[1]),
-            (xp.sum(x * x, axis=-1), xp.sum(x * y, axis=-1), xp.sum(y * y, axis=-1)),
+            mean,
+            tuple(xp.sum(a * b, axis=-1) for a, b in ((x_here, x_here), (x_here, y), (y, y))),
             centre,
-            xp.sum(weights * (logs[0] - centre[..., None]) ** 2, axis=-1),
+            xp.sum(weights * (x - centre[..., None]) ** 2, axis=-1),
         )
 
     def merge(self, other: LogMoments, /) -> LogMoments:
