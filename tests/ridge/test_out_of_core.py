@@ -123,6 +123,16 @@ def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, mon
         np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
+def test_given_weights_count_few_rows_even_if_losses_do_not_grow():
+    """Nothing is known of the weights at target rows: there is no tail error to rely on."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    weights = np.exp(X[:, 0] - 0.5)
+    curve = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X, rng.normal(size=300)).risk_curve_
+    assert np.all(curve.tail_error == 0)
+    assert np.all(curve.degrees_of_freedom < 0.5 * curve.n_effective)
+
+
 def test_losses_that_grow_with_the_weights_count_few_rows_in_chunks_too(route, data):
     X, _, _, X_target, _ = data
     weights = cp.weights.GaussianRatio().fit(X, X_target).weights_

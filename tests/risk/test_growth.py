@@ -106,7 +106,7 @@ def test_candidates_are_warned_of_if_half_of_them_grow():
 
 
 def test_ordinary_data_are_seldom_warned_of():
-    """At three standard errors, one in 740; five of 1000 have a probability of 0.05 % to occur."""
+    """At three standard errors, one in 740; eight of 1000 have a probability of 0.01 %."""
     x, noise = np.random.default_rng(5).normal(size=(2, 1000, 200))
     growth = LogMoments.of(noise**2, np.exp(1.5 * x)).growth
     assert np.sum(growth > MOST_GROWTH) < 8

@@ -369,14 +369,11 @@ def _add_row_errors(
             spread = target_error(xp, losses, sample.weights, risk.value, n_target=n_target)
             risk = replace(risk, target_error=spread)
     tail_known = domains is not None and domains.target_weights is not None
-    counts = [
-        xp.full_like(part[1].value, xp.inf) if count is None else count
-        for part in parts
-        for count in [rows_that_count(xp, *part, tail_known=tail_known)]
-    ]
-    # As many times more rows as there are count as often.
-    most = xp.concat(counts) * (sample.size / losses.shape[-1])
-    risk = limit_degrees_of_freedom(xp, risk, most)
+    counts = [rows_that_count(xp, *part, tail_known=tail_known) for part in parts]
+    if all(count is not None for count in counts):
+        # As many times more rows as there are count as often.
+        most = xp.concat(counts) * (sample.size / losses.shape[-1])
+        risk = limit_degrees_of_freedom(xp, risk, most)
     folds = replace(sample.folds, places=[own for own in sample.folds if len(own)])
     folds = folds.pooled() if pooled else folds
     held_out = HeldOut(losses, sample.weights, folds, domains, estimator)

@@ -250,7 +250,7 @@ def rows_that_count(
         return dominant_count(xp, losses, weights, value, offset) / repeats
     grows = growing(losses, weights, repeats=repeats)
     if not bool(xp.any(grows)):
-        return None
+        return xp.full_like(value, xp.inf)
     count = dominant_count(xp, losses, weights, value, offset) / repeats
     return xp.where(grows, count, xp.full_like(count, xp.inf))
 
