@@ -123,6 +123,7 @@ def test_chunks_have_the_tail_error_and_the_bootstrap_of_memory(route, data, mon
         np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
+@pytest.mark.usefixtures("route")
 def test_given_weights_count_few_rows_even_if_losses_do_not_grow():
     """Nothing is known of the weights at target rows: there is no tail error to rely on."""
     rng = np.random.default_rng(0)
