@@ -28,7 +28,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from counterpoise.datasets.random_arrays import TorchGenerator
+from counterpoise._random import TorchGenerator
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import get_protocol

@@ -38,9 +38,9 @@ from sklearn.pipeline import make_pipeline
 from weight_problems import SIZES, Cell, Draw, cells
 
 import counterpoise as cp
+from counterpoise._effective import effective_rows
 from counterpoise.encoding import TableEncoder
-from counterpoise.weights import KLIEP, ClassifierRatio, GaussianRatio, select_weights
-from counterpoise.weights.collapse import effective_rows
+from counterpoise.weights import ClassifierRatio
 from counterpoise.weights.default import fit_default
 from counterpoise.weights.names import NAMES
 
@@ -86,13 +86,6 @@ def logistic(squares: bool, C: float) -> Any:
     return ClassifierRatio(classifier=model, cv=None)
 
 
-def former_auto(source: np.ndarray, target: np.ndarray) -> Any:
-    """Return the best by held-out score of the candidates that "auto" used to have."""
-    kliep = [KLIEP(width=width, standardize=True) for width in ("median", "silverman")]
-    candidates = [GaussianRatio(), ClassifierRatio(), *kliep]
-    return select_weights(candidates, source, target).best_estimator
-
-
 def boosting() -> Any:
     """Return the odds of gradient boosting, cross-fitted."""
     model = HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, random_state=0)
@@ -113,7 +106,6 @@ ESTIMATORS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
     "logistic, C = 0.1": fit_with(partial(logistic, False, 0.1)),
     "logistic, C = 0.01": fit_with(partial(logistic, False, 0.01)),
     "boosting": fit_with(boosting),
-    "best score, former auto": former_auto,
 }
 
 
@@ -136,7 +128,7 @@ def measure(draw: Draw, weights: np.ndarray, estimator: Any) -> dict[str, Any]:
         "means": np.sqrt(np.mean(gap**2)),
         "risk": np.sqrt(np.mean(relative**2)),
         "cover": np.mean((low <= draw.truth) & (draw.truth <= high)),
-        "n_eff": effective_rows(weights),
+        "n_eff": float(effective_rows(weights)),
     }
 
 

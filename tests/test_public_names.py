@@ -72,9 +72,10 @@ def test_packages_import_only_from_packages_on_their_left():
         "_files",
         "_sklearn",
         "_arrays",
+        "_effective",
         "_pareto",
     ]
-    order += ["_validation", "_cluster", "_dask", "_folds", "_linalg", "_neighbors"]
+    order += ["_validation", "_random", "_cluster", "_dask", "_folds", "_linalg", "_neighbors"]
     order += ["encoding", "datasets", "weights", "losses", "metrics", "risk"]
     order += ["diagnostics", "ridge", "search", "experiments"]
     order += ["jobs", "present", "cli"]

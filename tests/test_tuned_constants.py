@@ -62,21 +62,6 @@ TUNED = {
         "_LEAST_POWER": 0.25,
         "_HALF_WAY": 500,
     },
-    "weights._widths": {"_NEIGHBOURS": 5, "_FOLDS": 5, "_TIED": 1e-3},
-    "weights.classifier": {"_PENALTY": 0.1, "_NO_OVERLAP": 0.998, "_FOLDS": 5},
-    "weights.collapse": {"_LEAST_ROWS": 10.0, "_LEAST_SHARE": 0.01},
-    "weights.kernel_density": {
-        "_CV_FACTORS": pytest.approx([0.1 * 40 ** (k / 11) for k in range(12)]),
-        "_NEIGHBOURS": 5,
-    },
-    "weights.kliep": {"_CV_FACTORS": pytest.approx([0.05 * 40 ** (k / 9) for k in range(10)])},
-    "weights.kmm": {"_CV_FACTORS": (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)},
-    "weights.matching": {"_EXACT_ROWS": 1000, "_AUTO_RANK": 300, "_COARSE": 0.5},
-    "weights.ulsif": {
-        "_CV_FACTORS": pytest.approx([0.25 * 16 ** (k / 6) for k in range(7)]),
-        "_CV_PENALTIES": pytest.approx([10 ** (-3 + k / 2) for k in range(9)]),
-        "_FALLBACK_PENALTY": 0.1,
-    },
 }
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "check_weights",
     "feature_names",
     "is_missing",
+    "match_columns",
     "refuse_column",
 ]
 
@@ -333,18 +334,30 @@ def is_missing(label: Any, /) -> bool:
         return True
 
 
-def check_same_columns(X_source: Any, X_target: Any, /) -> None:
-    """Refuse data frames whose column names differ."""
+def match_columns(X_source: Any, X_target: Any, /) -> Any:
+    """Return the target with its columns in the order of the source, matched by name.
+
+    Only two data frames have names to match; anything else is returned as it is.
+    """
     source, target = feature_names(X_source), feature_names(X_target)
-    if source is not None and target is not None and source != target:
-        missing = [name for name in source if name not in target]
-        extra = [name for name in target if name not in source]
-        difference = (
-            f"lacks {missing} and adds {extra}" if missing or extra else f"has the order {target}"
-        )
+    if source is None or target is None or source == target:
+        return X_target
+    missing = [name for name in source if name not in target]
+    extra = [name for name in target if name not in source]
+    if missing or extra:
         raise ValueError(
-            f"`X_target` must have the columns {source}; it {difference}. "
-            "Pass the same columns in the same order."
+            f"`X_target` must have the columns {source}; it lacks {missing} and adds {extra}. "
+            "Pass the same columns, in any order."
+        )
+    return X_target[source]
+
+
+def check_same_columns(X_source: Any, X_target: Any, /) -> None:
+    """Refuse data frames whose columns have other names or another order."""
+    if match_columns(X_source, X_target) is not X_target:
+        raise ValueError(
+            f"`X_target` must have the columns {feature_names(X_source)}; it has the order "
+            f"{feature_names(X_target)}. Pass the same columns in the same order."
         )
 
 

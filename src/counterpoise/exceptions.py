@@ -4,7 +4,7 @@ Whatever is wrong with an argument raises a ValueError of some kind before any w
 classes tell what the user passed in from a defect of the package.
 """
 
-__all__ = ["CostWarning", "InputError", "StoreError", "TailWarning"]
+__all__ = ["InputError", "StoreError", "TailWarning"]
 
 
 class InputError(ValueError):
@@ -34,20 +34,6 @@ class StoreError(InputError):
     >>> import counterpoise as cp
     >>> issubclass(cp.exceptions.StoreError, cp.exceptions.InputError)
     True
-    """
-
-
-class CostWarning(UserWarning):
-    """A fit of weights is about to take more than a minute or more than a GiB.
-
-    The message says what was counted, and names a cheaper choice.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import counterpoise as cp
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", cp.exceptions.CostWarning)  # rather stop than wait
     """
 
 

@@ -229,7 +229,6 @@ def broken(write, tmp_path, what):
     return {
         "missing file": [str(tmp_path / "nothing.csv"), *good[1:]],
         "directory": [str(tmp_path), *good[1:]],
-        "encoding": source("x,y\n1,é\n2,ü\n".encode("latin-1")),
         "empty": source(b""),
         "no rows": source(b"x,y\n"),
         "one row": source(b"x,y\n1,2\n"),
@@ -264,11 +263,10 @@ def broken(write, tmp_path, what):
 MESSAGES = {
     "missing file": "There is no file",
     "directory": "is a directory, not a file",
-    "encoding": "is not text in UTF-8",
     "empty": "bad.csv is empty",
     "no rows": "no rows",
     "one row": "bad.csv has one row",
-    "label absent": "`--label` 'Y2' is not a column of good.csv",
+    "label absent": "`label` 'Y2' is not a column of good.csv",
     "label constant": "The label 'y' is constant",
     "no common columns": "no columns in common",
     "text for numbers": "'lots' in row 2",

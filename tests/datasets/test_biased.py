@@ -1,3 +1,5 @@
+"""Biased samples: the weights undo the selection."""
+
 import numpy as np
 import pytest
 

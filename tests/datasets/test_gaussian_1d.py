@@ -1,3 +1,5 @@
+"""The closed forms of the example setting at their edges, and what is refused."""
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -6,12 +8,6 @@ from counterpoise.datasets import gaussian_1d
 
 GAMMAS = np.array([0.5, 0.72, 0.8, 1.0, 1.25])
 CURVES = ["weight_variance", "weighted_variance", "controlled_variance", "beta", "correlation"]
-
-
-def test_defaults():
-    problem = gaussian_1d()
-    assert problem.gamma == 0.8
-    np.testing.assert_allclose(problem.theta, 1 / np.sqrt(np.pi), rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -113,32 +109,16 @@ def test_exceedance_is_continuous_at_gamma_one(domain):
         np.testing.assert_allclose(near, at_one, rtol=1e-6)
 
 
-def test_gamma_is_copied_and_read_only():
-    gamma = np.array([0.8, 0.9])
-    problem = gaussian_1d(gamma)
-    gamma[0] = 5.0
-    assert problem.gamma[0] == 0.8
-    with pytest.raises(ValueError, match="read-only"):
-        problem.gamma[0] = 5.0
-
-
-@pytest.mark.parametrize("gamma", [0, -1.0, np.nan, np.inf, [0.8, -0.1], [], "wide", None])
+@pytest.mark.parametrize("gamma", [0, np.nan, np.inf, [0.8, -0.1], []])
 def test_gamma_is_checked(gamma):
     with pytest.raises(ValueError, match="`gamma` must be positive and finite; got"):
         gaussian_1d(gamma)
 
 
-@pytest.mark.parametrize("theta", [np.nan, np.inf, "1", [1.0]])
-def test_theta_is_checked(theta):
+def test_theta_domain_and_the_gamma_of_a_sample_are_checked():
     with pytest.raises(ValueError, match="`theta` must be a number"):
-        gaussian_1d(0.8, theta=theta)
-
-
-def test_domain_is_checked():
+        gaussian_1d(0.8, theta=np.nan)
     with pytest.raises(ValueError, match="`domain` must be one of 'source', 'target'; got 'both'"):
         gaussian_1d().exceedance(1.0, domain="both")
-
-
-def test_sampling_needs_one_gamma():
     with pytest.raises(ValueError, match=r"`gamma` must be a number to draw a sample; got shape"):
         gaussian_1d([0.8, 0.9]).sample()

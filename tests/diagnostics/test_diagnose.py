@@ -409,7 +409,7 @@ X, Z = np.arange(20.0).reshape(10, 2), np.arange(12.0).reshape(6, 2)
 @pytest.mark.parametrize(
     ("source", "target", "options", "message"),
     [
-        (X, Z[:, :1], {}, "`X_target` has 1 features, the source has 2"),
+        (X, Z[:, :1], {}, "`X_target` has 1 features, `X_source` has 2"),
         (X, Z[:0], {}, "`X_target` must have at least 1 row"),
         (X[:, 0], Z, {}, "`X_source` must be a data frame or a 2-D array"),
         (X, sparse.csr_array((0, 2)), {}, "`X_target` must have at least 1 row"),

@@ -13,10 +13,9 @@ pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
 from counterpoise.encoding import TableEncoder, encode_pair
-from counterpoise.encoding.kinds import as_dates, column_kind, date_parts
+from counterpoise.encoding.kinds import as_dates, column_kind
 from counterpoise.encoding.pairing import pair_tables
 from counterpoise.encoding.reading import read_table
-from counterpoise.encoding.rows import some_rows
 
 
 def make(rng, n, shift=0.0):
@@ -91,13 +90,6 @@ def test_every_encoded_feature_knows_its_column(pair, encoded):
     assert np.linalg.matrix_rank(np.cov(kept.T)) == kept.shape[1] == len(features) - 1
 
 
-def test_dates_become_days_month_and_weekday():
-    got = date_parts(as_dates(np.asarray(["1970-01-01", "2024-02-29 12:00", None], dtype=object)))
-    # A Thursday (3) and a Thursday.
-    days = (pd.Timestamp("2024-02-29") - pd.Timestamp("1970-01-01")).days + 0.5
-    np.testing.assert_array_equal(got, [[0, 1, 3], [days, 2, 3], [np.nan] * 3])
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -139,8 +131,8 @@ def test_kinds_are_decided_from_both_tables(source, target, kind):
 
 
 def test_the_same_from_parquet_and_from_pandas_own_reader(files, encoded):
-    other = pair_of(files, "target.parquet").target
-    np.testing.assert_array_equal(encoded.encoder.transform(other), encoded.target)
+    from_parquet = pair_of(files, "target.parquet").target
+    np.testing.assert_array_equal(encoded.encoder.transform(from_parquet), encoded.target)
     raw = pd.read_csv(files / "target.csv").assign(more="columns than before")
     np.testing.assert_array_equal(encoded.encoder.transform(raw), encoded.target)
     with pytest.raises(ValueError, match=r"`X` lacks the columns \['ill'\]"):
@@ -218,18 +210,20 @@ def test_bad_values_name_their_column(pair, encoded):
         encoder.transform(pair.target.assign(day="tomorrow"))
     with pytest.raises(ValueError, match="Column 'age' must be finite"):
         encoder.transform(pair.target.assign(age=np.inf))
-    with pytest.raises(ValueError, match="`X` has 2 features, but 6 are expected"):
+    with pytest.raises(ValueError, match="`X` has 2 features, `X of fit` has 6"):
         encoder.transform(np.zeros((3, 2)))
 
 
-def test_some_rows_are_a_random_sample_in_order():
-    rng = np.random.default_rng(0)
-    counts = np.zeros(50, dtype=int)
-    for _ in range(400):
-        rows = some_rows(50, 10, rng)
-        assert len(rows) == 10
-        assert np.all(np.diff(rows) > 0)
-        counts[rows] += 1
-    # Each row is drawn with probability 1/5: 80 times, standard deviation 8.
-    assert np.all(np.abs(counts - 80) < 48)
-    assert some_rows(10, 10, rng) == slice(None)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_in_another_order_are_matched_by_name(rng, library):
+    frames = make(rng, 60), make(rng, 70)
+    if library == "polars":
+        frames = [pytest.importorskip("polars").from_pandas(frame) for frame in frames]
+    source, target = frames
+    want = encode_pair(source, target)
+    turned = encode_pair(source, target[list(target.columns)[::-1]])
+    np.testing.assert_array_equal(turned.target, want.target)
+    assert list(turned.X_target.columns) == list(source.columns)
+    np.testing.assert_array_equal(want.encoder.transform(turned.X_target), want.target)
+    with pytest.raises(ValueError, match=r"lacks \['day'\] and adds \['b'\]"):
+        encode_pair(pd.DataFrame({"day": [1.0], "a": 1.0}), pd.DataFrame({"b": [1.0], "a": 1.0}))

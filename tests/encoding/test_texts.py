@@ -1,5 +1,6 @@
-"""Numbers with marks for missing values, and dates in the order that people write them."""
+"""Numbers with marks for missing values or between thousands, and dates as people write them."""
 
+import io
 from datetime import datetime
 
 import numpy as np
@@ -8,45 +9,90 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pytest.importorskip("pandas", reason="tables need the cli extra")
 
+from pyarrow import csv as arrow_csv
+
 from counterpoise.encoding.pairing import pair_tables
 from counterpoise.encoding.texts import retype_texts
-
-NAMES = ("s.csv", "t.csv")
 
 
 def retyped(source, target):
     """Return both versions of a column as lists, and the notes."""
     notes = []
-    tables = pa.table({"c": source}), pa.table({"c": target})
-    found = retype_texts(*tables, ["c"], NAMES, notes)
-    return *(table["c"].to_pylist() for table in found), notes
+    tables = retype_texts(pa.table({"c": source}), pa.table({"c": target}), ["c"], notes)
+    return *(table["c"].to_pylist() for table in tables), notes
 
 
-@pytest.mark.parametrize("mark", ["?", "-", ".", "NA", "n/a", "N.A. ", "--", "none", ""])
+@pytest.mark.parametrize("mark", ["?", ".", "NA", "N.A. ", ""])
 def test_marks_among_numbers_are_missing_values(mark):
     source, target, notes = retyped(["1", mark, "2.5", None], [1.0, 2.0])
     assert source == [1.0, None, 2.5, None]
     assert target == [1.0, 2.0]
-    expected = [f"Taken as missing: {mark.strip()!r} in 'c'."] if mark else []
-    assert notes == expected
+    assert notes == ([f"Taken as missing: {mark.strip()!r} in 'c'."] if mark else [])
 
 
-def test_all_columns_with_marks_are_in_one_note():
+def test_all_columns_with_a_mark_are_in_one_note():
     table = pa.table({"a": ["1", "?"], "b": ["-", "2"], "c": ["3", "?"], "d": ["x", "?"]})
     notes = []
-    found, _ = retype_texts(table, table, table.column_names, NAMES, notes)
-    assert notes == ["Taken as missing: '?' in 'a' and 'c'; '-' in 'b'."]
-    assert found["d"].to_pylist() == ["x", "?"]
+    changed, _ = retype_texts(table, table, table.column_names, notes)
+    assert notes == ["Taken as missing: '?' in 'a', 'c'.", "Taken as missing: '-' in 'b'."]
+    assert changed["d"].to_pylist() == ["x", "?"]
 
 
 @pytest.mark.parametrize(
     "column",
-    [["red", "?"], ["1", "2"], ["007", "1"], ["1", "lots", "?"], ["?", "-"], ["1,5", "-"]],
+    [
+        *(["red", "?"], ["1", "2"], ["007", "1"], ["1", "lots", "?"], ["?", "-"], ["1,5", "a"]),
+        *(["1,5", "2.5"], ["1,2,3", "4"], ["31/1/2020", "1/31/2020"], ["31.2.2020"]),
+    ],
 )
 def test_other_texts_stay_text(column):
     source, target, notes = retyped(column, column)
     assert source == target == column
     assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers", "note"),
+    [
+        (["4.522", "796"], [4522, 796], "points between thousands: '4.522' is 4522."),
+        (["-4,522", "0"], [-4522, 0], "commas between thousands: '-4,522' is -4522."),
+        (["4.522.000"], [4522000], "points between thousands: '4.522.000' is 4522000."),
+        (["4.522", "7.961"], [4.522, 7.961], "points before decimals: '4.522' is 4.522."),
+        (["4.522", "1796"], [4.522, 1796], None),
+        (["0.522", "796"], [0.522, 796], None),
+        (["4.52", "7e-3"], [4.52, 0.007], None),
+        (["4.522,75", "1,5", "3"], [4522.75, 1.5, 3], "with decimal commas: 'c'."),
+        (["4,522.75", "+1.5"], [4522.75, 1.5], "with decimal points: 'c'."),
+    ],
+)
+def test_marks_between_digits_are_read_by_the_column_and_the_note_says_how(texts, numbers, note):
+    source, _, notes = retyped([*texts, None], texts)
+    assert source == [*numbers, None]
+    assert note in notes[0] if note else notes == []
+
+
+@pytest.mark.parametrize(
+    ("target", "others", "number"),
+    [
+        ({"c": ["796"]}, {}, 4522),  # the other table has a number without the mark
+        ({"c": [796]}, {}, 4522),
+        ({"c": ["7.961"]}, {"d": ["1,5"]}, 4522),  # another column has decimal commas
+        ({"c": ["7.961"]}, {"d": ["1.5"]}, 4.522),
+    ],
+)
+def test_what_one_column_leaves_open_is_decided_by_the_others(target, others, number):
+    tables = pa.table({"c": ["4.522"], **others}), pa.table({**target, **others})
+    source, _ = retype_texts(*tables, ["c", *others], [])
+    assert source["c"].to_pylist() == [number]
+
+
+@pytest.mark.parametrize("time", ["", "T10:05", " 10:05:01.5", "T10:05:01Z", " 10:05:01+02:00"])
+def test_timestamps_as_text_are_read_as_in_csv_files(time):
+    text = f"2020-01-30{time}"
+    csv = arrow_csv.read_csv(io.BytesIO(f"c\n{text}\n".encode()))
+    table, _ = retype_texts(pa.table({"c": [text, "?"]}), pa.table({"c": [text]}), ["c"], [])
+    want, got = (t["c"].cast(pa.timestamp("ms")).to_pylist() for t in (csv, table))
+    assert got == [*want, None]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +115,7 @@ def test_dates_are_dates_in_the_order_that_all_of_them_allow(texts, dates, order
     source, target, notes = retyped([*texts, "?"], [texts[0]])
     assert source == [*expected, None]
     assert target == expected[:1]
-    assert notes[-1] == f"Read as dates, {order}: 'c'."
+    assert f"Read as dates, {order}: 'c'." in notes
 
 
 def test_the_other_table_settles_the_order():
@@ -91,15 +137,6 @@ def test_an_order_that_nothing_decides_is_named(text, date, order):
     assert source == [date]
     assert f"such as {text!r}, may have the day or the month first; no value decides" in notes[0]
     assert f"Taken: {order}." in notes[0]
-
-
-def test_dates_that_contradict_each_other_stay_text():
-    texts = ["31/1/2020", "1/31/2020"]
-    source, _, notes = retyped(texts, texts)
-    assert source == texts
-    assert "'31/1/2020' has the day first, '1/31/2020' the month" in notes[0]
-    for impossible in (["31.2.2020"], ["1.2.2020", "spring"], ["99.1.2020"]):
-        assert retyped(impossible, impossible)[0] == impossible
 
 
 def test_dates_beside_iso_dates_and_numbers_as_labels(rng):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterpoise import ShiftRidgeClassifierCV
-from counterpoise.datasets import load_ozone
+from counterpoise.datasets.ozone import load_ozone
 from counterpoise.experiments import ridge_path
 from counterpoise.experiments.compiled_path import path_forms_kernel
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights

@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="devices other than the CPU need PyTorch")
 import torch
 
 from counterpoise import target_risk
-from counterpoise.datasets.random_arrays import TorchGenerator
+from counterpoise._random import TorchGenerator
 from counterpoise.experiments import engine, ridge_path, run_accelerator
 from counterpoise.experiments.engine import analyse
 from counterpoise.experiments.example_rates import SIZES, draw_example, example_results

@@ -35,7 +35,6 @@ EVERY_ESTIMATOR = {
     "relative ulsif": partial(cw.ULSIF, alpha=0.1),
     "classifier": cw.ClassifierRatio,
     "voronoi": cw.NearestNeighborRatio,
-    "k nearest": partial(cw.NearestNeighborRatio, k=1),
     "kernel density": cw.KernelDensityRatio,
 }
 NUMBERS = (

@@ -356,13 +356,13 @@ def test_curves_need_a_numeric_parameter_with_two_values(data):
 
 def test_default_weights_name_what_was_used_and_why(data, monkeypatch):
     encoded = encode(data, jobs.Request())
-    options = {"jobs": 1, "rng": np.random.default_rng(0)}
+    options = {"rng": np.random.default_rng(0)}
     found = estimate_weights("auto", encoded, **options)
     assert (found.name, found.words) == ("kmm", "Weights by 'kmm', the default.")
     np.testing.assert_array_equal(found.weights_, found.estimator.weights_)
     monkeypatch.setattr(weighting, "_TARGET_ROWS", 300)
     monkeypatch.setitem(NAMES, "kmm", GaussianRatio)
-    monkeypatch.setattr("counterpoise.weights.collapse._LEAST_ROWS", len(encoded.source) / 2)
+    monkeypatch.setattr("counterpoise.weights.default._LEAST_ROWS", len(encoded.source) / 2)
     found = estimate_weights("auto", encoded, **options)
     assert found.name != "kmm"
     assert f"Weights by {found.name!r}, fitted to 300 of the 400 target rows." in found.words
@@ -419,21 +419,3 @@ def test_a_cluster_gives_the_same_answer(data, monkeypatch):
     np.testing.assert_allclose(
         here.candidates.risks[0].value, there.candidates.risks[0].value, rtol=1e-12
     )
-
-
-@pytest.mark.parametrize("name", ["kernel_density", "kliep", "auto", "none"])
-def test_a_long_fit_says_its_cost_first_and_the_cheaper_choice(data, monkeypatch, name):
-    # On a machine a million times slower, every fit takes long.
-    monkeypatch.setattr("counterpoise.weights.cost._rates", lambda: (1e-3, 1e-4, 1e-4))
-    monkeypatch.setattr("counterpoise.weights.cost._LITTLE", 0.0)
-    encoded, seen = encode(data, jobs.Request()), []
-    options = {"jobs": 1, "rng": np.random.default_rng(0)}
-    estimate_weights(name, encoded, progress=lambda stage, *_: seen.append(stage), **options)
-    (stage,) = seen
-    assert stage.startswith("estimating the weights")
-    if name in ("auto", "none"):
-        assert stage == "estimating the weights"
-    else:
-        width = encoded.independent(encoded.source).shape[1]
-        cost = NAMES[name]().fit_cost(len(encoded.source), len(encoded.target), width)
-        assert f"({cost.words}; --weights auto: about " in stage

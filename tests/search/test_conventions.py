@@ -315,7 +315,7 @@ def test_failing_candidates_are_ranked_last_and_never_chosen(data):
         ({"n_bootstrap": -1}, {}, "`n_bootstrap` must be an integer at least 0"),
         ({"error_score": "ignore"}, {}, "`error_score` must be 'raise' or a number"),
         ({"cv": 91}, {}, "`cv` must be from 2"),
-        ({}, {"X_target": np.ones((5, 3))}, "`X_target` has 3 features, the source has 2"),
+        ({}, {"X_target": np.ones((5, 3))}, "`X_target` has 3 features, `X_source` has 2"),
     ],
 )
 def test_bad_input_is_named_and_leaves_nothing_half_fitted(data, options, fit, message):
@@ -415,14 +415,16 @@ def test_stacked_data_frames_keep_their_index(pd):
 
 def test_stacked_domains_are_split():
     X, y = np.arange(8.0).reshape(4, 2), np.asarray([0, 1, -1, -1])
-    X_source, y_source, X_target = cp.from_domains(X, y, [1, 1, -2, -2])
-    np.testing.assert_array_equal(X_source, X[:2])
-    np.testing.assert_array_equal(y_source, [0, 1])
-    np.testing.assert_array_equal(X_target, X[2:])
+    for domains in ([1, 1, -2, -2], [1.0, 3.0, -2.0, -2.0]):
+        X_source, y_source, X_target = cp.from_domains(X, y, domains)
+        np.testing.assert_array_equal(X_source, X[:2])
+        np.testing.assert_array_equal(y_source, [0, 1])
+        np.testing.assert_array_equal(X_target, X[2:])
     with pytest.raises(ValueError, match="must name both domains; got 4 source rows and 0"):
         cp.from_domains(X, y, [1, 1, 1, 1])
-    with pytest.raises(ValueError, match="one integer per row"):
-        cp.from_domains(X, y, [1, -2])
+    for domains in ([1, -2], [1, 1, 0, -2], [1.0, np.nan, -2.0, -2.0], ["a", "a", "b", "b"]):
+        with pytest.raises(ValueError, match="one number per row"):
+            cp.from_domains(X, y, domains)
 
 
 def test_candidates_that_each_fail_somewhere_leave_nothing_to_choose(data):

@@ -67,7 +67,6 @@ def test_weighted_risk_is_the_target_risk_only_under_covariate_shift(problem, gr
         return np.sum(losses * density) * area
 
     truth = risk(problem.target_density(X), "target")
-    np.testing.assert_allclose(problem.target_risk(predict), truth, rtol=1e-9)
     weighted = risk(problem.weights(X) * problem.source_density(X), "source")
     if problem.protocol == "paper":
         np.testing.assert_allclose(weighted, truth, rtol=1e-9)
@@ -85,18 +84,11 @@ def test_linear_risk_against_the_grid(problem, grid):
     np.testing.assert_allclose(problem.linear_risk(coef, intercept), truth, rtol=1e-9)
 
 
-def test_risks_against_simulation(problem):
+def test_linear_risk_against_simulation(problem):
     _, _, X, y = problem.sample(1, 400_000, random_state=5)
     coef, intercept, _ = problem.best_linear()
     linear = (X @ coef + intercept - y) ** 2
     matches(linear, problem.linear_risk(coef, intercept))
-
-    def hinge(y, prediction):
-        return np.maximum(0, 1 - y * prediction)
-
-    losses = hinge(y, np.tanh(-X[:, 0]))
-    risk = problem.target_risk(lambda X: np.tanh(-X[:, 0]), loss=hinge)
-    matches(losses, risk)
 
 
 def test_no_fit_beats_the_best_linear_predictor(problem):

@@ -4,8 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-
-from counterpoise import weights as cw
+from sklearn.exceptions import NotFittedError
 
 
 def fit_finite(model, X_source, X_target):
@@ -14,13 +13,6 @@ def fit_finite(model, X_source, X_target):
     assert np.all(np.isfinite(weights))
     assert np.all(weights >= 0)
     return weights
-
-
-def test_a_constant_feature_changes_little(case, problem):
-    X_source, X_target = problem.draw(5, 60, 90, 2)
-    more = [np.column_stack([X, np.full(len(X), 3.0)]) for X in (X_source, X_target)]
-    weights = fit_finite(case.make(), *more)
-    assert np.sum(weights * X_source[:, 0]) / np.sum(weights) > X_source[:, 0].mean()
 
 
 def test_features_that_are_all_constant_are_defined_or_refused(case):
@@ -35,18 +27,7 @@ def test_features_that_are_all_constant_are_defined_or_refused(case):
         np.testing.assert_allclose(weights, weights[0])
 
 
-def test_duplicated_rows_weigh_the_same(name, case, problem):
-    X_source, X_target = problem.draw(5, 40, 90, 2)
-    weights = fit_finite(case.make(), np.repeat(X_source, 2, axis=0), X_target)
-    first, second = weights[::2], weights[1::2]
-    if name == "classifier":  # copies may lie in different folds
-        assert np.mean(np.abs(first - second)) < 0.3
-    else:
-        np.testing.assert_allclose(first, second, rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("n_features", [1, 2, 20])
-@pytest.mark.parametrize("distance", [12.0, 100.0])
+@pytest.mark.parametrize(("n_features", "distance"), [(1, 100.0), (2, 12.0), (20, 12.0)])
 def test_disjoint_supports_are_named_in_a_warning(case, problem, n_features, distance):
     X_source, X_target = problem.draw(5, 40, 60, n_features)
     with pytest.warns(RuntimeWarning, match="hardly overlap"):
@@ -61,19 +42,16 @@ def test_overlapping_samples_do_not_warn(case, problem):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_missing_values_are_refused_or_handled(name, case, problem, which):
+def test_missing_values_are_refused_or_handled_and_infinite_ones_refused(
+    name, case, problem, which
+):
     samples = [X.copy() for X in problem.draw(5, 60, 90, 2)]
     samples[which][3, 1] = np.nan
     if name == "classifier":
         fit_finite(case.make(), *samples)
-        return
-    with pytest.raises(ValueError, match=r"must be finite; 1 of its .* Drop or impute"):
-        case.make().fit(*samples)
-
-
-@pytest.mark.parametrize("which", [0, 1])
-def test_infinite_values_are_refused(case, problem, which):
-    samples = [X.copy() for X in problem.draw(5, 60, 90, 2)]
+    else:
+        with pytest.raises(ValueError, match=r"must be finite; 1 of its .* Drop or impute"):
+            case.make().fit(*samples)
     samples[which][3, 1] = np.inf
     with pytest.raises(ValueError, match=("X_source", "X_target")[which]):
         case.make().fit(*samples)
@@ -82,8 +60,8 @@ def test_infinite_values_are_refused(case, problem, which):
 @pytest.mark.parametrize("sizes", [(1, 50), (50, 1), (1, 1)])
 def test_samples_of_one_row_are_defined_or_refused(case, problem, sizes):
     samples = problem.draw(5, *sizes, 2)
-    if sizes[0] < case.min_rows or (case.make is cw.GaussianRatio and sizes[1] < 2):
-        with pytest.raises(ValueError, match=r"at least 2 rows|at most n_source - 1"):
+    if case.min_rows > 1:
+        with pytest.raises(ValueError, match="at least 2 rows"):
             case.make().fit(*samples)
     else:
         with warnings.catch_warnings():
@@ -92,48 +70,28 @@ def test_samples_of_one_row_are_defined_or_refused(case, problem, sizes):
             fit_finite(case.make(), *samples)
 
 
-def test_one_feature_as_a_vector_is_refused_with_the_remedy(case, problem):
-    X_source, X_target = problem.draw(5, 60, 90, 1)
+def test_what_does_not_fit_together_is_refused_with_the_remedy(case, problem):
+    X_source, X_target = problem.draw(5, 60, 90, 2)
     with pytest.raises(ValueError, match=r"`X_source`.*reshape\(-1, 1\)"):
         case.make().fit(X_source[:, 0], X_target)
-    with pytest.raises(ValueError, match=r"`X`.*reshape\(-1, 1\)"):
-        case.make().fit(X_source, X_target).predict(X_target[:, 0])
-
-
-def test_an_empty_sample_is_refused(case, problem):
-    X_source, X_target = problem.draw(5, 60, 90, 2)
     with pytest.raises(ValueError, match="`X_target` must have at least"):
         case.make().fit(X_source, X_target[:0])
-
-
-def test_different_features_are_refused(case, problem):
-    X_source, X_target = problem.draw(5, 60, 90, 2)
     with pytest.raises(ValueError, match="`X_target` has 1 features, `X_source` has 2"):
         case.make().fit(X_source, X_target[:, :1])
+    with pytest.raises(NotFittedError):
+        case.make().predict(X_source)
+    fitted = case.make().fit(X_source, X_target)
     with pytest.raises(ValueError, match="`X` has 1 features, `X_source` has 2"):
-        case.make().fit(X_source, X_target).predict(X_target[:, :1])
+        fitted.predict(X_target[:, :1])
+    with pytest.raises(ValueError, match=r"`X`.*reshape\(-1, 1\)"):
+        fitted.predict(X_target[:, 0])
 
 
-def test_numeric_data_frames_work_and_their_columns_are_compared(case, problem):
-    pd = pytest.importorskip("pandas")
-    samples = problem.draw(5, 60, 90, 2)
-    frames = [pd.DataFrame(X.copy(), columns=["age", "dose"]) for X in samples]
+def test_columns_of_data_frames_are_compared(case, problem, pd):
+    frames = [pd.DataFrame(X.copy(), columns=["age", "dose"]) for X in problem.draw(5, 60, 90, 2)]
     model = case.make().fit(*frames)
-    np.testing.assert_allclose(
-        model.weights_, case.make().fit(*samples).weights_, rtol=1e-6, atol=1e-8
-    )
     assert list(model.feature_names_in_) == ["age", "dose"]
-    np.testing.assert_allclose(
-        model.predict(frames[1]), model.predict(samples[1].copy()), rtol=1e-6, atol=1e-8
-    )
     with pytest.raises(ValueError, match="Pass the same columns in the same order"):
         case.make().fit(frames[0], frames[1][["dose", "age"]])
     with pytest.raises(ValueError, match=r"`X` must have the columns .* same order"):
         model.predict(frames[1][["dose", "age"]])
-
-
-def test_nothing_is_predicted_before_fitting(case):
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(NotFittedError):
-        case.make().predict([[0.0]])

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from joblib import parallel_config
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -14,9 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise.encoding import TableEncoder
-from counterpoise.encoding.rows import row_order
 from counterpoise.weights import ClassifierRatio
-from counterpoise.weights.classifier import odds_ratio
 
 
 def shifted(rng, n, m, n_features=1, shift=1.0):
@@ -64,7 +61,7 @@ def test_the_default_recovers_the_ratio_of_two_normal_densities(rng):
 def test_weights_come_from_classifiers_that_have_not_seen_the_row(rng):
     # A forest knows its own rows: in-sample, it is sure that source rows are source rows.
     X_source, X_target = shifted(rng, 150, 150, n_features=2, shift=0.0)
-    forest = RandomForestClassifier(n_estimators=30, random_state=0)
+    forest = RandomForestClassifier(n_estimators=10, random_state=0)
     crossed = ClassifierRatio(classifier=forest).fit(X_source, X_target).weights_
     in_sample = ClassifierRatio(classifier=forest, cv=None).fit(X_source, X_target).weights_
     assert np.median(in_sample) < 0.4
@@ -80,13 +77,10 @@ def test_probabilities_are_clipped_at_the_stated_bound(rng):
     X_source, X_target = shifted(rng, 40, 60)
     model = ClassifierRatio(classifier=Certain(), cv=None).fit(X_source, X_target)
     assert model.probability_bound_ == 0.5 / 100
-    ends = odds_ratio(np.asarray([0.0, 1.0]), 40 / 60, bound=0.005)
-    np.testing.assert_allclose(model.predict([[-9.0], [9.0]]), ends)
-    np.testing.assert_allclose(ends, [40 / 60 / 199, 40 / 60 * 199])
+    np.testing.assert_allclose(model.predict([[-9.0], [9.0]]), [40 / 60 / 199, 40 / 60 * 199])
 
 
-@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
-def test_calibration_repairs_overconfident_probabilities(rng, calibration):
+def test_calibration_repairs_overconfident_probabilities(rng):
     X_source, X_target = shifted(rng, 600, 900)
     true = np.exp(X_source[:, 0] + 0.5)
 
@@ -101,7 +95,7 @@ def test_calibration_repairs_overconfident_probabilities(rng, calibration):
             ClassifierRatio(classifier=c).fit(X_source, X_target).weights_
             for c in (
                 Overconfident(),
-                CalibratedClassifierCV(Overconfident(), method=calibration),
+                CalibratedClassifierCV(Overconfident()),
             )
         )
     ]
@@ -132,13 +126,6 @@ def test_a_margin_is_enough_with_calibration_and_refused_without(rng):
 def test_bad_parameters_are_named(rng, options, message):
     with pytest.raises(ValueError, match=message):
         ClassifierRatio(**options).fit(*shifted(rng, 20, 30))
-
-
-def test_workers_do_not_change_the_weights(rng):
-    samples = shifted(rng, 50, 60)
-    with parallel_config(backend="threading"):  # processes take seconds to start
-        one, two = (ClassifierRatio(n_jobs=jobs).fit(*samples).weights_ for jobs in (None, 2))
-    np.testing.assert_array_equal(one, two)
 
 
 def test_the_random_state_shuffles_the_folds(rng):
@@ -186,16 +173,6 @@ def test_mixed_data_frames_are_read_by_the_default(rng):
     np.testing.assert_allclose(again.weights_, weights[rows], rtol=1e-9)
 
 
-def test_unseen_and_rare_categories_are_read(rng):
-    pd = pytest.importorskip("pandas")
-    names = [f"c{i}" for i in range(200)]
-    source = pd.DataFrame({"code": rng.choice(names, 400)})
-    target = pd.DataFrame({"code": rng.choice(names[50:], 500)})
-    model = ClassifierRatio().fit(source, target)
-    assert TableEncoder().fit(source).transform(source).shape[1] <= 30
-    assert np.isfinite(model.predict(pd.DataFrame({"code": ["new", None, "c60"]}))).all()
-
-
 def test_arrays_of_objects_are_read_like_frames(rng):
     pd = pytest.importorskip("pandas")
     source, target = mixed_frame(pd, rng, 80, 0.0), mixed_frame(pd, rng, 90, 0.2)
@@ -205,16 +182,6 @@ def test_arrays_of_objects_are_read_like_frames(rng):
         source[columns].to_numpy(dtype=object), target[columns].to_numpy(dtype=object)
     )
     np.testing.assert_allclose(objects.weights_, frames.weights_, rtol=1e-9)
-
-
-def test_polars_frames_are_read(rng):
-    pl = pytest.importorskip("polars")
-    pd = pytest.importorskip("pandas")
-    columns = ["age", "city", "smoker"]
-    frames = [mixed_frame(pd, rng, n, s)[columns] for n, s in ((80, 0.0), (90, 0.2))]
-    want = ClassifierRatio().fit(*frames).weights_
-    got = ClassifierRatio().fit(*(pl.from_pandas(f) for f in frames)).weights_
-    np.testing.assert_allclose(got, want, rtol=1e-9)
 
 
 def test_any_pipeline_gets_the_frame_as_it_is(rng):
@@ -255,10 +222,13 @@ def test_separation_is_the_area_under_the_curve(rng):
     same = ClassifierRatio().fit(*shifted(rng, 500, 500, shift=0.0)).separation_
     apart = ClassifierRatio().fit(*shifted(rng, 500, 500, shift=2.0)).separation_
     assert same == pytest.approx(0.5, abs=0.06)
+    # As many features as rows separate any two samples, but no rows that are held out.
+    wide = ClassifierRatio().fit(*shifted(rng, 20, 25, n_features=60, shift=0.0))
+    assert wide.separation_ < 0.9
     assert apart == pytest.approx(norm.cdf(2 / np.sqrt(2)), abs=0.03)
 
 
-def test_the_encoding_scales_flags_and_squares(rng):
+def test_the_encoding_of_the_default_scales_flags_and_squares(rng):
     X = rng.normal(3, 2, (50, 2))
     X[:5, 1] = np.nan
     encoder = TableEncoder(squares=True).fit(X)
@@ -269,12 +239,3 @@ def test_the_encoding_scales_flags_and_squares(rng):
     np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-12)
     scaled = StandardScaler().fit_transform(X[:, :1])
     np.testing.assert_allclose(encoded[:, 1], StandardScaler().fit_transform(scaled**2)[:, 0])
-
-
-def test_the_order_of_rows_is_theirs(rng):
-    pd = pytest.importorskip("pandas")
-    frame = mixed_frame(pd, rng, 60, 0.1)
-    rows = rng.permutation(60)
-    shuffled = frame.iloc[rows].reset_index(drop=True)
-    one, other = frame.iloc[row_order(frame)], shuffled.iloc[row_order(shuffled)]
-    pd.testing.assert_frame_equal(one.reset_index(drop=True), other.reset_index(drop=True))

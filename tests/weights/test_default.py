@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 
-import counterpoise as cp
-from counterpoise import jobs
+from counterpoise._arrays import to_numpy
+from counterpoise._effective import effective_rows
 from counterpoise.weights import KMM, ULSIF, ClassifierRatio, DensityRatio, default
-from counterpoise.weights.collapse import effective_rows, has_collapsed
-from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER, fit_default
+from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER, fit_default, has_collapsed
 from counterpoise.weights.names import NAMES
 from counterpoise.weights.resolve import resolve_weights
 
@@ -38,12 +34,15 @@ def shifted(rng, n=200, m=300, n_features=3):
     return rng.normal(-0.5, 1, (n, n_features)), rng.normal(size=(m, n_features))
 
 
-def test_effective_rows_against_the_formula(rng):
-    weights = rng.gamma(0.5, size=100)
-    assert effective_rows(weights) == pytest.approx(weights.sum() ** 2 / np.sum(weights**2))
-    assert effective_rows(np.ones(7)) == pytest.approx(7)
-    assert effective_rows(np.zeros(7)) == 0
-    assert effective_rows(np.asarray([1e300, 1e300, 0.0])) == pytest.approx(2)
+def test_effective_rows_of_a_batch_against_the_formula(xp, rng):
+    weights = rng.gamma(0.5, size=(2, 3, 100))
+    weights[1, 2] = 0.0
+    sizes = to_numpy(effective_rows(xp.asarray(weights)))
+    assert sizes.shape == (2, 3)
+    for i in np.ndindex(2, 3):
+        want = 0.0 if i == (1, 2) else weights[i].sum() ** 2 / np.sum(weights[i] ** 2)
+        assert sizes[i] == pytest.approx(want)
+    assert float(effective_rows(np.ones(7))) == pytest.approx(7)
 
 
 def equal_on(rows, n):
@@ -53,15 +52,11 @@ def equal_on(rows, n):
 
 @pytest.mark.parametrize(
     ("rows", "n", "collapsed"),
-    [(9, 100, True), (10, 100, False), (39, 4000, True), (40, 4000, False), (7, 15, True)],
+    [(9, 100, True), (10, 100, False), (39, 4000, True), (40, 4000, False), (5, 11, True)],
 )
 def test_the_limit_is_ten_rows_or_one_per_cent(rows, n, collapsed):
     assert has_collapsed(equal_on(rows, n)) == collapsed
-
-
-def test_few_rows_need_half(rng):
-    assert not has_collapsed(equal_on(6, 11))
-    assert has_collapsed(equal_on(5, 11))
+    assert not has_collapsed(equal_on(6, 11))  # of few rows, half is enough
 
 
 def test_the_default_is_the_first_of_the_order(rng):
@@ -119,30 +114,6 @@ def test_many_rows_are_fitted_to_some_and_predicted(rng, monkeypatch):
     # The error is that of 500 rows.
     means = [np.average(X_source, axis=0, weights=w) for w in (all_rows, found.weights)]
     np.testing.assert_allclose(*means, atol=4 / np.sqrt(500))
-
-
-def test_every_entrance_has_the_same_default():
-    for function in (
-        cp.cross_val_risk,
-        cp.diagnose,
-        cp.ShiftGridSearchCV,
-        cp.ShiftRandomizedSearchCV,
-        cp.ShiftRidgeCV,
-        cp.ShiftRidgeClassifierCV,
-        jobs.audit,
-        jobs.select,
-    ):
-        assert inspect.signature(function).parameters["weights"].default == DEFAULT_WEIGHTS
-
-
-def test_the_result_reports_what_replaced_the_default(rng, monkeypatch):
-    X, Z = shifted(rng, 120, 100)
-    y = X[:, 0] + rng.normal(size=120)
-    monkeypatch.setitem(default.NAMES, "kmm", OneRow)
-    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, n_bootstrap=20)
-    with pytest.warns(RuntimeWarning, match="'ulsif' .effective sample"):
-        search.fit(X, y, X_target=Z)
-    assert type(search.weights_estimator_) is ULSIF
 
 
 def wide(rng, n=400, m=500):

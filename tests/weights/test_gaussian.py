@@ -54,11 +54,13 @@ def test_shrinkage_does_not_care_for_units(rng, regularization):
     np.testing.assert_allclose(one.weights_, other.weights_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("shape", [(20, 3), (10, 30), (200, 2)])
-def test_the_shrinkage_intensity_is_scikit_learns(xp, rng, shape):
-    X = rng.normal(size=shape) @ rng.normal(size=(shape[1], shape[1]))
-    got = float(fit_gaussian(xp.asarray(X), regularization="auto")[2])
-    assert got == pytest.approx(sklearn_shrinkage(X), rel=1e-10)
+@pytest.mark.parametrize("n", [10, 200])
+@pytest.mark.filterwarnings("ignore:`GaussianRatio` has")
+def test_the_shrinkage_intensity_is_scikit_learns(xp, rng, n):
+    X_source, X_target = rng.normal(size=(2, n, 20)) @ rng.normal(size=(20, 20))
+    model = GaussianRatio().fit(xp.asarray(X_source), xp.asarray(X_target))
+    want = [sklearn_shrinkage(X / X_target.std(axis=0)) for X in (X_source, X_target)]
+    np.testing.assert_allclose(model.shrinkage_, want, rtol=1e-10)
 
 
 def test_shrinkage_fades_as_the_samples_grow(rng):
@@ -79,22 +81,17 @@ def test_more_features_than_rows_work_with_shrinkage(rng):
 
 def test_a_batch_of_data_sets_equals_a_loop(xp, rng):
     X_source, X_target = rng.normal(size=(4, 30, 2)), rng.normal(size=(4, 50, 2)) + 0.3
-    for regularization in (0.0, "auto"):
-        fits = [
-            fit_gaussian(xp.asarray(X), regularization=regularization) for X in (X_source, X_target)
-        ]
-        log_ratio = gaussian_log_ratio(xp.asarray(X_source), fits[0][:2], fits[1][:2])
-        for i in range(4):
-            one = [fit_gaussian(X[i], regularization=regularization) for X in (X_source, X_target)]
-            want = gaussian_log_density(X_source[i], *one[1][:2])
-            want = want - gaussian_log_density(X_source[i], *one[0][:2])
-            np.testing.assert_allclose(to_numpy(log_ratio)[i], want, rtol=1e-9, atol=1e-12)
+    fits = [fit_gaussian(xp.asarray(X)) for X in (X_source, X_target)]
+    log_ratio = gaussian_log_ratio(xp.asarray(X_source), *fits)
+    for i in range(4):
+        want = GaussianRatio(regularization=0).fit(X_source[i], X_target[i]).weights_
+        np.testing.assert_allclose(np.exp(to_numpy(log_ratio)[i]), want, rtol=1e-9)
 
 
 def test_one_singular_data_set_does_not_spoil_its_batch(xp, rng):
     X = rng.normal(size=(3, 20, 2))
     X[1, :, 1] = 2.0
-    _, factor, _ = fit_gaussian(xp.asarray(X))
+    _, factor = fit_gaussian(xp.asarray(X))
     bad = np.isnan(to_numpy(factor)).any(axis=(1, 2))
     assert bad.tolist() == [False, True, False]
 
@@ -103,7 +100,7 @@ def test_far_apart_samples_warn_and_stay_finite(rng):
     X_source, X_target = rng.normal(size=(50, 2)), 0.01 * rng.normal(size=(50, 2)) + 0.5
     far = GaussianRatio().fit(X_target, X_source * 5)
     assert np.all(np.isfinite(far.weights_))
-    with pytest.warns(RuntimeWarning, match="source and target hardly overlap"):
+    with pytest.warns(RuntimeWarning, match="hardly overlap: some density ratios exceed"):
         capped = far.predict(np.full((1, 2), 20.0))
     assert np.isfinite(capped**2).all()
 
@@ -116,16 +113,15 @@ def test_bad_shrinkage_is_named(rng, regularization):
         GaussianRatio(regularization=regularization).fit(rng.normal(size=(9, 2)), np.eye(2))
 
 
-@pytest.mark.parametrize("n_features", [6, 64, 65, 200])
+@pytest.mark.parametrize("n_features", [6, 64, 131])
 def test_independent_columns_are_the_first_that_raise_the_rank(n_features):
     rng = np.random.default_rng(n_features)
-    X = rng.normal(size=(400, n_features))
+    X = rng.normal(size=(200, n_features))
     X[:, 3] = 2.0
     X[:, 5] = X[:, 0] - X[:, 4]
     if n_features > 64:
         X[:, 64] = X[:, 1] + X[:, 2]
-    if n_features > 150:
-        X[:, 150] = X[:, 64] - 3 * X[:, 130]
+        X[:, 130] = X[:, 64] - 3 * X[:, 129]
     found = independent_columns(DomainMoments.from_rows(X, np.ones(n_features)))
     centred, want = X - X.mean(axis=0), []
     for j in range(n_features):

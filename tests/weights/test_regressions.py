@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import counterpoise as cp
-from counterpoise.weights import KMM, DensityRatio, GaussianRatio, select_weights
+from counterpoise.weights import KMM, DensityRatio, GaussianRatio
 
 
 class Slope(DensityRatio):
@@ -23,28 +23,29 @@ class Slope(DensityRatio):
         return np.exp(self.factor * self.shift * (projected - self.shift / 2))
 
 
-@pytest.mark.parametrize("n_features", [1, 5])
-@pytest.mark.parametrize(("shift", "rows"), [(0.5, 200), (1.0, 100), (2.0, 100), (2.0, 200)])
-def test_the_true_slope_wins_most_often(n_features, shift, rows):
-    factors = (0.5, 0.75, 1.0, 1.5, 2.0)
-    candidates = {str(f): Slope(shift=shift, factor=f) for f in factors}
+@pytest.mark.parametrize(("n_features", "shift", "rows"), [(1, 2.0, 100), (5, 1.0, 100)])
+def test_the_true_slope_has_the_best_score_most_often(n_features, shift, rows):
+    models = [Slope(shift=shift, factor=f) for f in (0.5, 0.75, 1.0, 1.5, 2.0)]
     rng = np.random.default_rng(0)
-    by_folds, at_once = np.zeros(5, int), np.zeros(5, int)
+    wins = np.zeros(5, int)
     for _ in range(40):
         X_source, X_target = rng.normal(size=(2, rows, n_features))
         X_target = X_target + shift / np.sqrt(n_features)
-        result = select_weights(candidates, X_source, X_target)
-        by_folds[result.best_index] += 1
-        fitted = (model.fit(X_source, X_target) for model in candidates.values())
-        at_once[np.argmax([model.score(X_source, X_target) for model in fitted])] += 1
-    assert np.argmax(by_folds) == 2
-    assert np.argmax(at_once) == 2
+        fitted = (model.fit(X_source, X_target) for model in models)
+        wins[np.argmax([model.score(X_source, X_target) for model in fitted])] += 1
+    assert np.argmax(wins) == 2
     # Neither side is preferred: the wins of too flat and of too steep ratios are alike.
-    assert max(by_folds[:2].sum(), by_folds[3:].sum()) < 20
+    assert max(wins[:2].sum(), wins[3:].sum()) < 20
 
 
-@pytest.mark.parametrize("n_features", [2, 10])
-@pytest.mark.parametrize("rank", [5, 60])
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+def test_a_mean_ratio_far_below_or_above_one_is_a_lack_of_overlap(rng, factor):
+    X = rng.normal(size=(20, 1))
+    with pytest.warns(RuntimeWarning, match=r"hardly overlap: the ratio averages"):
+        Slope(shift=9.0, factor=factor).fit(X, X)
+
+
+@pytest.mark.parametrize(("n_features", "rank"), [(2, 5), (10, 60)])
 def test_the_prediction_at_the_source_points_is_the_weights_at_low_rank(rng, n_features, rank):
     X_source = rng.normal(-0.3, 1, (400, n_features))
     X_target = rng.normal(size=(500, n_features))
@@ -86,7 +87,9 @@ def with_redundant_columns(kind, X):
     return np.column_stack([X, columns[kind]])
 
 
-@pytest.mark.parametrize("regularization", ["auto", 0, 0.2])
+@pytest.mark.parametrize(
+    ("regularization", "standardize"), [("auto", False), (0, True), (0.2, False)]
+)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -98,7 +101,6 @@ def with_redundant_columns(kind, X):
         "sum",
     ],
 )
-@pytest.mark.parametrize("standardize", [False, True])
 def test_redundant_columns_change_no_gaussian_weight(rng, regularization, kind, standardize):
     X_source, X_target = rng.normal(-0.3, 1, (60, 3)), rng.normal(size=(90, 3))
     for X, share in ((X_source, 0.3), (X_target, 0.6)):
@@ -109,13 +111,6 @@ def test_redundant_columns_change_no_gaussian_weight(rng, regularization, kind, 
     got = GaussianRatio(**options).fit(*more)
     np.testing.assert_allclose(got.weights_, want.weights_, rtol=1e-8)
     np.testing.assert_allclose(got.predict(more[1]), want.predict(X_target), rtol=1e-8)
-
-
-def test_a_constant_first_column_changes_nothing(rng):
-    X_source, X_target = rng.normal(-0.3, 1, (60, 2)), rng.normal(size=(90, 2))
-    want = GaussianRatio().fit(X_source, X_target).weights_
-    more = (np.column_stack([np.full(len(X), 0.1), X]) for X in (X_source, X_target))
-    np.testing.assert_allclose(GaussianRatio().fit(*more).weights_, want, rtol=1e-8)
 
 
 @pytest.mark.parametrize("flat", [0, 1])

@@ -24,10 +24,10 @@ estimators = {
     "KMM": cw.KMM(),
     "KernelDensityRatio": cw.KernelDensityRatio(),
     "NearestNeighborRatio": cw.NearestNeighborRatio(),
-    "NearestNeighborRatio(k=20)": cw.NearestNeighborRatio(k=20),
 }
 fig, axes = plt.subplots(4, 2, sharex=True, sharey=True, figsize=(7, 8))
-for ax, (name, estimator) in zip(axes.flat, estimators.items(), strict=True):
+axes[-1, -1].remove()
+for ax, (name, estimator) in zip(axes.flat, estimators.items(), strict=False):
     estimator.fit(X_source, X_target)
     ax.plot(x, truth, color="0.5", linewidth=3, alpha=0.6, label="truth")
     ax.plot(x, estimator.predict(x[:, None]), color="#0072B2", linewidth=1.5, label="predict")
@@ -35,8 +35,7 @@ for ax, (name, estimator) in zip(axes.flat, estimators.items(), strict=True):
         X_source[:, 0], estimator.weights_, ".", color="#D55E00", markersize=3, label="weights_"
     )
     ax.set(title=name, ylim=(0, 4.5), xlim=(x[0], x[-1]))
-for ax in axes[-1]:
-    ax.set_xlabel("x")
+axes[-1, 0].set_xlabel("x")
 for ax in axes[:, 0]:
     ax.set_ylabel("ratio")
 axes[0, 0].legend(loc="upper left", fontsize="small")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._random import as_generator
 from counterpoise._validation import check_choice, check_matrix, check_number
-from counterpoise.datasets.random_arrays import as_generator
 
 __all__ = ["SELECTIONS", "BiasedSample", "biased_sample"]
 
@@ -74,6 +74,7 @@ def biased_sample(
     Returns
     -------
     BiasedSample
+        With `rows`, `weights` of these rows, and `probability` of all rows.
 
     Examples
     --------
@@ -100,31 +101,27 @@ def biased_sample(
     return BiasedSample(rows, probability)
 
 
-def _component(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _component(X: np.ndarray, rng: np.random.Generator) -> Any:
     _, _, directions = np.linalg.svd(X, full_matrices=False)
     score = X @ directions[0]
     # The sign of a principal component is arbitrary; fix it, or two machines differ.
     score = score * np.sign(directions[0][np.argmax(np.abs(directions[0]))])
-    scores: np.ndarray = -score / score.std()
-    return scores
+    return -score / score.std()
 
 
-def _threshold(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _threshold(X: np.ndarray, rng: np.random.Generator) -> Any:
     feature = X[:, rng.integers(X.shape[1])]
-    scores: np.ndarray = -2.0 * (feature > np.median(feature))
-    return scores
+    return -2.0 * (feature > np.median(feature))
 
 
-def _nearest(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _nearest(X: np.ndarray, rng: np.random.Generator) -> Any:
     distance = np.sum((X - X[rng.integers(len(X))]) ** 2, axis=1)
-    scores: np.ndarray = -2.0 * distance / distance.mean()
-    return scores
+    return -2.0 * distance / distance.mean()
 
 
-def _logistic(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _logistic(X: np.ndarray, rng: np.random.Generator) -> Any:
     features = rng.choice(X.shape[1], size=min(2, X.shape[1]), replace=False)
-    scores: np.ndarray = -2.0 * np.logaddexp(0.0, X[:, features].sum(axis=1))
-    return scores
+    return -2.0 * np.logaddexp(0.0, X[:, features].sum(axis=1))
 
 
 SELECTIONS = {

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from counterpoise._arrays import array_namespace, as_float
 from counterpoise._validation import check_choice, check_number
-from counterpoise.datasets._base import (
+from counterpoise.datasets.problem import (
     SampledProblem,
     float_if_scalar,
     normal_density,
@@ -53,6 +53,10 @@ def gaussian_1d(gamma: ArrayLike = 0.8, *, theta: float = _BEST_THETA) -> Gaussi
     Returns
     -------
     Gaussian1D
+        With `sample` to draw data; the functions `weights`, `source_density`, `target_density`,
+        `posterior` and `exceedance` of points; and the closed forms `target_risk`,
+        `target_variance`, `weight_variance`, `weighted_variance`, `controlled_variance`, `beta`
+        and `correlation`, as attributes.
 
     References
     ----------
@@ -65,6 +69,8 @@ def gaussian_1d(gamma: ArrayLike = 0.8, *, theta: float = _BEST_THETA) -> Gaussi
     >>> problem = gaussian_1d(gamma=0.8)
     >>> round(problem.weight_variance, 3), round(problem.target_risk, 3)
     (42.018, 0.682)
+    >>> round(gaussian_1d(gamma=0.7).exceedance(10.0), 5)
+    0.00808
     >>> curves = gaussian_1d(gamma=np.array([0.75, 1.0, 1.25]))
     >>> np.round(curves.controlled_variance / curves.weighted_variance, 3)
     array([0.283, 0.78 , 0.7  ])
@@ -87,32 +93,21 @@ class Gaussian1D(SampledProblem):
     Made by `gaussian_1d`, which states the problem. Methods are functions of points x, taken
     elementwise (pass ``X[..., 0]`` of a sample) and broadcast against `gamma`; attributes are
     functions of gamma alone. With gamma <= 1/sqrt(2), `weight_variance`, `weighted_variance`
-    and `controlled_variance` are infinite, `beta` and `correlation` are NaN.
-
-    Variances are those of one point: an estimate from n independent points has 1/n of it.
+    and `controlled_variance` are infinite, `beta` and `correlation` are NaN. Variances are those
+    of one point: an estimate from n independent points has 1/n of it.
 
     Notes
     -----
     Second moments over the source are moments over w p_target, which is (1 + V[w]) times the
     density of N(1/d, gamma^2/d) with d = 2 gamma^2 - 1. The printed formula for V[w] lacks a
     square root; V[w] = gamma^2 / sqrt(d) exp(1/d) - 1.
-
-    Examples
-    --------
-    >>> from counterpoise.datasets import gaussian_1d
-    >>> problem = gaussian_1d(gamma=0.7)
-    >>> round(problem.exceedance(10.0), 5), round(problem.exceedance(10.0, domain="target"), 3)
-    (0.00808, 0.247)
-    >>> problem.weight_variance
-    inf
     """
 
     gamma: Any = 0.8
     theta: float = _BEST_THETA
 
     def __post_init__(self) -> None:
-        remedy = "It is the slope of the predictor x * theta."
-        check_number(self.theta, "theta", low=-math.inf, high=math.inf, remedy=remedy)
+        check_number(self.theta, "theta", low=-math.inf, high=math.inf)
         object.__setattr__(self, "theta", float(self.theta))
         object.__setattr__(self, "gamma", _check_gamma(self.gamma))
 
@@ -245,11 +240,8 @@ class Gaussian1D(SampledProblem):
 
 
 def _check_gamma(gamma: Any) -> Any:
-    try:
-        values = np.array(gamma, dtype=float)
-    except (TypeError, ValueError):
-        values = np.array(np.nan)
-    if values.size == 0 or not (np.all(values > 0) and np.all(np.isfinite(values))):
+    values = np.array(gamma, dtype=float)
+    if values.size == 0 or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(
             f"`gamma` must be positive and finite; got {gamma!r}. It is the source's standard "
             "deviation: pass a number such as 0.8, or an array of them."

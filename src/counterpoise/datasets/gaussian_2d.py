@@ -1,26 +1,30 @@
-"""The paper's synthetic experiment: two normal features, labels from a product of probits."""
+"""The paper's synthetic experiment: two normal features, labels from a product of probits.
+
+The labels have a latent form that makes drawing cheap. With z ~ N(0, I) and t = slope x + z,
+y = +1 exactly where both t1 < 0 and t2 < 0, because P(z_j < -slope x_j) = Phi(-slope x_j). Every
+(x_j, t_j) is bivariate normal, so the class rates and the features given the class are exact.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, roots_hermitenorm
+from scipy.special import ndtr
 
-from counterpoise._arrays import to_numpy
-from counterpoise._validation import check_choice, check_finite, check_matrix, check_number
-from counterpoise.datasets._base import (
+from counterpoise._arrays import Array, array_namespace, to_numpy
+from counterpoise._random import normal_quantile, permutations
+from counterpoise._validation import check_choice, check_matrix, check_number
+from counterpoise.datasets.problem import (
     SampledProblem,
     float_if_scalar,
     normal_density,
     probit_moments,
 )
-from counterpoise.datasets._sampling import draw_balanced, draw_labelled, rates_below
 
 __all__ = ["BestLinear", "Gaussian2D", "gaussian_2d"]
 
@@ -54,6 +58,9 @@ def gaussian_2d(gamma: float = 0.7, *, protocol: str = "paper") -> Gaussian2D:
     Returns
     -------
     Gaussian2D
+        With `sample` to draw data; the functions `weights`, `source_density`, `target_density` and
+        `posterior` of points; and the truth about linear predictors, `linear_risk` and
+        `best_linear`.
 
     References
     ----------
@@ -69,6 +76,8 @@ def gaussian_2d(gamma: float = 0.7, *, protocol: str = "paper") -> Gaussian2D:
     >>> coef, intercept, risk = problem.best_linear()
     >>> round(intercept, 2), round(risk, 4)
     (-0.5, 0.5908)
+    >>> round(problem.linear_risk([-0.5, -0.5], 0.0), 3)
+    0.936
     """
     return Gaussian2D(gamma, protocol)
 
@@ -94,18 +103,6 @@ class Gaussian2D(SampledProblem):
     With rule r(x) = Phi(-s x1) Phi(-s x2) and its mean r_D over the normal of domain D, the
     released protocol has density N_D(x) (r / (2 r_D) + (1 - r) / (2 (1 - r_D))). The means are
     products of E[Phi(-s x)] = Phi(-s m / sqrt(1 + s^2 v)) over x ~ N(m, v).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.datasets import gaussian_2d
-    >>> problem = gaussian_2d(gamma=0.7, protocol="released")
-    >>> float(problem.sample(n_source=50, random_state=0).y_source.sum())
-    0.0
-    >>> round(problem.target_risk(lambda X: np.tanh(-1 - X.sum(axis=-1))), 3)
-    0.614
-    >>> round(problem.linear_risk([-0.5, -0.5], 0.0), 3)
-    0.633
     """
 
     gamma: float = 0.7
@@ -152,55 +149,6 @@ class Gaussian2D(SampledProblem):
         tilted: np.ndarray = ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
         return tilted
 
-    def target_risk(
-        self,
-        predict: Callable[[np.ndarray], Any],
-        /,
-        *,
-        loss: Callable[[np.ndarray, np.ndarray], Any] | None = None,
-        n_nodes: int = 100,
-    ) -> Any:
-        """Return the true expected loss over the target of any prediction function.
-
-        By Gauss-Hermite quadrature on n_nodes x n_nodes points. With the default, predictions
-        and losses that vary on the scale of the features (polynomials, tanh of slope 1, kernels
-        of width 1) are right to 1e-11. Steeper ones need more nodes: tanh of slope 3 is right to
-        2e-4, and with 200 nodes to 4e-6. It is never exact where the loss has a kink (absolute
-        loss: 1e-5) or a jump (a sign or a tree: 1e-2, which falls only slowly with `n_nodes`;
-        a large sample does better there). The outermost nodes lie about 2 sqrt(n_nodes) from 0 in
-        each feature, and predictions must be finite there.
-
-        Parameters
-        ----------
-        predict : callable
-            Maps X of shape (n, 2) to predictions of shape (..., n), for instance the `predict`
-            of a fitted estimator.
-        loss : callable, optional
-            ``loss(y, prediction)`` with labels y of shape (n,), -1.0 or +1.0, giving one loss per
-            prediction. The squared loss (prediction - y)^2 by default.
-        n_nodes : int, default=100
-            Nodes per axis.
-
-        Returns
-        -------
-        float or array of shape (...)
-        """
-        check_number(n_nodes, "n_nodes", low=1, closed="low", integer=True)
-        X, masses = _hermite_grid(int(n_nodes))
-        prediction = np.asarray(predict(X))
-        if prediction.ndim == 0 or prediction.shape[-1] != len(X):
-            raise ValueError(
-                f"`predict` must return shape (..., n); for X of shape {X.shape} it returned "
-                f"{prediction.shape}. Return one prediction per row of X, without a column axis."
-            )
-        check_finite(np, prediction, "predict(X)", "It is evaluated far out, see `n_nodes`.")
-        loss = _squared if loss is None else loss
-        rule = self._rule(X)
-        positive, negative = self._class_factors("target")
-        risk = np.asarray(loss(np.ones(len(X)), prediction)) @ (positive * rule * masses)
-        risk += np.asarray(loss(-np.ones(len(X)), prediction)) @ (negative * (1 - rule) * masses)
-        return float_if_scalar(risk)
-
     def linear_risk(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Any:
         """Return the true mean squared loss over the target of x'coef + intercept.
 
@@ -208,22 +156,16 @@ class Gaussian2D(SampledProblem):
         predictor: thousands of solutions cost one matrix product, and none loses digits near the
         optimum. `coef` has shape (..., 2) and `intercept` shape (...), as the result.
         """
-        coef = np.asarray(to_numpy(coef), dtype=float)
-        intercept = np.asarray(to_numpy(intercept), dtype=float)
-        if coef.ndim == 0 or coef.shape[-1] != 2:
+        coef, level = (np.asarray(to_numpy(a), dtype=float) for a in (coef, intercept))
+        if coef.shape[-1:] != (2,) or level.shape not in ((), coef.shape[:-1]):
             raise ValueError(
-                f"`coef` must have shape (..., 2), one value per feature; got {coef.shape}. "
-                "Pass the intercept as its own argument."
+                "`coef` must have shape (..., 2), one value per feature, and `intercept` be a "
+                f"number or have shape (...); got {coef.shape} and {level.shape}. "
+                "Drop axes of length 1."
             )
-        try:
-            intercept = np.broadcast_to(intercept, coef.shape[:-1])
-        except ValueError as error:
-            raise ValueError(
-                f"`intercept` must be a number or have shape {coef.shape[:-1]}, the leading axes "
-                f"of `coef`; got {intercept.shape}. Drop axes of length 1."
-            ) from error
         best = self.best_linear()
-        shift = np.concatenate([coef - best.coef, (intercept - best.intercept)[..., None]], axis=-1)
+        level = np.broadcast_to(level - best.intercept, coef.shape[:-1])
+        shift = np.concatenate([coef - best.coef, level[..., None]], axis=-1)
         excess = np.sum((shift @ self._target_moments[0]) * shift, axis=-1)
         return float_if_scalar(best.risk + excess)
 
@@ -237,7 +179,7 @@ class Gaussian2D(SampledProblem):
         return BestLinear(solution[:2], float(solution[2]), float(1 - cross @ solution))
 
     def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
-        draw = draw_labelled if self.protocol == "paper" else draw_balanced
+        draw = _draw_labelled if self.protocol == "paper" else _draw_balanced
         return draw(rng, shape, _MEANS[domain], self._variance(domain), self._slope)
 
     @property
@@ -256,7 +198,7 @@ class Gaussian2D(SampledProblem):
         check_choice(domain, "domain", tuple(_MEANS))
         if self.protocol == "paper":
             return 1.0, 1.0
-        below = rates_below(_MEANS[domain], self._variance(domain), self._slope)
+        below = _rates_below(_MEANS[domain], self._variance(domain), self._slope)
         rate = below[0] * below[1]
         return 0.5 / rate, 0.5 / (1 - rate)
 
@@ -296,14 +238,81 @@ def _check_points(X: Any) -> np.ndarray:
     return points
 
 
-def _squared(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    loss: np.ndarray = (prediction - y) ** 2
-    return loss
+def _rates_below(mean: tuple[float, float], variance: float, slope: float) -> list[float]:
+    """P(t_j < 0) for each feature, with t_j = slope x_j + z_j."""
+    spread = math.sqrt(1 + slope**2 * variance)
+    return [float(ndtr(-slope * m / spread)) for m in mean]
 
 
-def _hermite_grid(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (n_nodes^2, 2) and masses of a tensor quadrature rule for N(0, I)."""
-    nodes, masses = roots_hermitenorm(n_nodes)
-    masses = masses / np.sum(masses)
-    grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1)
-    return grid.reshape(-1, 2), np.outer(masses, masses).ravel()
+def _draw_labelled(
+    rng: Any, shape: tuple[int, ...], mean: tuple[float, float], variance: float, slope: float
+) -> tuple[Array, Array]:
+    """Return X (..., n, 2) and y (..., n) with labels from the rule.
+
+    y = +1 where both slope x_j < z_j: two more normal numbers per point cost less than the two
+    distribution functions of the rule.
+    """
+    X = rng.standard_normal((*shape, 2))
+    xp = array_namespace(X)
+    X *= math.sqrt(variance)
+    _shift(X, mean)
+    latent = rng.standard_normal((*shape, 2))
+    latent /= slope
+    latent -= X  # of the sign of z - slope x
+    least = xp.minimum(latent[..., 0], latent[..., 1])
+    return X, xp.copysign(xp.ones_like(least[..., :1]), least)
+
+
+def _draw_balanced(
+    rng: Any, shape: tuple[int, ...], mean: tuple[float, float], variance: float, slope: float
+) -> tuple[Array, Array]:
+    """Return X (..., n, 2) and y (..., n) with half of the points in each class.
+
+    Labels first, then the signs of t given the label, t given its sign (a normal cut at 0), and
+    x given t (normal again). Every step is exact.
+    """
+    n = shape[-1]
+    # For odd n, one label too many, in random order, leaves a fair choice for the odd one.
+    labels = np.repeat([1.0, -1.0], (n + 1) // 2)
+    y = permutations(rng, labels, shape[:-1])[..., :n]
+    rates = _rates_below(mean, variance, slope)
+    spread = 1 + slope**2 * variance
+    X = rng.standard_normal((*shape, 2))
+    X *= math.sqrt(variance / spread)
+    for j, below in enumerate(_signs_below(rng, y, rates)):
+        # t = slope mean + sqrt(spread) u, so E[x | t] = mean + slope variance / sqrt(spread) u.
+        u = _cut_normal(rng, below, rates[j])
+        u *= slope * variance / math.sqrt(spread)
+        X[..., j] += u
+    _shift(X, mean)
+    return X, y
+
+
+def _shift(X: Array, mean: tuple[float, float]) -> None:
+    """Add the mean in place, by column: broadcasting a last axis of length 2 is slow."""
+    for j, value in enumerate(mean):
+        if value != 0:
+            X[..., j] += value
+
+
+def _signs_below(rng: Any, y: Array, rates: list[float]) -> tuple[Array, Array]:
+    """Where t1 < 0 and where t2 < 0, given the label: both for +1, at most one for -1."""
+    first, second = rates
+    positive = y > 0
+    draw = rng.random(y.shape)
+    draw *= 1 - first * second
+    only_first = draw < first * (1 - second)
+    only_second = draw >= 1 - second  # the last (1 - first) * second of the range
+    return positive | only_first, positive | only_second
+
+
+def _cut_normal(rng: Any, below: Array, rate: float) -> Array:
+    """Draw standard normals that fall in the lower `rate` of the mass, or above it."""
+    xp = array_namespace(below)
+    if rate == 0.5:  # half normals, without the quantile function
+        size = xp.abs(rng.standard_normal(below.shape))
+        return xp.where(below, -size, size)
+    # 1 - random() lies in (0, 1]: the quantile stays finite.
+    share = 1 - rng.random(below.shape)
+    quantile = normal_quantile(xp.where(below, rate * share, (1 - rate) * share))
+    return xp.where(below, quantile, -quantile)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-import urllib.parse
-import urllib.request
 from dataclasses import dataclass
 from datetime import datetime
 from http.client import HTTPException
@@ -13,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from counterpoise._files import write_atomically
 from counterpoise._validation import InputError
 
-__all__ = ["OZONE_COLUMNS", "OZONE_URL", "Ozone", "fetch_ozone", "load_ozone", "parse_ozone"]
+__all__ = ["OZONE_COLUMNS", "OZONE_URL", "Ozone", "fetch_ozone", "load_ozone"]
 
 OZONE_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/ozone/eighthr.data"
 OZONE_COLUMNS = (
@@ -27,10 +23,9 @@ OZONE_COLUMNS = (
     *("T_PK", "T_AV", "T85", "RH85", "U85", "V85", "HT85", "T70", "RH70", "U70", "V70", "HT70"),
     *("T50", "RH50", "U50", "V50", "HT50", "KI", "TT", "SLP", "SLP_", "Precp", "Class"),
 )
-_ROWS = 2534
-_FILE = "eighthr.data"
-# The file has 0.8 MB; anything much larger is something else.
-_LARGEST = 2**24
+# Of the file, so that nothing incomplete or else is kept.
+_SHA256 = "9a24c3e5c43570148869fec02edcd44dd1cb06e97c2bbc0b6ab24ebdd21de37e"
+_REMEDY = "Pass the UCI file eighthr.data, unchanged."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,60 +42,16 @@ class Ozone:
         The date, as a day number.
     names : tuple of str
         Of the columns of X.
-    n_dropped : int
-        Rows of the file that lack a value.
     """
 
     X: np.ndarray
     y: np.ndarray
     day: np.ndarray
     names: tuple[str, ...]
-    n_dropped: int
-
-
-def load_ozone(path: str | os.PathLike[str], /, *, rows: int | None = None) -> Ozone:
-    """Read the ozone data from a file in the format of the UCI repository.
-
-    Parameters
-    ----------
-    path : path
-        A file without header whose lines hold a date as month/day/year, 72 numbers (``?`` where
-        missing) and the label ``0.`` or ``1.``, separated by commas.
-    rows : int, optional
-        How many lines there must be.
-
-    Returns
-    -------
-    Ozone
-
-    Raises
-    ------
-    InputError
-        When the file has another format, with the first line that shows it.
-    OSError
-        When it cannot be read.
-    """
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        raise InputError(
-            f"`{path}` must be a regular file; it is a directory, a pipe or a device. "
-            "Pass the UCI file eighthr.data."
-        )
-    if path.stat().st_size > _LARGEST:
-        raise InputError(
-            f"`{path}` must be the UCI ozone file of 0.8 MB; it has {path.stat().st_size} bytes. "
-            "Pass the file eighthr.data."
-        )
-    return parse_ozone(path.read_bytes(), name=str(path), rows=rows)
 
 
 def fetch_ozone(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    download_if_missing: bool = True,
-    url: str = OZONE_URL,
-    timeout: float = 30.0,
-    rows: int | None = _ROWS,
+    *, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True
 ) -> Ozone:
     """Return the UCI ozone data (eight-hour peaks), downloaded once and then kept.
 
@@ -110,26 +61,20 @@ def fetch_ozone(
     Parameters
     ----------
     data_home : path, optional
-        Folder of the copy. Default: the environment variable COUNTERPOISE_DATA, or
-        ``counterpoise`` in the user's cache folder.
+        Folder of the copy, a file eighthr.data. Default: the environment variable
+        COUNTERPOISE_DATA, or ``counterpoise`` in the user's cache folder.
     download_if_missing : bool, default=True
         If False, a missing copy is an error.
-    url : str
-        With https.
-    timeout : float, default=30.0
-        Seconds that the whole download may take.
-    rows : int or None, default=2534
-        Lines that the file must have; None accepts any number.
 
     Returns
     -------
     Ozone
+        With `X`, `y`, `day` and `names`.
 
     Raises
     ------
     OSError
-        When the data is neither here nor can be downloaded (also InputError, when what came is
-        not the ozone file). Nothing incomplete is kept.
+        When the data is neither here nor can be downloaded, or what came is not the ozone file.
 
     References
     ----------
@@ -142,93 +87,65 @@ def fetch_ozone(
     >>> data.X.shape  # doctest: +SKIP
     (1847, 72)
     """
-    path = _data_home(data_home) / _FILE
+    path = _data_home(data_home) / "eighthr.data"
     if path.exists():
-        return load_ozone(path, rows=rows)
-    remedy = f"Download {url} yourself and pass its path, or put it at {path}."
+        return load_ozone(path)
+    remedy = f"Download {OZONE_URL} yourself and pass its path, or put it at {path}."
     if not download_if_missing:
         raise OSError(f"There is no copy of the ozone data at {path}. {remedy}")
-    try:
-        content = _download(url, timeout)
-    except (OSError, HTTPException) as error:
-        raise OSError(f"Downloading the ozone data from {url} failed: {error}. {remedy}") from error
-    data = parse_ozone(content, name=url, rows=rows)
+    from sklearn.datasets import fetch_file
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content)
-    return data
-
-
-def parse_ozone(content: bytes, /, *, name: str, rows: int | None = None) -> Ozone:
-    """Check and convert the bytes of the file; `name` is what messages call it."""
-    remedy = "Pass the UCI file eighthr.data, unchanged."
     try:
-        lines = content.decode("ascii").split()
-    except UnicodeDecodeError as error:
-        raise InputError(f"`{name}` must be a text file; {error}. {remedy}") from error
-    table = [_parse_line(line, f"line {i} of `{name}`") for i, line in enumerate(lines, start=1)]
-    if not table or (rows is not None and len(table) != rows):
-        wanted = "at least one" if rows is None else str(rows)
+        fetch_file(OZONE_URL, folder=path.parent, sha256=_SHA256, n_retries=0)
+    except (OSError, HTTPException) as error:
+        raise OSError(f"Downloading the ozone data failed: {error}. {remedy}") from error
+    return load_ozone(path)
+
+
+def load_ozone(path: str | os.PathLike[str], /) -> Ozone:
+    """Read a file in the format of the UCI repository.
+
+    Its lines hold a date as month/day/year, 72 numbers (``?`` where missing) and the label ``0.``
+    or ``1.``, separated by commas. Another format raises an InputError that names the first line.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
         raise InputError(
-            f"`{name}` must have {wanted} lines; it has {len(table)}. It may be cut short. {remedy}"
+            f"`{path}` must be a regular file; it is a directory, a pipe or a device. {_REMEDY}"
         )
-    values = np.array(table)
-    complete = ~np.isnan(values).any(axis=1)
-    values = values[complete]
+    try:
+        lines = path.read_text(encoding="ascii").split()
+    except UnicodeDecodeError as error:
+        raise InputError(f"`{path}` must be a text file; {error}. {_REMEDY}") from error
+    values = np.asarray(
+        [_parse_line(line, f"line {i} of `{path}`") for i, line in enumerate(lines, start=1)]
+    ).reshape(-1, len(OZONE_COLUMNS))
+    values = values[~np.isnan(values).any(axis=1)]
+    values = values[np.argsort(values[:, 0], kind="stable")]
     y = np.where(values[:, -1] > 0, 1.0, -1.0)
-    if len(set(y.tolist())) < 2:
-        raise InputError(f"`{name}` must hold complete rows of both classes. {remedy}")
-    order = np.argsort(values[:, 0], kind="stable")
-    values, y = values[order], y[order]
-    dropped = int(np.count_nonzero(~complete))
-    return Ozone(values[:, 1:-1], y, values[:, 0], OZONE_COLUMNS[1:-1], dropped)
+    if len(np.unique(y)) < 2:
+        raise InputError(f"`{path}` must hold complete rows of both classes. {_REMEDY}")
+    return Ozone(values[:, 1:-1], y, values[:, 0], OZONE_COLUMNS[1:-1])
 
 
 def _parse_line(line: str, where: str) -> list[float]:
     fields = line.split(",")
-    remedy = "Pass the UCI file eighthr.data, unchanged."
     if len(fields) != len(OZONE_COLUMNS):
         raise InputError(
-            f"{where} must have {len(OZONE_COLUMNS)} columns; it has {len(fields)}. {remedy}"
+            f"{where} must have {len(OZONE_COLUMNS)} columns; it has {len(fields)}. {_REMEDY}"
         )
-    if fields[-1] not in ("0.", "1.", "0", "1", "0.0", "1.0"):
-        raise InputError(f"{where} must end in the label 0. or 1.; got {fields[-1]!r}. {remedy}")
     try:
         day = datetime.strptime(fields[0], "%m/%d/%Y").toordinal()
-        numbers = [float("nan") if f == "?" else float(f) for f in fields[1:]]
+        numbers = [float("nan") if field == "?" else float(field) for field in fields[1:]]
     except ValueError as error:
-        raise InputError(f"{where} must hold a date and numbers; {error}. {remedy}") from error
+        raise InputError(f"{where} must hold a date and numbers; {error}. {_REMEDY}") from error
+    if numbers[-1] not in (0.0, 1.0):
+        raise InputError(f"{where} must end in the label 0. or 1.; got {fields[-1]!r}. {_REMEDY}")
     return [float(day), *numbers]
 
 
 def _data_home(data_home: str | os.PathLike[str] | None) -> Path:
-    if data_home is None:
-        data_home = os.environ.get("COUNTERPOISE_DATA")
-    if data_home is None:
-        cache = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
-        data_home = os.path.join(cache, "counterpoise")
-    return Path(data_home).expanduser()
-
-
-def _check_secure(url: str) -> None:
-    if urllib.parse.urlsplit(url).scheme != "https":
-        raise OSError(f"the address must begin with https://; got {url!r}")
-
-
-def _download(url: str, timeout: float) -> bytes:
-    """Return the bytes at `url`; OSError when that takes too long or ends early."""
-    _check_secure(url)
-    deadline = time.monotonic() + timeout
-    parts, size = [], 0
-    with urllib.request.urlopen(url, timeout=timeout) as response:
-        _check_secure(response.geturl())  # of the last redirection
-        expected = response.headers.get("Content-Length")
-        while part := response.read1(2**16):
-            parts.append(part)
-            size += len(part)
-            if time.monotonic() > deadline:  # a socket's timeout only limits each wait
-                raise TimeoutError(f"it took longer than {timeout:g} s")
-            if size > _LARGEST:
-                raise OSError("it is far larger than the ozone data")
-    if expected is not None and size != int(expected):
-        raise OSError(f"it ended after {size} of {expected} bytes")
-    return b"".join(parts)
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    default = os.environ.get("COUNTERPOISE_DATA", os.path.join(cache, "counterpoise"))
+    return Path(default if data_home is None else data_home).expanduser()

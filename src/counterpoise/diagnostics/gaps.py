@@ -60,51 +60,54 @@ def find_gaps(pair: EncodedPair, /) -> list[Gap]:
     """Find all regions of single columns where the source has little support.
 
     Numbers and dates: below the 0.5 % or above the 99.5 % quantile of the source. Categories,
-    booleans, months, weekdays and missing values: those that make up less than 0.5 % of the source.
-    Some hold hardly any of the target, see :func:`worth_naming`. Empty for sparse matrices.
+    booleans, months, weekdays and missing values: those that make up less than 0.5 % of the source
+    and, for categories, more than 2 % of the target; and all other categories that the source has
+    never seen, together, if they are more than chance explains. Some hold hardly any of the
+    target, see :func:`worth_naming`. Empty for sparse matrices.
     """
     kinds = pair.encoder.kinds_
     if not kinds:
         return []
-    found = []
-    columns = columns_of(pair.X_source), columns_of(pair.X_target)
-    for (name, kind), own, other in zip(kinds.items(), *columns, strict=True):
+    gaps: list[Gap] = []
+    for (name, kind), *columns in zip(
+        kinds.items(), columns_of(pair.X_source), columns_of(pair.X_target), strict=True
+    ):
         if kind == "number":
-            found += _number_gaps(name, as_numbers(own), as_numbers(other))
+            gaps += _number_gaps(name, *map(as_numbers, columns))
         elif kind == "date":
-            found += _date_gaps(name, *(date_parts(as_dates(column)) for column in (own, other)))
+            gaps += _date_gaps(name, *(date_parts(as_dates(column)) for column in columns))
         else:
-            found += _category_gaps(name, _shares(own), _shares(other))
-    return found
+            gaps += _category_gaps(name, *map(_counts, columns))
+    return gaps
 
 
-def separating_columns(found: list[Gap], /) -> list[Gap]:
+def separating_columns(gaps: list[Gap], /) -> list[Gap]:
     """Return the columns that alone tell the target from the source.
 
     Their regions without support hold together at least 99 % of the target. Such a column often
     defines the two samples: a year, a region, the name of a survey.
     """
     alike: dict[tuple[str, str], list[Gap]] = {}
-    for gap in sorted(found, key=lambda gap: -gap.share):
+    for gap in sorted(gaps, key=lambda gap: -gap.share):
         if gap.share > 0:
             alike.setdefault((gap.column, gap.part), []).append(gap)
     columns: dict[str, Gap] = {}
-    for (column, _), gaps in alike.items():
-        share = min(sum(gap.share for gap in gaps), 1.0)
-        more = [gap.words.removeprefix(f"{column} is ") for gap in gaps[1:_VALUES]]
-        words = " or ".join([gaps[0].words, *more])
-        words += f" or {len(gaps) - _VALUES} more" if len(gaps) > _VALUES else ""
+    for (column, _), regions in alike.items():
+        share = min(sum(gap.share for gap in regions), 1.0)
+        more = [gap.words.removeprefix(f"{column} is ") for gap in regions[1:_VALUES]]
+        words = " or ".join([regions[0].words, *more])
+        words += f" or {len(regions) - _VALUES} more" if len(regions) > _VALUES else ""
         if share >= _ALL:
             columns.setdefault(column, Gap(share, words, column))
     return list(columns.values())
 
 
-def worth_naming(found: list[Gap], n_source: int, n_target: int, /) -> list[Gap]:
+def worth_naming(gaps: list[Gap], n_source: int, n_target: int, /) -> list[Gap]:
     """Return the regions that hold more of the target than chance explains, largest first."""
     noise = math.sqrt(_EDGE * (1 / n_source + 1 / n_target))
     limit = max(_WORTH, _EDGE + 3 * noise)
-    found = [gap for gap in found if gap.share > limit]
-    return sorted(found, key=lambda gap: -gap.share)[:_MOST]
+    large = [gap for gap in gaps if gap.share > limit]
+    return sorted(large, key=lambda gap: -gap.share)[:_MOST]
 
 
 def beyond_edges(
@@ -126,37 +129,53 @@ def beyond_edges(
 def _number_gaps(
     name: str, source: np.ndarray, target: np.ndarray, *, dates: bool = False
 ) -> list[Gap]:
-    known = source[~np.isnan(source)]
-    found = []
-    if 1 - known.shape[0] / source.shape[0] < _EDGE:
-        found.append(Gap(float(np.mean(np.isnan(target))), f"{name} is missing", name))
-    if known.shape[0] == 0:
-        return found
-    edges = np.quantile(known, QUANTILES)
+    present = source[~np.isnan(source)]
+    gaps = []
+    if 1 - present.shape[0] / source.shape[0] < _EDGE:
+        gaps.append(Gap(float(np.mean(np.isnan(target))), f"{name} is missing", name))
+    if present.shape[0] == 0:
+        return gaps
+    edges = np.quantile(present, QUANTILES)
     below, above = float(np.mean(target < edges[0])), float(np.mean(target > edges[1]))
-    return found + beyond_edges(name, edges, below, above, dates=dates)
+    return gaps + beyond_edges(name, edges, below, above, dates=dates)
 
 
 def _date_gaps(name: str, source: np.ndarray, target: np.ndarray) -> list[Gap]:
     """Find gaps in days, months and weekdays, from the three parts of each date."""
-    found = _number_gaps(name, source[:, 0], target[:, 0], dates=True)
+    gaps = _number_gaps(name, source[:, 0], target[:, 0], dates=True)
     for part, what, words, first in ((1, "month", _MONTHS, 1), (2, "weekday", _WEEKDAYS, 0)):
         for number, word in enumerate(words, start=first):
             if np.mean(source[:, part] == number) < _EDGE:
                 where = f"{name} is in {word}" if part == 1 else f"{name} is a {word}"
                 share = float(np.mean(target[:, part] == number))
-                found.append(Gap(share, where, name, what))
-    return found
+                gaps.append(Gap(share, where, name, what))
+    return gaps
 
 
-def _shares(column: Any) -> dict[str, float]:
+def _counts(column: Any) -> dict[str, int]:
     texts, codes = as_codes(column)
-    return dict(zip(texts, np.bincount(codes, minlength=len(texts)) / len(codes), strict=True))
+    counts = zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True)
+    return {text: count for text, count in counts if count}
 
 
-def _category_gaps(name: str, source: dict[str, float], target: dict[str, float]) -> list[Gap]:
-    return [
-        Gap(float(share), f"{name} is missing" if text == MISSING else f"{name} is {text!r}", name)
-        for text, share in target.items()
-        if source.get(text, 0.0) < _EDGE
-    ]
+def _category_gaps(name: str, source: dict[str, int], target: dict[str, int]) -> list[Gap]:
+    """Find single values with many target rows, and all others that the source lacks together.
+
+    A second sample has new values by chance: as large a share as the values with one row have of
+    the first (Good and Turing; Good 1953, doi:10.1093/biomet/40.3-4.237).
+    """
+    n, m = sum(source.values()), sum(target.values())
+    large = [t for t, c in target.items() if c > _WORTH * m and source.get(t, 0) < _EDGE * n]
+    gaps = [Gap(target[text] / m, f"{name} is {_shown(text)}", name) for text in large]
+    unseen = [text for text in target if text not in source and text not in large]
+    share = sum(target[text] for text in unseen) / m
+    by_chance = sum(count == 1 for count in source.values()) / n
+    if share > by_chance + 3 * math.sqrt(by_chance / n + share / m):
+        several = f"one of {len(unseen)} values that the source lacks"
+        words = several if len(unseen) > 1 else _shown(unseen[0])
+        gaps.append(Gap(share, f"{name} is {words}", name))
+    return gaps
+
+
+def _shown(text: str) -> str:
+    return "missing" if text == MISSING else repr(text)

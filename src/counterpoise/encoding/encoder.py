@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._validation import check_same_columns, feature_names
+from counterpoise._validation import check_same_width, feature_names, match_columns
 from counterpoise.encoding.kinds import (
     MISSING,
     as_codes,
@@ -46,8 +46,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Turns the columns of an array or a data frame into numbers.
 
     Works on NumPy arrays, pandas and polars data frames and other arrays. Of a sparse matrix with
-    more than 20 columns it returns the first 20 singular directions. A data frame with more
-    columns than in `fit` is read by name.
+    more than 20 columns it returns the first 20 singular directions. Columns of data frames are
+    matched by name.
 
     Parameters
     ----------
@@ -90,58 +90,45 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Learn the encoding from one table or, with `X_target`, from both together."""
         tables = [in_memory(X, "X" if X_target is None else "X_source")]
         if X_target is not None:
-            tables.append(in_memory(X_target, "X_target"))
-            check_same_columns(*tables)
-            if tables[0].shape[1] != tables[1].shape[1]:
-                raise ValueError(
-                    f"`X_target` has {tables[1].shape[1]} features, the source has "
-                    f"{tables[0].shape[1]}. Pass the same columns in the same order."
-                )
+            tables.append(match_columns(tables[0], in_memory(X_target, "X_target")))
+            check_same_width(tables[1], tables[0].shape[1], "X_target", "X_source")
         self.n_features_in_ = tables[0].shape[1]
-        self.kinds_: dict[str, str] = {}
-        self.encodings_: list[Any] = []
+        self.columns_ = feature_names(tables[0])
         self.is_sparse_ = any(map(sparse.issparse, tables))
         self.projection_: TruncatedSVD | None = None
-        if self.is_sparse_:
-            return self._fit_sparse(tables)
-        found = feature_names(tables[0])
-        self.named_ = found is not None
-        self.columns_ = list(range(self.n_features_in_)) if found is None else found
-        labels = [f"x{j}" for j in self.columns_] if found is None else [str(c) for c in found]
-        if self.keep_numeric and all(map(_is_plain, tables)):
-            self.kinds_ = dict.fromkeys(labels, "number")
-            return self._name_features(labels, labels, set())
-        rng = np.random.default_rng(self.random_state)
-        tables = [_sample(table, rng) for table in tables]
-        features: list[str] = []
-        redundant: set[int] = set()
-        for label, *columns in zip(labels, *map(columns_of, tables), strict=True):
-            self.kinds_[label] = kind = column_kind(columns)
-            if kind == "category":
-                redundant.add(len(features))
-                self.encodings_.append(_Categories.learn(label, columns))
-            else:
-                self.encodings_.append(_Numbers.learn(label, kind, columns, self.squares))
-            features += self.encodings_[-1].features
-        owners = [encoding.column for encoding in self.encodings_ for _ in encoding.features]
-        return self._name_features(features, owners, redundant)
-
-    def _fit_sparse(self, tables: Sequence[Any]) -> TableEncoder:
-        self.named_, self.columns_ = False, list(range(self.n_features_in_))
-        names = [f"x{j}" for j in self.columns_]
-        if self.n_features_in_ > _SPARSE_COMPONENTS:
+        self.kinds_: dict[str, str] = {}
+        self.encodings_: list[Any] = []
+        names = [str(c) for c in self.columns_ or (f"x{j}" for j in range(self.n_features_in_))]
+        if self.is_sparse_ and self.n_features_in_ > _SPARSE_COMPONENTS:
             self.projection_ = TruncatedSVD(_SPARSE_COMPONENTS, random_state=0)
             self.projection_.fit(sparse.vstack(tables).tocsr())
             names = [f"direction {j}" for j in range(_SPARSE_COMPONENTS)]
-        return self._name_features(names, names, set())
-
-    def _name_features(
-        self, features: list[str], owners: list[str], redundant: set[int]
-    ) -> TableEncoder:
-        self.features_, self.feature_columns_ = features, owners
-        kept = [j for j in range(len(features)) if j not in redundant]
-        self.independent_ = np.asarray(kept or range(len(features)), dtype=np.int64)
+        elif not self.is_sparse_ and self.keep_numeric and all(map(_is_plain, tables)):
+            self.kinds_ = dict.fromkeys(names, "number")
+        elif not self.is_sparse_:
+            self._learn(names, tables)
+        self.features_ = [f for e in self.encodings_ for f in e.features] or names
+        self.feature_columns_ = [e.column for e in self.encodings_ for _ in e.features] or names
+        starts = np.cumsum([0, *(len(e.features) for e in self.encodings_)])[:-1]
+        redundant = starts[[isinstance(e, _Categories) for e in self.encodings_]]
+        kept = np.setdiff1d(np.arange(len(self.features_)), redundant)
+        self.independent_ = kept if len(kept) else np.arange(len(self.features_))
         return self
+
+    def _learn(self, names: list[str], tables: Sequence[Any]) -> None:
+        """Learn the encoding of each column from at most 100 000 rows of each table."""
+        rng = np.random.default_rng(self.random_state)
+        rows = [some_rows(table.shape[0], _ROWS, rng) for table in tables]
+        tables = [
+            table if isinstance(chosen, slice) else take(table, chosen)
+            for table, chosen in zip(tables, rows, strict=True)
+        ]
+        for name, *columns in zip(names, *map(columns_of, tables), strict=True):
+            self.kinds_[name] = kind = column_kind(columns)
+            if kind == "category":
+                self.encodings_.append(_Categories.learn(name, columns))
+            else:
+                self.encodings_.append(_Numbers.learn(name, kind, columns, self.squares))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded features, shape (n, n_encoded), made column by column."""
@@ -166,16 +153,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _select(self, X: Any) -> list[Any]:
         """Return the columns that `fit` has seen: by name where both have names."""
         names = feature_names(X)
-        if names is not None and self.named_:
+        if names is not None and self.columns_ is not None:
             missing = [name for name in self.columns_ if name not in set(names)]
             if missing:
                 raise ValueError(f"`X` lacks the columns {missing}. Pass the columns of `fit`.")
             return [X[name] for name in self.columns_]
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"`X` has {X.shape[1]} features, but {self.n_features_in_} are expected. "
-                "Pass the same columns in the same order."
-            )
+        check_same_width(X, self.n_features_in_, "X", "X of fit")
         return columns_of(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -198,26 +181,23 @@ class _Numbers:
     scale: np.ndarray
 
     @classmethod
-    def learn(cls, column: str, kind: str, tables: list[Any], squares: bool) -> _Numbers:
-        values = np.concatenate([_read(kind, column, own) for own in tables])
+    def learn(cls, column: str, kind: str, parts: list[Any], squares: bool) -> _Numbers:
+        values = np.concatenate([_read(kind, column, part) for part in parts])
         missing = np.isnan(values[:, 0])
-        fill = np.zeros(values.shape[1])
-        if not missing.all():
-            fill = np.median(values[~missing], axis=0)
-        if kind == "boolean":
-            fill = np.floor(fill)
+        fill = np.zeros(values.shape[1]) if missing.all() else np.median(values[~missing], axis=0)
+        fill = np.floor(fill) if kind == "boolean" else fill
         names = [f"{column} {part}" for part in _DATE_PARTS] if kind == "date" else [column]
-        width, flagged = len(names), bool(missing.any())
         squared = squares and kind != "boolean"
-        features = [*names, *([f"{column} missing"] if flagged else [])]
+        features = [*names, *([f"{column} missing"] if missing.any() else [])]
         features += [f"{name} squared" for name in names] if squared else []
         filled = np.where(missing[:, None], fill, values)
-        raw = [filled, missing[:, None]] if flagged else [filled]
+        raw = [filled, missing[:, None]] if missing.any() else [filled]
         centre, scale = _centre_and_scale(np.concatenate(raw, axis=1))
         if squared:
+            width = len(names)
             more = _centre_and_scale(((filled - centre[:width]) / scale[:width]) ** 2)
             centre, scale = np.append(centre, more[0]), np.append(scale, more[1])
-        return cls(column, kind, features, fill, flagged, squared, centre, scale)
+        return cls(column, kind, features, fill, bool(missing.any()), squared, centre, scale)
 
     def encode(self, column: Any) -> np.ndarray:
         values = _read(self.kind, self.column, column)
@@ -240,10 +220,10 @@ class _Categories:
     pooled: bool
 
     @classmethod
-    def learn(cls, column: str, tables: list[Any]) -> _Categories:
+    def learn(cls, column: str, parts: list[Any]) -> _Categories:
         counts: dict[str, int] = {}
-        for own in tables:
-            texts, codes = as_codes(own)
+        for part in parts:
+            texts, codes = as_codes(part)
             for text, count in zip(texts, np.bincount(codes, minlength=len(texts)), strict=True):
                 counts[text] = counts.get(text, 0) + int(count)
         present = sorted(text for text, count in counts.items() if count)
@@ -258,12 +238,12 @@ class _Categories:
     def encode(self, column: Any) -> np.ndarray:
         texts, codes = as_codes(column)
         places = {text: place for place, text in enumerate(self.kept)}
-        other = len(self.kept) if self.pooled else -1
-        place = np.asarray([places.get(text, other) for text in texts], dtype=np.int64)[codes]
-        found = np.zeros((len(place), len(self.features)))
+        rare = len(self.kept) if self.pooled else -1
+        place = np.asarray([places.get(text, rare) for text in texts], dtype=np.int64)[codes]
+        indicators = np.zeros((len(place), len(self.features)))
         rows = np.flatnonzero(place >= 0)
-        found[rows, place[rows]] = 1.0
-        return found
+        indicators[rows, place[rows]] = 1.0
+        return indicators
 
 
 def _read(kind: str, name: str, column: Any) -> np.ndarray:
@@ -289,11 +269,6 @@ def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return centre, np.where(scale > rounding, scale, 1.0)
 
 
-def _sample(X: Any, rng: np.random.Generator) -> Any:
-    rows = some_rows(X.shape[0], _ROWS, rng)
-    return X if isinstance(rows, slice) else take(X, rows)
-
-
 def _is_plain(X: Any) -> bool:
     """Tell whether a table holds numbers only, none missing."""
     columns = [X] if isinstance(X, np.ndarray) else [np.asarray(c) for c in columns_of(X)]
@@ -311,7 +286,7 @@ class EncodedPair:
     ----------
     encoder : TableEncoder
     X_source, X_target : tables
-        As they were given, in memory.
+        As they were given, in memory, the target with its columns in the order of the source.
     source, target : arrays of shape (n, D) and (m, D)
         Encoded.
     """
@@ -333,6 +308,7 @@ def encode_pair(
 ) -> EncodedPair:
     """Learn the encoding from both tables and apply it to each."""
     encoder = TableEncoder(keep_numeric=keep_numeric, random_state=random_state)
-    tables = in_memory(X_source, "X_source"), in_memory(X_target, "X_target")
-    encoder.fit(tables[0], X_target=tables[1])
-    return EncodedPair(encoder, *tables, *map(encoder.transform, tables))
+    source, target = in_memory(X_source, "X_source"), in_memory(X_target, "X_target")
+    target = match_columns(source, target)
+    encoder.fit(source, X_target=target)
+    return EncodedPair(encoder, source, target, *map(encoder.transform, (source, target)))

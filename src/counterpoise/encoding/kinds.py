@@ -45,7 +45,7 @@ def column_kind(columns: Iterable[Any], /) -> str:
 
 def _kind(column: Any) -> str | None:
     """Return the kind of a column of one table; None where every value is missing."""
-    if _is_categorical(column):
+    if str(column.dtype) == "category":  # of pandas
         return "category"
     if str(column.dtype).startswith("datetime64["):
         return "date"
@@ -66,15 +66,9 @@ def _kind(column: Any) -> str | None:
     return "date" if dates else "category"
 
 
-def _is_categorical(column: Any) -> bool:
-    """Tell a column of pandas whose values are stored as codes."""
-    return str(column.dtype) == "category"
-
-
 def _is_missing(values: np.ndarray) -> np.ndarray:
     """Find None, NaN and the missing values of pandas in an array of objects."""
-    types = set(map(type, values))
-    if not any(t.__name__ in _MISSING_TYPES or issubclass(t, _MAY_BE_NAN) for t in types):
+    if set(map(type, values)) == {str}:
         return np.zeros(len(values), dtype=bool)
     missing = (
         type(v).__name__ in _MISSING_TYPES or (isinstance(v, _MAY_BE_NAN) and v != v)
@@ -132,8 +126,8 @@ def date_parts(dates: np.ndarray, /) -> np.ndarray:
     days = dates.astype(np.int64) / 86_400_000
     months = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
     weekdays = (np.floor(days) + 3) % 7  # 1970 began on a Thursday
-    found = np.stack([days, months, weekdays], axis=1)
-    return np.where(np.isnat(dates)[:, None], np.nan, found)
+    parts = np.stack([days, months, weekdays], axis=1)
+    return np.where(np.isnat(dates)[:, None], np.nan, parts)
 
 
 def as_codes(column: Any, /) -> tuple[np.ndarray, np.ndarray]:
@@ -141,17 +135,15 @@ def as_codes(column: Any, /) -> tuple[np.ndarray, np.ndarray]:
 
     Missing values have the text `MISSING`.
     """
-    if _is_categorical(column):
+    if str(column.dtype) == "category":
         texts = np.asarray([*map(str, column.cat.categories), MISSING], dtype=object)
-        codes = np.asarray(column.cat.codes, dtype=np.int64)
-        codes = np.where(codes < 0, len(texts) - 1, codes)
+        codes = np.asarray(column.cat.codes, dtype=np.int64)  # -1, the last, where missing
     else:
         values = np.asarray(column).astype(object)
         seen: dict[str, int] = {}
-        missing = _is_missing(values)
-        rows = zip(values, missing, strict=True)
-        found = (seen.setdefault(MISSING if none else str(v), len(seen)) for v, none in rows)
-        codes = np.fromiter(found, dtype=np.int64, count=len(values))
+        rows = zip(values, _is_missing(values), strict=True)
+        places = (seen.setdefault(MISSING if none else str(v), len(seen)) for v, none in rows)
+        codes = np.fromiter(places, dtype=np.int64, count=len(values))
         texts = np.asarray(list(seen), dtype=object)
     texts, place = np.unique(texts, return_inverse=True)
     return texts, place.reshape(-1)[codes]

@@ -7,10 +7,9 @@ note, or refused where leaving it out would hide a mistake.
 from __future__ import annotations
 
 import difflib
-import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterpoise._validation import InputError
-from counterpoise.encoding.texts import as_dictionary, is_text, reads_as_number, retype_texts
+from counterpoise.encoding.reading import read_table
+from counterpoise.encoding.rows import IDENTIFIER_NAME
+from counterpoise.encoding.texts import (
+    distinct_texts,
+    kind_of_type,
+    listed,
+    reads_as_number,
+    retype_texts,
+)
 
-__all__ = ["TablePair", "frame_of", "label_values", "pair_tables"]
+__all__ = ["TablePair", "label_values", "pair_tables", "read_frame"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -32,12 +39,11 @@ _ROW_NUMBERS = 20
 # Expected repetitions among whole numbers drawn from their range, above which none at all is no
 # coincidence: a probability of exp(-7), 0.1 %.
 _REPETITIONS = 7.0
-# Names of columns that identify rows.
-_IDENTIFIER_NAME = re.compile(
-    r"(?i:(^|[\W_])(id|ids|uid|uuid|key|rownames?|row|index|nr|no)$)|[a-z]I[Dd]$"
-)
 # A column of so many numbers in text is a column of numbers with mistakes in it.
 _MOSTLY = 0.9
+# Different texts that may all stand for missing values, and what a message lists at most.
+_FEW_MARKS, _NAMED = 3, 8
+_KINDS = {"number": "numbers", "category": "text", "date": "dates", "boolean": "booleans"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,32 +106,33 @@ def pair_tables(
         No label, no common column, one row, text or dates where the other table has numbers,
         infinite numbers.
     """
-    notes: list[str] = []
     for table, name in zip((source, target), names, strict=True):
         if table.num_rows < 2:
             raise InputError(f"{name} has one row. At least 2 are needed, and many more are wise.")
-    y = y_target = None
-    rows = np.arange(source.num_rows)
     if label is not None:
         there = not need_label and label in target.column_names
-        _check_column(label, "--label", target if there else source, names[0])
+        _check_column(label, "label", target if there else source, names[0])
     for column in drop:
-        _check_column(column, "--drop", source if column in source.column_names else target, names)
-    columns = _common(source, target, {label, *drop}, names, notes)
+        where = source if column in source.column_names else target
+        _check_column(column, "drop", where, " or ".join(names))
+    notes: list[str] = []
+    columns = _common_columns(source, target, {label, *drop}, names, notes)
     read = columns if label is None or label not in source.column_names else [*columns, label]
-    source, target = retype_texts(source, target, read, names, notes)
+    source, target = retype_texts(source, target, read, notes)
+    y = y_target = None
+    rows = np.arange(source.num_rows)
     if label is not None and need_label:
-        rows, y = _labelled(source[label], label, names[0], notes)
+        rows, y, y_target = _labels(source, target, label, names[0], notes)
         source = source if len(rows) == source.num_rows else source.take(rows)
-        if label in target.column_names:
-            y_target = label_values(target[label])
-    kinds = {}
-    misfits: list[_Misfit] = []
+    kinds: dict[str, str] = {}
+    misfits: dict[str, _MisfitError] = {}
     for column in columns:
-        pair = source[column], target[column]
-        kind = _kind_of_both(column, pair, names, notes, misfits)
-        if kind is not None:
-            kinds[column] = kind
+        try:
+            kinds[column] = _kind_of_both(column, (source[column], target[column]), names)
+        except _LeftOutError as reason:
+            notes.append(f"{column!r} {reason}: left out.")
+        except _MisfitError as misfit:
+            misfits[column] = misfit
     if misfits:
         raise InputError(_explain(misfits))
     if not kinds:
@@ -133,69 +140,42 @@ def pair_tables(
             f"{names[0]} and {names[1]} have no column in common that can be used: "
             + (" ".join(notes) or "nothing but the label is in both.")
         )
-    own, other = _frame(source, kinds, names[0]), _frame(target, kinds, names[1])
-    return TablePair(own, other, kinds, rows, y, y_target, notes)
+    frames = _frame(source, kinds, names[0]), _frame(target, kinds, names[1])
+    return TablePair(*frames, kinds, rows, y, y_target, notes)
 
 
-def _check_column(column: str, option: str, table: Any, name: Any) -> None:
-    known = table.column_names
-    if column in known:
-        return
-    folded = {name.strip().casefold(): name for name in known}
-    close = difflib.get_close_matches(column, known, n=1)
-    close = [folded[c]] if (c := column.strip().casefold()) in folded else close
-    hint = f"Did you mean {close[0]!r}?" if close else f"Its columns are {_listed(known)}."
-    where = name if isinstance(name, str) else " or ".join(name)
-    raise InputError(f"`{option}` {column!r} is not a column of {where}. {hint}")
+def _check_column(column: str, option: str, table: Any, where: str) -> None:
+    folded = {name.casefold().strip(): name for name in table.column_names}
+    if column not in table.column_names:
+        close = difflib.get_close_matches(column.casefold().strip(), folded, n=1)
+        hint = f"Did you mean {folded[close[0]]!r}?" if close else ""
+        hint = hint or f"Its columns are {listed(table.column_names, _NAMED)}."
+        raise InputError(f"`{option}` {column!r} is not a column of {where}. {hint}")
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def _common(
+def _common_columns(
     source: Any, target: Any, without: set[str | None], names: tuple[str, str], notes: list[str]
 ) -> list[str]:
-    here = [c for c in source.column_names if c not in without]
-    there = [c for c in target.column_names if c not in without]
-    common = [c for c in here if c in set(there)]
-    alike = _alike(here, there, common)
+    columns = [[c for c in t.column_names if c not in without] for t in (source, target)]
+    common = [c for c in columns[0] if c in set(columns[1])]
     if not common:
-        why = f" {alike}" if alike else " Rename the columns so that they agree."
+        both = " against ".join(listed(in_table, _NAMED) or "none" for in_table in columns)
         raise InputError(
-            f"{names[0]} and {names[1]} have no columns in common: {_listed(here) or 'none'} "
-            f"against {_listed(there) or 'none'}.{why}"
+            f"{names[0]} and {names[1]} have no columns in common: {both}. Rename the columns so "
+            "that they agree."
         )
-    for name, own in zip(names, (here, there), strict=True):
-        alone = [c for c in own if c not in set(common)]
+    for name, in_table in zip(names, columns, strict=True):
+        alone = [c for c in in_table if c not in set(common)]
         if alone:
-            notes.append(f"Only in {name}, left out: {_listed(alone, 20)}.")
-    notes += [alike] if alike else []
+            notes.append(f"Only in {name}, left out: {listed(alone)}.")
     return common
 
 
-def _alike(here: Sequence[str], there: Sequence[str], common: Sequence[str]) -> str:
-    """Name the columns of two tables that differ only in case or in spaces around them."""
-    folded = {c.strip().casefold(): c for c in there if c not in set(common)}
-    pairs = [
-        f"{c!r} and {folded[key]!r}"
-        for c in here
-        if c not in set(common) and (key := c.strip().casefold()) in folded
-    ]
-    if not pairs:
-        return ""
-    more = f" and {len(pairs) - 8} more" if len(pairs) > 8 else ""
-    return (
-        f"Different only in case or spaces, so not the same column: {'; '.join(pairs[:8])}{more}. "
-        "Rename them so that they agree."
-    )
-
-
-def _labelled(
-    column: Any, label: str, name: str, notes: list[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of the rows that have a label, and their labels."""
+def _labels(
+    source: Any, target: Any, label: str, name: str, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the source rows that have a label, their labels, and those of the target, if any."""
+    column = source[label]
     missing = np.asarray(pc.is_null(column, nan_is_null=True))
     rows, count = np.flatnonzero(~missing), int(missing.sum())
     if not len(rows):
@@ -204,24 +184,36 @@ def _labelled(
         notes.append(
             f"{count} {'row' if count == 1 else 'rows'} of {name} without a label left out."
         )
-    values = label_values(column.take(rows) if count else column)
-    if values.dtype.kind == "f" and np.isinf(values).any():
+    others = [target[label]] if label in target.column_names else []
+    as_text = _merge_as_floats([column, *others])
+    if as_text:
+        notes.append(f"The label {label!r} holds whole numbers beyond 2^53: read as classes.")
+    y = label_values(column.take(rows) if count else column, as_text=as_text)
+    if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(
             f"The label {label!r} holds infinity in {name}. Correct or remove those rows."
         )
-    if len(np.unique(values)) < 2:
+    if len(np.unique(y)) < 2:
         raise InputError(
-            f"The label {label!r} is constant in {name}: {values[0]!s} in every row. "
+            f"The label {label!r} is constant in {name}: {y[0]!s} in every row. "
             "There is nothing to learn; pass another column."
         )
-    return rows, values
+    return rows, y, label_values(others[0], as_text=as_text) if others else None
 
 
-def label_values(column: Any, /) -> np.ndarray:
+def _merge_as_floats(columns: Sequence[Any]) -> bool:
+    """Tell whole numbers of which some are the same in floating point."""
+    if not all(pa.types.is_integer(column.type) for column in columns):
+        return False
+    whole = pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+    floats = whole.cast(pa.float64(), safe=False)
+    return bool(pc.count_distinct(floats).as_py() < pc.count_distinct(whole).as_py())
+
+
+def label_values(column: Any, /, *, as_text: bool = False) -> np.ndarray:
     """Return an Arrow column as floats or text; missing are NaN, or None among objects."""
-    if _is_number(column.type):
-        numbers: np.ndarray = column.cast(pa.float64(), safe=False).to_numpy()
-        return numbers
+    if kind_of_type(column.type) == "number" and not as_text:
+        return np.asarray(_floats(column))
     texts = column.cast(pa.string()).to_pylist()
     if pa.types.is_boolean(column.type):
         # As Python and pandas write them.
@@ -229,50 +221,48 @@ def label_values(column: Any, /) -> np.ndarray:
     return np.asarray(texts, dtype=object if column.null_count else str)
 
 
-def _missing(column: Any) -> int:
-    """Count the rows without a value; NaN is none."""
-    if not pa.types.is_floating(column.type):
-        return int(column.null_count)
-    return pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0
+class _LeftOutError(Exception):
+    """A column is without use; the message says why."""
 
 
-def _is_number(kind: Any) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return any(is_kind(kind) for is_kind in kinds)
+class _MisfitError(Exception):
+    """A column of one table holds values of another kind than is expected.
+
+    `values` are some that do not belong, with the row in which each is first.
+    """
+
+    def __init__(self, column: Any, table: str, kind: str, expected: str, why: str) -> None:
+        self.values: dict[str, int] = {}
+        for row, value in enumerate(column.to_pylist(), start=1):
+            belongs = value is None or (expected == "number" and reads_as_number(value))
+            if not belongs and len(self.values) <= _FEW_MARKS:
+                self.values.setdefault(str(value), row)
+        value, row = next(iter(self.values.items()), ("", 1))
+        super().__init__(
+            f"holds {_KINDS[kind]} in {table} ({value[:40]!r} in row {row}) where "
+            f"{_KINDS[expected]} are expected, {why}"
+        )
 
 
-def _kind(column: Any) -> str:
-    """Return "number", "category", "boolean", "date", "missing" or "other"."""
-    kind, types = column.type, pa.types
-    if _missing(column) == len(column):
-        return "missing"
-    if _is_number(kind):
-        return "number"
-    if types.is_boolean(kind):
-        return "boolean"
-    if types.is_timestamp(kind) or types.is_date(kind):
-        return "date"
-    if is_text(kind) or types.is_dictionary(kind):
-        return "category"
-    return "category" if types.is_time(kind) else "other"
+def _explain(misfits: Mapping[str, _MisfitError]) -> str:
+    """Name all columns at once, and say what to do."""
+    words = "; ".join(f"column {c!r} {misfit}" for c, misfit in [*misfits.items()][:_NAMED])
+    more = f"; and {len(misfits) - _NAMED} more" if len(misfits) > _NAMED else ""
+    few = [misfit.values for misfit in misfits.values() if len(misfit.values) <= _FEW_MARKS]
+    marks = listed(list(dict.fromkeys(value for values in few for value in values)), _NAMED)
+    hint = f" If {marks} stands for a missing value, pass it as `missing`." if marks else ""
+    remedy = "Correct the file, or leave out what cannot be used with `drop`."
+    return f"{words[0].upper()}{words[1:]}{more}.{hint} {remedy}"
 
 
-def _kind_of_both(
-    column: str,
-    pair: tuple[Any, Any],
-    names: tuple[str, str],
-    notes: list[str],
-    misfits: list[_Misfit],
-) -> str | None:
-    """Return the kind that serves both tables, or None where the column is left out."""
+def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) -> str:
+    """Return the kind that serves both tables."""
     kinds = [_kind(values) for values in pair]
     if "missing" in kinds:
         where = " and ".join(n for n, kind in zip(names, kinds, strict=True) if kind == "missing")
-        notes.append(f"{column!r} has no values in {where}: left out.")
-        return None
+        raise _LeftOutError(f"has no values in {where}")
     if "other" in kinds:
-        notes.append(f"{column!r} holds {pair[kinds.index('other')].type}: left out.")
-        return None
+        raise _LeftOutError(f"holds {pair[kinds.index('other')].type}")
     if set(kinds) == {"boolean", "number"}:
         return "number"
     if set(kinds) == {"boolean", "category"}:
@@ -280,221 +270,136 @@ def _kind_of_both(
     if kinds[0] != kinds[1]:
         # Where one side is text, that is the side with the mistake.
         wrong = kinds.index("category") if "category" in kinds else 1
-        expected = kinds[1 - wrong]
-        found = _not_expected(pair[wrong], expected)
-        why = f"as in {names[1 - wrong]}"
-        misfits.append(_Misfit(column, names[wrong], kinds[wrong], expected, found, why))
-        return None
+        right = 1 - wrong
+        why = f"as in {names[right]}"
+        raise _MisfitError(pair[wrong], names[wrong], kinds[wrong], kinds[right], why)
+    first = [values[0].as_py() for values in pair]
+    if first[0] == first[1] and all(len(values.unique()) == 1 for values in pair):
+        raise _LeftOutError("is the same in every row of both")
+    if kinds[0] == "number" and _identifies(column, pair):
+        raise _LeftOutError("holds a different whole number in every row, like an identifier")
     if kinds[0] == "category":
-        return _category(column, pair, names, notes, misfits)
-    if _useless(column, pair, kinds[0], notes):
-        return None
+        for values, name in zip(pair, names, strict=True):
+            _check_categories(values, name)
     return kinds[0]
 
 
-@dataclass(frozen=True)
-class _Misfit:
-    """A column of one table whose values are not of the kind that is expected.
-
-    `found` are the values that do not belong, each once, with the row of its first occurrence.
-    """
-
-    column: str
-    table: str
-    kind: str
-    expected: str
-    found: dict[str, int]
-    why: str
-
-    @property
-    def example(self) -> str:
-        text, row = next(iter(self.found.items()))
-        return f"{text[:40]!r} in row {row}"
+def _kind(column: Any) -> str:
+    missing = pc.all(pc.is_null(column, nan_is_null=True)).as_py()
+    return "missing" if missing else kind_of_type(column.type)
 
 
-_KINDS = {"number": "numbers", "category": "text", "date": "dates", "boolean": "booleans"}
-# Different texts that may all stand for missing values.
-_FEW_MARKS = 3
+def _check_categories(column: Any, name: str) -> None:
+    """Refuse identifiers, and numbers with mistakes in them."""
+    texts, codes = distinct_texts(column)
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    present, levels = counts.sum(), np.count_nonzero(counts)
+    if levels <= _FEW:
+        return
+    numbers = counts[[reads_as_number(text) for text in texts.to_pylist()]].sum()
+    if _MOSTLY * present <= numbers < present:
+        why = f"because {numbers} of {present} values are numbers"
+        raise _MisfitError(column, name, "category", "number", why)
+    if levels > _IDENTIFIER_SHARE * present:
+        many = f"{levels} different texts in {present} rows of {name}"
+        raise _LeftOutError(f"holds {many}, like an identifier")
 
 
-def _explain(misfits: Sequence[_Misfit]) -> str:
-    """Name all columns at once, and say what to do."""
-    if len(misfits) == 1:
-        (own,) = misfits
-        words = (
-            f"Column {own.column!r} holds {_KINDS[own.kind]} in {own.table} ({own.example}) where "
-            f"{_KINDS[own.expected]} are expected, {own.why}."
-        )
-    else:
-        listed = "; ".join(
-            f"{own.column!r} holds {_KINDS[own.kind]} in {own.table} ({own.example}), "
-            f"{_KINDS[own.expected]} are expected"
-            for own in misfits[:8]
-        )
-        more = f"; and {len(misfits) - 8} more" if len(misfits) > 8 else ""
-        words = f"{len(misfits)} columns hold values that do not belong: {listed}{more}."
-    marks = list(
-        dict.fromkeys(text for own in misfits if len(own.found) <= _FEW_MARKS for text in own.found)
-    )
-    if marks and any(own.kind == "category" for own in misfits):
-        options = " ".join(f"--missing {shlex.quote(text)}" for text in marks[:8])
-        words += f" If it stands for a missing value, pass {options}."
-    drop = " ".join(f"--drop {shlex.quote(own.column)}" for own in misfits[:8])
-    what = "the column" if len(misfits) == 1 else "these columns"
-    return f"{words} Correct the file, or leave {what} out with {drop}."
-
-
-def _not_expected(column: Any, expected: str) -> dict[str, int]:
-    """Return the distinct values that are not what was expected, and the first row of each."""
-    found: dict[str, int] = {}
-    for row, value in enumerate(column.to_pylist(), start=1):
-        if value is not None and not (expected == "number" and reads_as_number(value)):
-            found.setdefault(str(value), row)
-            if len(found) > _FEW_MARKS:
-                break
-    return found or {str(column[0].as_py()): 1}
-
-
-def _category(
-    column: str,
-    pair: tuple[Any, Any],
-    names: tuple[str, str],
-    notes: list[str],
-    misfits: list[_Misfit],
-) -> str | None:
-    for values, name in zip(pair, names, strict=True):
-        counts = _counts(values)
-        present = sum(counts.values())
-        if len(counts) <= _FEW:
-            continue
-        numbers = sum(count for text, count in counts.items() if reads_as_number(text))
-        if _MOSTLY * present <= numbers < present:
-            found = _not_expected(values, "number")
-            why = f"because {numbers} of {present} values are numbers"
-            misfits.append(_Misfit(column, name, "category", "number", found, why))
-            return None
-        if len(counts) > _IDENTIFIER_SHARE * present:
-            notes.append(
-                f"{column!r} holds {len(counts)} different texts in {present} rows of {name}, "
-                "like an identifier: left out."
-            )
-            return None
-    texts = {text for values in pair for text in _counts(values)}
-    if len(texts) == 1 and not any(values.null_count for values in pair):
-        notes.append(f"{column!r} is the same in every row of both: left out.")
-        return None
-    return "category"
-
-
-def _counts(column: Any) -> dict[str, int]:
-    found = column.value_counts().to_pylist()
-    return {str(e["values"]): e["counts"] for e in found if e["values"] is not None}
-
-
-def _useless(column: str, pair: tuple[Any, Any], kind: str, notes: list[str]) -> bool:
-    """Tell row numbers and columns with one value in both tables, and note them."""
-    ends = [pc.min_max(values).as_py() for values in pair]
-    same = len({end[side] for end in ends for side in ("min", "max")}) == 1
-    if same and not any(_missing(values) for values in pair):
-        notes.append(f"{column!r} is the same in every row of both: left out.")
-        return True
-    if kind == "number" and _identifies(column, pair, ends):
-        notes.append(
-            f"{column!r} holds a different whole number in every row, like an identifier: left out."
-        )
-        return True
-    return False
-
-
-def _identifies(column: str, pair: tuple[Any, Any], ends: Sequence[Any]) -> bool:
+def _identifies(column: str, pair: tuple[Any, Any]) -> bool:
     """Tell row numbers and other identifiers from measurements in whole numbers.
 
     Both are different in every row of both tables. For a measurement that is a coincidence unless
     its range is wide: n numbers from a range R repeat about n (n - 1) / (2 R) times. Where that is
     small, the name of the column decides.
     """
-    named = _IDENTIFIER_NAME.search(column.strip()) is not None
+    named = IDENTIFIER_NAME.search(column.strip()) is not None
     surprising = False
-    for values, end in zip(pair, ends, strict=True):
+    for values in pair:
         n = len(values)
         whole = pa.types.is_integer(values.type) and not values.null_count and n >= _ROW_NUMBERS
         if not whole or pc.count_distinct(values).as_py() < n:
             return False
-        span = end["max"] - end["min"] + 1
-        surprising |= n * (n - 1) / (2 * span) > _REPETITIONS
+        ends = pc.min_max(values).as_py()
+        surprising |= n * (n - 1) / (2 * (ends["max"] - ends["min"] + 1)) > _REPETITIONS
     return named or surprising
 
 
-def frame_of(table: Any, kinds: Mapping[str, str], name: str, /) -> pd.DataFrame:
-    """Return columns of known kinds as a data frame, made as those of a pair.
+def read_frame(
+    path: Any,
+    kinds: Mapping[str, str],
+    /,
+    *,
+    missing: Sequence[str] = (),
+    encoding: str | None = None,
+    notes: list[str] | None = None,
+) -> pd.DataFrame:
+    """Read a file as columns of known kinds, made as those of a pair.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    kinds : dict
-        Column to "number", "category", "boolean" or "date".
-    name : str
-        Name of the table for messages.
-
-    Raises
-    ------
-    InputError
-        If a column is not there, or is of another kind.
+    `kinds` maps columns to "number", "category", "boolean" or "date"; other columns are left out,
+    and a column that is not there or of another kind raises an InputError. The options are those
+    of :func:`~counterpoise.encoding.reading.read_table`.
     """
+    name, notes = Path(path).name, [] if notes is None else notes
+    categories = [column for column, kind in kinds.items() if kind == "category"]
+    table = read_table(path, missing=missing, text=categories, encoding=encoding, notes=notes)
+    others = [column for column in kinds if column not in categories]
+    table, _ = retype_texts(table, table.slice(0, 0), others, notes)
     lacking = [column for column in kinds if column not in table.column_names]
     if lacking:
         raise InputError(
-            f"{name} must have the columns of the model; it lacks {_listed(lacking)}. Its columns "
-            f"are {_listed(table.column_names)}. Rename or add the columns."
+            f"{name} must have the columns of the model; it lacks {listed(lacking, _NAMED)}. Its "
+            f"columns are {listed(table.column_names, _NAMED)}. Rename or add the columns."
         )
     takes = {"number": {"boolean"}, "category": {"boolean", "number", "date"}}
     for column, kind in kinds.items():
-        found = _kind(table[column])
-        if found not in {kind, "missing", *takes.get(kind, ())}:
+        has_kind = _kind(table[column])
+        if has_kind not in {kind, "missing", *takes.get(kind, ())}:
             raise InputError(
                 f"Column {column!r} of {name} must be of the kind {kind!r}, as when the model was "
-                f"made; it is of the kind {found!r}. Correct the file."
+                f"made; it is of the kind {has_kind!r}. Correct the file."
             )
     return _frame(table, kinds, name)
 
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
     """Copy the columns into a data frame, one at a time."""
-    read = {"date": _dates, "boolean": lambda values: values.to_numpy(), "category": _categorical}
-    return pd.DataFrame(
-        {
-            column: _numbers(table[column], column, name)
-            if kind == "number"
-            else read[kind](table[column])
-            for column, kind in kinds.items()
-        },
-        copy=False,
-    )
+    columns = {c: _FRAME_COLUMNS[kind](table[c]) for c, kind in kinds.items()}
+    for column in (c for c, kind in kinds.items() if kind == "number"):
+        # A sum is finite unless something in it is not, and needs no array of flags.
+        if np.isinf(np.nansum(columns[column])) and np.isinf(columns[column]).any():
+            row = int(np.flatnonzero(np.isinf(columns[column]))[0]) + 1
+            raise InputError(
+                f"Column {column!r} of {name} holds infinity (row {row}). Correct the file, or "
+                "leave the column out with `drop`."
+            )
+    return pd.DataFrame(columns, copy=False)
 
 
-def _numbers(values: Any, column: str, name: str) -> np.ndarray:
-    numbers: np.ndarray = values.cast(pa.float64(), safe=False).to_numpy()
-    # A sum is finite unless something in it is not, and needs no array of flags.
-    if np.isinf(np.nansum(numbers)) and np.isinf(numbers).any():
-        row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
-        raise InputError(
-            f"Column {column!r} of {name} holds infinity (row {row}). "
-            f"Correct the file, or leave the column out with --drop {column!r}."
-        )
-    return numbers
+def _floats(values: Any) -> Any:
+    return values.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _dates(values: Any) -> np.ndarray:
+def _booleans(values: Any) -> Any:
+    return values.to_numpy()
+
+
+def _dates(values: Any) -> Any:
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
-        values = values.cast(pa.timestamp(values.type.unit))
-    dates: np.ndarray = values.cast(pa.timestamp("ms"), safe=False).to_numpy()
-    return dates
+        values = values.cast(pa.timestamp(values.type.unit))  # in UTC
+    return values.cast(pa.timestamp("ms"), safe=False).to_numpy()
 
 
 def _categorical(values: Any) -> Any:
     if pa.types.is_boolean(values.type):
         # As pandas would write them, so that "True" in the other table is the same.
-        texts = values.cast(pa.string()).to_pandas().str.capitalize()
-        return pd.Categorical(texts)
-    texts, codes = as_dictionary(values)
-    return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
+        return pd.Categorical(values.cast(pa.string()).to_pandas().str.capitalize())
+    texts, codes = distinct_texts(values)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(texts.to_pylist(), dtype=object))
+
+
+_FRAME_COLUMNS = {
+    "number": _floats,
+    "boolean": _booleans,
+    "date": _dates,
+    "category": _categorical,
+}

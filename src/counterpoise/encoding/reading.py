@@ -1,25 +1,29 @@
 """CSV, TSV, Excel and Parquet files into Arrow tables; one clear line for what cannot be read.
 
 Arrow because it reads with several threads, infers types from the whole file and keeps text as
-codes: a million rows never become a million Python objects.
+codes: a million rows never become a million Python objects. The sheet of a workbook becomes a CSV
+file in memory, so that both are read alike.
 """
 
 from __future__ import annotations
 
-import codecs
+import csv
+import io
+import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv, parquet
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 
 from counterpoise._validation import InputError
-from counterpoise.encoding.dialect import Dialect, sniff_dialect
-from counterpoise.encoding.excel import read_excel
-from counterpoise.encoding.texts import is_text, reads_as_number
+from counterpoise.encoding.texts import distinct_texts, is_text, reads_as_number
 
 __all__ = ["read_table"]
 
@@ -27,23 +31,12 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = (".parquet", ".pq")
 _EXCEL = (".xlsx", ".xlsm")
 _SUFFIXES = ", ".join([*_DELIMITERS, *_PARQUET, ".xlsx", ".csv.gz", ".tsv.gz"])
-# Formats that people have, by suffix, and what to do with them.
-_OTHERS = {
-    **dict.fromkeys((".xls", ".xlsb"), "an old or binary Excel workbook; save it as .xlsx or CSV"),
-    ".ods": "an OpenDocument spreadsheet; save it as .xlsx or CSV",
-    **dict.fromkeys((".json", ".jsonl"), "JSON; save the table as CSV or Parquet"),
-    **dict.fromkeys((".zip", ".7z"), "an archive; unpack it and pass the file in it"),
-    **dict.fromkeys(
-        (".sav", ".dta", ".sas7bdat", ".rds", ".rda"),
-        "of a statistics program; save the table as CSV or Parquet there",
-    ),
-    ".feather": "an Arrow file; save the table as Parquet",
-    ".txt": "of unknown format; rename it to .csv if it is a table with one header line",
-}
-# Characters from which separator and decimal mark are decided.
-_START = 2**16
-# What UTF-16 and UTF-32 files begin with; UTF-8's own mark is fine.
-_OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Separators and their names, in the order in which they are preferred where two separate equally.
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+# Bytes and rows from which the separator is decided.
+_START, _ROWS = 2**16, 200
+_NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*")
+_TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 def read_table(
@@ -52,23 +45,30 @@ def read_table(
     *,
     missing: Sequence[str] = (),
     text: Sequence[str] = (),
+    encoding: str | None = None,
     notes: list[str] | None = None,
 ) -> Any:
     """Read a file by its suffix.
 
     Empty fields and the usual words for missing values ("NA", "NaN", "null", "#N/A" ...) are
     missing. Text is dictionary-encoded. The separator of a text file (comma, semicolon, tab or
-    bar) and its decimal mark are decided from the first rows.
+    bar) is decided from the first rows. Numbers with a decimal comma or with marks between
+    thousands stay text here: :func:`~counterpoise.encoding.texts.retype_texts` decides with the
+    other table what they are.
 
     Parameters
     ----------
     path : str or Path
-        .csv, .tsv or .tab in UTF-8, plain or with .gz; .parquet or .pq; .xlsx with openpyxl.
+        .csv, .tsv or .tab, plain or with .gz; .parquet or .pq; .xlsx.
     missing : sequence of str
-        More texts that stand for missing values, in every column: "?", "-999".
+        More values that stand for missing ones, in every column: "?", "-999". Numbers are compared
+        as numbers.
     text : sequence of str
         Columns of a CSV or TSV file that are text, whatever they look like: "01" is then not 1.
         Where all values are true or false they are read as that in any case.
+    encoding : str, optional
+        Character encoding of a text file, such as "latin-1". Default: UTF-8 or, where the file is
+        none, a guess.
     notes : list of str, optional
         What was decided is added to it, in sentences.
 
@@ -88,13 +88,15 @@ def read_table(
     kind = _check_path(path)
     try:
         if kind in _PARQUET:
-            table = _without(_read_parquet(path), missing)
+            # One file: the directory names above it are not columns.
+            table = parquet.read_table(path, partitioning=None)
         elif kind in _EXCEL:
-            table = _without(read_excel(path, notes), missing)
+            table = _read_excel(path, notes)
         else:
-            table = _read_text(path, _DELIMITERS[kind], missing, text, notes)
+            table = _read_text(path, _DELIMITERS[kind], text, encoding, notes)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise InputError(_explain(path, error)) from error
+    table = table.rename_columns(_named(table.column_names))
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise InputError(
@@ -102,131 +104,194 @@ def read_table(
         )
     if not table.num_rows:
         raise InputError(f"{path.name} has column names but no rows. Pass a file with data.")
-    return table
+    return _without(table, missing, text, path.name, notes) if missing else table
 
 
 def _check_path(path: Path) -> str:
     """Return the suffix that decides the format."""
-    if path.is_dir():
-        raise InputError(
-            f"{path} is a directory, not a file. Pass one CSV, TSV, Excel or Parquet file."
-        )
     if not path.exists():
         raise InputError(f"There is no file {path}. Check the name and the directory.")
     if not path.is_file():
-        raise InputError(
-            f"{path} is a pipe or a device, not a regular file. Save its contents to a file and "
-            "pass that."
-        )
+        kind = "directory, not a file" if path.is_dir() else "pipe or a device, not a regular file"
+        raise InputError(f"{path} is a {kind}. Pass one CSV, TSV, Excel or Parquet file.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-1] if suffixes else ""
     if kind == ".gz" and len(suffixes) > 1 and suffixes[-2] in _DELIMITERS:
         kind = suffixes[-2]
-    if kind in _OTHERS:
-        raise InputError(f"{path.name} is {_OTHERS[kind]}.")
     if kind not in (*_DELIMITERS, *_PARQUET, *_EXCEL):
         raise InputError(
-            f"{path.name} has no suffix that tells its format; known are {_SUFFIXES}. "
-            "Rename or convert the file."
+            f"{path.name} has no suffix of a format that can be read: {_SUFFIXES}. Save the table "
+            "in one of these, or rename the file if it is one."
         )
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty. Pass a file with column names and rows.")
     return kind
 
 
-def _read_parquet(path: Path) -> Any:
-    # One file: the directory names above it are not columns.
-    return parquet.read_table(path, partitioning=None)
-
-
-def _without(table: Any, missing: Sequence[str]) -> Any:
-    """Blank what stands for missing values in a table whose types are known."""
-    numbers = [float(text) for text in missing if reads_as_number(text)]
-    for place, field in enumerate(table.schema if missing else ()):
-        column = table[field.name]
-        if is_text(field.type):
-            plain = column.cast(pa.string())
-            marks = pa.array(list(missing), pa.string())
-            blank = pc.if_else(pc.is_in(plain, marks), None, plain).dictionary_encode()
-        elif numbers and (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)):
-            marks = pa.array(numbers, pa.float64())
-            found = pc.is_in(column.cast(pa.float64(), safe=False), marks)
-            blank = pc.if_else(found, pa.scalar(None, field.type), column)
-        else:
-            continue
-        table = table.set_column(place, field.name, blank)
-    return table
-
-
-def _dialect(path: Path, start: bytes, usual: str, notes: list[str]) -> Dialect:
-    found = sniff_dialect(start.decode("utf-8", errors="replace").lstrip("\ufeff"), usual)
-    words = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
-    said = [f"{words[found.delimiter]} as separators"] if found.delimiter != usual else []
-    said += ["decimal commas"] if found.decimal == "," else []
-    if said:
-        notes.append(f"{path.name} was read with {' and '.join(said)}.")
-    return found
+def _named(names: Sequence[str]) -> list[str]:
+    """Give columns without a name one."""
+    return [name if name.strip() else f"column {j}" for j, name in enumerate(names, start=1)]
 
 
 def _read_text(
-    path: Path, usual: str, missing: Sequence[str], text: Sequence[str], notes: list[str]
+    path: Path, usual: str, text: Sequence[str], encoding: str | None, notes: list[str]
 ) -> Any:
     with pa.input_stream(path) as stream:
         start = stream.read(_START)
-    header, end, _ = start.partition(b"\n")
-    # A header longer than what was read may be cut in the middle of a character.
-    whole = bool(end) or len(start) < _START
-    if start.startswith(_OTHER_MARKS) or b"\0" in header or not _is_utf8(header, whole=whole):
-        raise InputError(_ENCODING.format(name=path.name))
-    dialect = _dialect(path, start, usual, notes)
-    table = _read_csv(path, dialect, missing, {})
-    # Numbers and dates in a column of text would lose how they were written.
-    wrong = {
-        name: pa.dictionary(pa.int32(), pa.string())
-        for name in text
-        if name in table.column_names and not _is_text(table.schema.field(name).type)
-    }
-    if wrong:
-        table = _read_csv(path, dialect, missing, wrong)
-    for field in table.schema:
-        kind = field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if pa.types.is_binary(kind):
-            raise InputError(_ENCODING.format(name=path.name))
-    return table
-
-
-def _read_csv(path: Path, dialect: Dialect, missing: Sequence[str], types: dict[str, Any]) -> Any:
-    return csv.read_csv(
-        path,
-        parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
-            decimal_point=dialect.decimal,
-            null_values=[*csv.ConvertOptions().null_values, *missing],
-            strings_can_be_null=True,
-            auto_dict_encode=True,
-            auto_dict_max_cardinality=2**31 - 1,
-            column_types=types,
-        ),
+    for name in [encoding] if encoding else _possible_encodings(start):
+        try:
+            delimiter = _separator(start.decode(name, errors="replace").lstrip("\ufeff"), usual)
+            table = _read_csv(path, {}, delimiter, name)
+            # Numbers and dates in a column of text would lose how they were written.
+            kinds = [(field.name, field.type) for field in table.schema if field.name in text]
+            wrong = [column for column, kind in kinds if not _stays(kind)]
+            if wrong:
+                table = _read_csv(path, dict.fromkeys(wrong, _TEXT), delimiter, name)
+        except (UnicodeError, LookupError):
+            continue
+        if any(map(_is_binary, table.schema.types)):
+            continue
+        if delimiter != usual:
+            notes.append(f"{path.name} was read with {_SEPARATORS[delimiter]} as separators.")
+        if name not in (encoding, "utf8"):
+            notes.append(
+                f"{path.name} is not in UTF-8; it was read in the encoding {name!r}, a guess. Pass "
+                "`encoding` if names or texts look wrong."
+            )
+        return table
+    raise InputError(
+        f"{path.name} cannot be read as text in the encoding {encoding!r}. Pass another, or save "
+        "the file in UTF-8."
     )
 
 
-def _is_text(kind: Any) -> bool:
-    """Tell text; also booleans and columns without values, which are read as everywhere else."""
+def _stays(kind: Any) -> bool:
+    """Tell the types of texts, of booleans, and of columns without values."""
     kinds = (pa.types.is_dictionary, pa.types.is_boolean, pa.types.is_null)
     return any(is_kind(kind) for is_kind in kinds)
 
 
-_ENCODING = "{name} is not text in UTF-8. Save it again with the encoding UTF-8."
+def _possible_encodings(start: bytes) -> tuple[str, ...]:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ("utf-16",)
+    if b"\0" in start[:2]:
+        return ("utf-16-be" if start[:1] == b"\0" else "utf-16-le",)
+    return "utf8", "cp1252", "latin-1"  # the last one decodes everything
 
 
-def _is_utf8(content: bytes, *, whole: bool) -> bool:
+def _is_binary(kind: Any) -> bool:
+    """Tell the type of columns that Arrow could not decode."""
+    return bool(pa.types.is_binary(kind.value_type if pa.types.is_dictionary(kind) else kind))
+
+
+def _separator(start: str, usual: str) -> str:
+    """Decide the separator from the beginning of a file.
+
+    It gives every row as many fields as the header has, at least 2; of several, the one with the
+    most fields, then with the most numbers in them, then the one that goes with the suffix.
+    """
+    order = [usual, *(mark for mark in _SEPARATORS if mark != usual)]
+    return max(order, key=lambda mark: _fields(start, mark))  # the first of equals
+
+
+def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
+    """Return the fields of every row (1 where they differ), those of the header, and numbers."""
+    rows = []
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(content, final=whole)
-    except UnicodeDecodeError:
-        return False
-    return True
+        for row in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter):
+            if row:
+                rows.append(row)
+            if len(rows) > _ROWS:
+                break
+    except csv.Error:
+        pass
+    if len(rows) > 1 and not start.endswith(("\n", "\r")):
+        rows.pop()  # may be cut off
+    counts = {len(row) for row in rows}
+    numbers = sum(_NUMBER.fullmatch(cell) is not None for row in rows[1:] for cell in row)
+    return (counts.pop() if len(counts) == 1 else 1), (len(rows[0]) if rows else 0), numbers
+
+
+def _read_csv(source: Any, types: dict[str, Any], delimiter: str, encoding: str) -> Any:
+    return arrow_csv.read_csv(
+        source,
+        read_options=arrow_csv.ReadOptions(encoding=encoding),
+        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            strings_can_be_null=True,
+            auto_dict_encode=True,
+            auto_dict_max_cardinality=2**31 - 1,
+            column_types=types,
+            # Beside semicolons, points and commas may both be decimal marks: they stay text.
+            decimal_point="\x01" if delimiter == ";" else ".",
+        ),
+    )
+
+
+def _without(
+    table: Any, missing: Sequence[str], text: Sequence[str], name: str, notes: list[str]
+) -> Any:
+    """Blank what stands for missing values, and note what matches nothing."""
+    matched = set()
+    for place, (column, field) in enumerate(zip(table.columns, table.schema, strict=True)):
+        blank = column
+        if is_text(field.type):
+            texts, places = distinct_texts(column)
+            marks = [next((m for m in missing if _is_same(t, m)), "") for t in texts.to_pylist()]
+            matched |= set(marks)
+            texts = pc.if_else(pc.equal(pa.array(marks), ""), texts, None)
+            if any(marks) and field.name not in text:
+                with suppress(pa.ArrowInvalid):  # of texts that are not all whole numbers
+                    texts = texts.cast(pa.int64())
+            blank = texts.take(pa.array(places, mask=places < 0))
+        elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+            values = column.cast(pa.float64(), safe=False)
+            for mark in filter(reads_as_number, missing):
+                equal = pc.equal(values, float(mark))
+                if pc.any(equal).as_py():
+                    matched.add(mark)
+                    blank = pc.if_else(equal, pa.scalar(None, field.type), blank)
+        table = table.set_column(place, field.name, blank)
+    notes += [
+        f"No value of {name} is {mark!r}, which stands for missing ones."
+        for mark in missing
+        if mark not in matched
+    ]
+    return table
+
+
+def _is_same(text: str, mark: str) -> bool:
+    """Compare numbers as numbers and texts as texts."""
+    numbers = reads_as_number(text) and reads_as_number(mark)
+    return float(text) == float(mark) if numbers else text == mark
+
+
+def _read_excel(path: Path, notes: list[str]) -> Any:
+    """Read the first sheet: names in its first row, columns of text as text, no empty rows."""
+    try:
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            sheets = book.sheet_names
+            rows = pd.read_excel(book, header=None, dtype=object).dropna(how="all")
+    except ImportError as error:
+        raise InputError(
+            f"{path.name} is an Excel workbook; reading it needs the package openpyxl. Install it "
+            "with: pip install openpyxl. Or save the sheet as CSV."
+        ) from error
+    except Exception as error:
+        text = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{path.name} cannot be read as an Excel workbook ({text}). Save it again as .xlsx, or "
+            "as CSV."
+        ) from error
+    if rows.empty:
+        raise InputError(f"{path.name} is empty. Pass a file with column names and rows.")
+    if len(sheets) > 1:
+        notes.append(f"{path.name} has {len(sheets)} sheets; only {sheets[0]!r} was read.")
+    body = rows.iloc[1:]
+    body.columns = _named(rows.iloc[0].fillna("").astype(str))
+    texts = [name for name, cells in body.items() if cells.dropna().map(type).eq(str).all()]
+    content = io.BytesIO(body.to_csv(index=False).encode())
+    return _read_csv(content, dict.fromkeys(texts, _TEXT), ",", "utf8")
 
 
 def _explain(path: Path, error: BaseException) -> str:

@@ -1,10 +1,11 @@
-"""Rows of arrays and data frames alike: checking, taking, stacking and ordering them.
+"""Rows of arrays and data frames alike: checking, taking, stacking, ordering and grouping them.
 
 Nothing here imports pandas or polars: a data frame is what has columns.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,14 @@ from counterpoise._arrays import (
 )
 from counterpoise._sklearn import safe_indexing
 from counterpoise._validation import check_matrix, check_real, feature_names
-from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_kind
+from counterpoise.encoding.kinds import MISSING, as_codes, as_dates, as_numbers, column_kind
 
 __all__ = [
+    "IDENTIFIER_NAME",
     "as_table",
     "columns_of",
+    "equal_rows",
+    "grouping_columns",
     "in_memory",
     "result_like",
     "row_order",
@@ -33,6 +37,16 @@ __all__ = [
     "stack_tables",
     "take",
 ]
+
+#: Names of columns that identify rows, or persons, places and times with several rows each.
+IDENTIFIER_NAME = re.compile(
+    r"(?i:(^|[\W_])(p?id|ids|uu?id|key|nr|no|row|rownames?|index|person|patient|subject|subj|participant|respondent"
+    r"|child|student|pupil|user|customer|client|household|family|clinic|hospital|centre|center|site"
+    r"|ward|school|shop|store|firm|company|plot|batch|session|village|zip|zipcode|postcode|day|date"
+    r"|week|group|cluster)$)|[a-z]I[Dd]$"
+)
+# Values that such a column has at least, and those from which on texts need no such name.
+_GROUPS, _MANY_GROUPS = 10, 31
 
 
 def as_table(X: Any, name: str, /) -> Any:
@@ -60,14 +74,18 @@ def as_table(X: Any, name: str, /) -> Any:
             f"`{name}` must have distinct column names; {repeated} occur more than once. "
             "Rename or drop those columns."
         )
-    if min(X.shape) < 1:
-        raise ValueError(
-            f"`{name}` must have at least 1 row and 1 feature; got shape {tuple(X.shape)}. "
-            "Pass more data."
-        )
+    _refuse_empty(X, name)
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
         check_matrix(X, name)  # says how many
     return X
+
+
+def _refuse_empty(X: Any, name: str) -> None:
+    if min(X.shape) < 1:
+        raise ValueError(
+            f"`{name}` must have at least 1 row and 1 feature; got shape {tuple(X.shape)}. Pass "
+            "more data."
+        )
 
 
 def in_memory(X: Any, name: str, /) -> Any:
@@ -75,13 +93,10 @@ def in_memory(X: Any, name: str, /) -> Any:
 
     A sparse matrix is returned as it is.
     """
-    if not sparse.issparse(X):
-        return as_table(to_numpy(X) if is_array(X) else X, name)
-    if min(X.shape) < 1:
-        raise ValueError(
-            f"`{name}` must have at least 1 row and 1 feature; got shape {X.shape}. Pass more data."
-        )
-    return X
+    if sparse.issparse(X):
+        _refuse_empty(X, name)
+        return X
+    return as_table(to_numpy(X) if is_array(X) else X, name)
 
 
 def columns_of(X: Any, /) -> list[Any]:
@@ -137,11 +152,83 @@ def row_order(X: Any, /) -> np.ndarray:
 
     Identical rows keep their order.
     """
-    keys = []
-    for column in columns_of(X):
-        kind = column_kind([column])
-        if kind == "category":
-            keys.append(as_codes(column)[1])
-        else:
-            keys.append(as_dates(column) if kind == "date" else as_numbers(column))
-    return np.lexsort(keys[::-1])
+    return np.lexsort([_sortable(column) for column in columns_of(X)][::-1])
+
+
+def _sortable(column: Any) -> np.ndarray:
+    kind = column_kind([column])
+    if kind == "category":
+        return as_codes(column)[1]
+    return as_dates(column) if kind == "date" else as_numbers(column)
+
+
+def equal_rows(X: np.ndarray, /) -> np.ndarray:
+    """Return the group of each row, from 0 in order of appearance: equal rows are one group.
+
+    Rows are compared by a hash and then in full. Missing values are equal to each other.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+        Numbers, such as encoded features.
+
+    Returns
+    -------
+    int array of shape (n,)
+
+    Examples
+    --------
+    >>> equal_rows(np.asarray([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
+    """
+    X = np.asarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+    bits = np.where(np.isnan(X), np.nan, X).view(np.uint64)
+    rng = np.random.default_rng(0)
+    hashes = np.zeros(len(X), dtype=np.uint64)
+    for column in bits.T:
+        odd = rng.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        mixed = (column ^ (column >> np.uint64(32))) * odd
+        hashes += mixed ^ (mixed >> np.uint64(29))
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    if not np.array_equal(bits, bits[first[group]]):  # different rows with one hash
+        _, first, group = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    groups: np.ndarray = np.argsort(np.argsort(first))[group.reshape(-1)]
+    return groups
+
+
+def grouping_columns(X: Any, /) -> list[str]:
+    """Name the columns that look like a person, a clinic or a day with several rows each.
+
+    They have at least 10 values, most of them in several rows, and are days, texts with more than
+    30 values, or texts and whole numbers with a name such as "clinic". Rows that share such a
+    value are not independent.
+
+    Examples
+    --------
+    >>> table = np.asarray([[f"shop {i % 40}", i % 50] for i in range(200)], dtype=object)
+    >>> grouping_columns(table)
+    ['x0']
+    """
+    names = feature_names(X) or [f"x{j}" for j in range(X.shape[1])]
+    columns = zip(map(str, names), columns_of(X), strict=True)
+    return [name for name, column in columns if _groups_rows(name, column)]
+
+
+def _groups_rows(name: str, column: Any) -> bool:
+    kind = column_kind([column])
+    if kind == "category":
+        texts, codes = as_codes(column)
+        values = codes[texts[codes] != MISSING]
+    elif kind == "date":
+        days = as_dates(column).astype("datetime64[D]")
+        values = days[~np.isnat(days)]
+    else:
+        numbers = as_numbers(column)
+        values = numbers[~np.isnan(numbers)]
+        if np.any(values != np.rint(values)):
+            return False
+    counts = np.unique(values, return_counts=True)[1]
+    if len(counts) < _GROUPS or len(values) < 2 * len(counts) or np.mean(counts > 1) < 0.5:
+        return False
+    named = IDENTIFIER_NAME.search(name.strip()) is not None
+    return named or kind == "date" or (kind == "category" and len(counts) >= _MANY_GROUPS)

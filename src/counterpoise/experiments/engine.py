@@ -19,6 +19,7 @@ from counterpoise._arrays import (
     is_numpy_namespace,
     to_numpy,
 )
+from counterpoise._effective import effective_rows
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_choice
 from counterpoise.experiments.problems import Batch
@@ -121,7 +122,7 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     if weights == "kliep":
         return fit_kliep(batch.X, batch.X_target, width="knn", centers=_KLIEP_CENTERS).weights
     xp = array_namespace(batch.X)
-    source = fit_gaussian(batch.X)[:2]
+    source = fit_gaussian(batch.X)
     target = batch.target_fit
     if target is None:
         target = _fit_from_moments(xp, batch.target_moments, *batch.X_target.shape[-2:])
@@ -287,5 +288,5 @@ def _weight_summary(xp: Namespace, w: Array) -> dict[str, Array]:
     return {
         "weight_mean": xp.mean(w, axis=-1),
         "weight_variance": xp.var(w, axis=-1, correction=1),
-        "n_effective": xp.sum(w, axis=-1) ** 2 / xp.sum(w**2, axis=-1),
+        "n_effective": effective_rows(w),
     }

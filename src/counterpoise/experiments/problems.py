@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from counterpoise._arrays import array_namespace
-from counterpoise.datasets import Gaussian2D, Ozone, gaussian_2d
-from counterpoise.datasets.random_arrays import on_device_of, permutations, smallest
+from counterpoise._random import on_device_of, permutations, smallest
+from counterpoise.datasets.gaussian_2d import Gaussian2D, gaussian_2d
+from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.protocols import Protocol as Rules
 from counterpoise.weights.gaussian import fit_gaussian
 
@@ -157,7 +158,7 @@ class OzoneProblem:
     @cached_property
     def _arrays(self) -> tuple[np.ndarray, ...]:
         """Features, labels, the target's moments, its mean and its Cholesky factor."""
-        mean, factor, _ = fit_gaussian(self.features)
+        mean, factor = fit_gaussian(self.features)
         moments = mean_moments(self.features, self.data.y)[None]
         return self.features, self.data.y, moments, mean, factor
 

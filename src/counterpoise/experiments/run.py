@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from counterpoise.datasets import Ozone
+from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.engine import analyse
 from counterpoise.experiments.example_rates import draw_example, example_results
 from counterpoise.experiments.plan import BATCH, WEIGHTS_OF, Chunk, Plan

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import array_namespace, free_memory, to_numpy
-from counterpoise.datasets.random_arrays import TorchGenerator
+from counterpoise._random import TorchGenerator
 from counterpoise.experiments.engine import analyse, to_device
 from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
 from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, WEIGHTS_OF, Chunk, Plan

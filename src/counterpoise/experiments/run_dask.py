@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 
 from counterpoise import __version__
-from counterpoise.datasets import Ozone
+from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.ridge_path import library
 

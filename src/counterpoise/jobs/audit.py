@@ -54,9 +54,7 @@ def audit(
     check_weights_name(weights)
     rng = np.random.default_rng(request.seed)
     encoded = encode(data, request)
-    found = estimate_weights(
-        weights, encoded, jobs=request.jobs, rng=rng, progress=request.progress
-    )
+    found = estimate_weights(weights, encoded, rng=rng, progress=request.progress)
     request.progress("diagnosing", 0, 0)
     diagnostics = diagnose_encoded(
         encoded, found.weights_, random_state=request.seed, used=(found.name,)

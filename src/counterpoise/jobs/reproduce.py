@@ -18,8 +18,7 @@ from joblib import effective_n_jobs
 from counterpoise import __version__
 from counterpoise._cluster import connect
 from counterpoise._validation import InputError
-from counterpoise.datasets import Ozone, fetch_ozone, load_ozone
-from counterpoise.datasets.ozone import OZONE_URL
+from counterpoise.datasets.ozone import OZONE_URL, Ozone, fetch_ozone, load_ozone
 from counterpoise.experiments.claims import Claim, verify_claims
 from counterpoise.experiments.errata import ERRATA
 from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan

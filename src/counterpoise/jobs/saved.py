@@ -105,20 +105,14 @@ class SavedModel:
         -------
         pandas.DataFrame
         """
-        from counterpoise.encoding.pairing import frame_of
-        from counterpoise.encoding.reading import read_table
-        from counterpoise.encoding.texts import retype_texts
+        from counterpoise.encoding.pairing import read_frame
 
-        kinds, name = self.pipeline[0].kinds_, Path(path).name
-        categories = [column for column, kind in kinds.items() if kind == "category"]
-        missing = self.run["arguments"].get("missing") or ()
         notes: list[str] = []
-        table = read_table(path, missing=missing, text=categories, notes=notes)
-        others = [column for column in kinds if column not in categories]
-        table, _ = retype_texts(table, table.slice(0, 0), others, (name, name), notes)
+        missing = self.run["arguments"].get("missing") or ()
+        frame = read_frame(path, self.pipeline[0].kinds_, missing=missing, notes=notes)
         for note in notes:
             warnings.warn(note, stacklevel=2)
-        return frame_of(table, kinds, name)
+        return frame
 
     def predict_file(self, path: str | os.PathLike[str], /) -> Any:
         """Predict every row of a file.

@@ -159,9 +159,7 @@ def select(
             "One model is delivered: a blend would keep more than 1 GiB of predictions. Search "
             "fewer candidates for a blend."
         )
-    found = estimate_weights(
-        weights, encoded, jobs=request.jobs, rng=rng, progress=request.progress
-    )
+    found = estimate_weights(weights, encoded, rng=rng, progress=request.progress)
     with _noted(notes, request.jobs):
         search = _search(plan, encoded, splits, _usable(found, notes), how, dask, request, judges)
         truth = true_risks(data.truth, encoded, plan, search, rng, request)

@@ -11,12 +11,10 @@ import numpy as np
 from counterpoise._validation import check_choice
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import some_rows
-from counterpoise.exceptions import CostWarning
 from counterpoise.jobs.request import Progress, quiet
 from counterpoise.weights.default import (
     DEFAULT_WEIGHTS,
     MOST_ROWS,
-    ORDER,
     fit_default,
     is_default,
 )
@@ -79,14 +77,10 @@ def estimate_weights(
     encoded: EncodedPair,
     /,
     *,
-    jobs: int,
     rng: np.random.Generator,
     progress: Progress = quiet,
 ) -> Weights:
     """Estimate the weights of the source rows from at most 200 000 target rows.
-
-    The stage that `progress` shows says the cost of an estimator that takes more than a minute or
-    more than a GiB, and names a cheaper one.
 
     Parameters
     ----------
@@ -108,18 +102,17 @@ def estimate_weights(
     m = len(encoded.target)
     target = encoded.independent(encoded.target[some_rows(m, _TARGET_ROWS, rng)])
     name, note = weights, ""
-    progress(f"estimating the weights{_cost_words(weights, source, target)}", 0, 0)
+    progress("estimating the weights", 0, 0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CostWarning)  # the stage says it
         # The verdict says the same, and says what to do.
         warnings.filterwarnings("ignore", message=".*hardly\\s+overlap", category=RuntimeWarning)
         try:
             if is_default(weights):
-                default = fit_default(source, target, n_jobs=jobs)
+                default = fit_default(source, target)
                 name, estimator, note = default.name, default.estimator, default.note
                 found = default.weights
             else:
-                estimator = _fit(weights, source, target, jobs)
+                estimator = NAMES[weights]().fit(source, target)
                 found = estimator.weights_
         except ValueError as error:
             # Disjoint supports: that is the answer, and not a failure to give one.
@@ -135,24 +128,3 @@ def estimate_weights(
     part = f", fitted to {' and '.join(parts)}" if parts else ""
     words = f"Weights by {name!r}{why}{part}. {note}".rstrip()
     return Weights(name, words, np.asarray(found, dtype=np.float64), encoded, estimator)
-
-
-def _cost_words(name: str, source: np.ndarray, target: np.ndarray) -> str:
-    """Return the cost of an estimator, in brackets, where it is large."""
-    if is_default(name):
-        return ""
-    estimator, rows, columns = NAMES[name](), (len(source), len(target)), source.shape[1]
-    cost = estimator.fit_cost(*rows, columns)
-    if not cost.is_large:
-        return ""
-    other = NAMES[ORDER[0]]()
-    few = min(len(source), MOST_ROWS), min(len(target), MOST_ROWS)
-    saved = other.fit_cost(*few, columns)
-    return f" ({cost.words}; --weights {DEFAULT_WEIGHTS}: about {saved.duration})"
-
-
-def _fit(name: str, source: np.ndarray, target: np.ndarray, jobs: int) -> Any:
-    estimator = NAMES[name]()
-    if "n_jobs" in estimator.get_params():
-        estimator.set_params(n_jobs=jobs)
-    return estimator.fit(source, target)

@@ -14,7 +14,6 @@ from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.strata import average_value
 from counterpoise.risk.units import prepare_in_unit
-from counterpoise.weights.gaussian import GaussianRatio
 
 __all__ = ["Resampler"]
 
@@ -135,11 +134,6 @@ def _draw(
 
 
 def _fit_again(estimator: Any, source: Array, target: Array) -> Array:
-    """Weights (B, n) of each source sample, from the estimator fitted to each pair of samples.
-
-    Normal densities are fitted to all pairs at once; any other estimator one after the other.
-    """
-    if type(estimator) is GaussianRatio:
-        return estimator.batch_weights(source, target)
+    """Weights (B, n) of each source sample, from the estimator fitted to each pair of samples."""
     pairs = zip(to_numpy(source), to_numpy(target), strict=True)
     return np.stack([to_numpy(clone(estimator).fit(*pair).weights_) for pair in pairs])

@@ -20,7 +20,7 @@ def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
         Rows of all domains.
     y : array of shape (n,)
         Labels; those of target rows are not used, whatever they are.
-    sample_domain : int array of shape (n,)
+    sample_domain : array of numbers, shape (n,)
         Positive for source domains, negative for target domains (skada's convention).
 
     Returns
@@ -36,9 +36,10 @@ def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
     """
     domain = np.asarray(sample_domain)
     n = num_samples(X)
-    if domain.shape != (n,) or domain.dtype.kind not in "iu" or np.any(domain == 0):
+    numbers = domain.shape == (n,) and domain.dtype.kind in "iuf"
+    if not numbers or not np.all(np.isfinite(domain) & (domain != 0)):
         raise ValueError(
-            f"`sample_domain` must hold one integer per row, positive for source and negative for "
+            f"`sample_domain` must hold one number per row, positive for source and negative for "
             f"target; got shape {domain.shape} and dtype {domain.dtype} for {n} rows. Pass for "
             "example 1 for source rows and -2 for target rows."
         )

@@ -2,14 +2,12 @@
 
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.classifier import ClassifierRatio
-from counterpoise.weights.cost import FitCost
 from counterpoise.weights.gaussian import GaussianRatio
 from counterpoise.weights.kernel_density import KernelDensityRatio
 from counterpoise.weights.kliep import KLIEP
 from counterpoise.weights.kmm import KMM
 from counterpoise.weights.names import register_estimator
 from counterpoise.weights.nearest import NearestNeighborRatio
-from counterpoise.weights.selection import WeightSelection, select_weights
 from counterpoise.weights.ulsif import ULSIF
 
 __all__ = [
@@ -18,11 +16,8 @@ __all__ = [
     "ULSIF",
     "ClassifierRatio",
     "DensityRatio",
-    "FitCost",
     "GaussianRatio",
     "KernelDensityRatio",
     "NearestNeighborRatio",
-    "WeightSelection",
     "register_estimator",
-    "select_weights",
 ]

@@ -24,17 +24,16 @@ from counterpoise._arrays import (
     is_numpy_namespace,
     on_cpu,
 )
+from counterpoise.weights._samples import evenly_spaced, stacked
 
 __all__ = [
-    "CPU_BLOCK",
     "DIRECT_FEATURES",
-    "batch_shape",
     "blocks",
     "disjoint_supports",
-    "evenly_spaced",
     "gaussian_kernel",
     "kernel_mean",
     "kernel_product",
+    "log_sum_exp",
     "map_pairs",
     "negative_squares",
     "squared_distances",
@@ -49,41 +48,27 @@ CPU_BLOCK, _DEVICE_BLOCK, _BYTES_PER_ENTRY = 2**18, 2**27, 640
 
 
 def squared_distances(A: Array, B: Array, /) -> Array:
-    """Squared Euclidean distances between the rows of A (..., a, D) and B (..., b, D): (..., a, b).
-
-    Up to three features, differences are squared and added: exact for duplicates. With more
-    features that costs too much, and |a|^2 + |b|^2 - 2 a'b takes over, about the mean of B so
-    that a common offset does not eat the digits; its error is a few units of rounding of the
-    largest squared norm, and it is clipped at 0.
-    """
-    if A.shape[-1] > DIRECT_FEATURES:
-        return array_namespace(A, B).clip(_product_form(A, B, 1.0), 0.0, None)
-    return _difference_form(A, B, 1.0)
+    """Squared distances (..., a, b) between the rows of A (..., a, D) and B (..., b, D)."""
+    return array_namespace(A, B).clip(-negative_squares(A, B), 0.0, None)
 
 
 def negative_squares(A: Array, B: Array, /) -> Array:
     """Minus the squared distances, in a new array: what kernels need, a pass cheaper.
 
-    They may be above 0 by their rounding error, where they come from a product: with many
-    features and on accelerators, where passes over memory cost far more than arithmetic.
+    Up to three features, differences are squared and added: exact for duplicates. With more
+    features, and on accelerators, where passes over memory cost far more than arithmetic,
+    2 a'b - |a|^2 - |b|^2 takes over, about the mean of B so that a common offset does not eat the
+    digits; its error is a few units of rounding of the largest squared norm, and may leave it
+    above 0.
     """
     if A.shape[-1] > DIRECT_FEATURES or not on_cpu(A):
-        return _product_form(A, B, -1.0)
-    return _difference_form(A, B, -1.0)
-
-
-def _difference_form(A: Array, B: Array, sign: float) -> Array:
-    """Squared distances times `sign`, feature by feature."""
+        return _product_form(A, B)
     gap = _gap(A, B, 0)
-    total = sign * gap
-    total *= gap
+    total = gap * -gap
     for feature in range(1, A.shape[-1]):
         gap = _gap(A, B, feature)
         gap *= gap
-        if sign > 0:
-            total += gap
-        else:
-            total -= gap
+        total -= gap
     return total
 
 
@@ -91,13 +76,13 @@ def _gap(A: Array, B: Array, feature: int) -> Array:
     return A[..., :, None, feature] - B[..., None, :, feature]
 
 
-def _product_form(A: Array, B: Array, sign: float) -> Array:
-    """Squared distances times `sign`: (-2a, |a|^2, 1)'(b, 1, |b|^2) in one matrix product."""
+def _product_form(A: Array, B: Array) -> Array:
+    """(2a, -|a|^2, -1)'(b, 1, |b|^2) in one matrix product."""
     xp = array_namespace(A, B)
     centre = xp.mean(B, axis=-2, keepdims=True)
     A, B = A - centre, B - centre
     square_a, square_b = (xp.sum(X * X, axis=-1, keepdims=True) for X in (A, B))
-    left = [-2.0 * sign * A, sign * square_a, xp.full_like(square_a, sign)]
+    left = [2.0 * A, -square_a, xp.full_like(square_a, -1.0)]
     right = [B, xp.ones_like(square_b), square_b]
     return xp.concat(left, axis=-1) @ xp.linalg.matrix_transpose(xp.concat(right, axis=-1))
 
@@ -119,6 +104,14 @@ def gaussian_kernel(A: Array, B: Array, width: float | Array, /) -> Array:
         np.clip(exponent, floor, 0.0, out=exponent)
         return np.exp(exponent, out=exponent)
     return xp.exp(xp.clip(exponent, floor, 0.0))
+
+
+def log_sum_exp(values: Array, axis: int, /) -> Array:
+    """Log of the sum of exponentials along an axis; minus infinity where all values are."""
+    xp = array_namespace(values)
+    peak = xp.max(values, axis=axis, keepdims=True)
+    peak = xp.where(xp.isfinite(peak), peak, xp.zeros_like(peak))
+    return xp.log(xp.sum(xp.exp(values - peak), axis=axis)) + xp.squeeze(peak, axis=axis)
 
 
 def kernel_mean(A: Array, B: Array, width: float | Array, /) -> Array:
@@ -151,8 +144,11 @@ def disjoint_supports(X_source: Array, X_target: Array, /) -> bool:
 
     True when the distance from a typical (the median) target point to the nearest source point
     exceeds 1.5 times the root mean square distance between two points of the same sample. Looks
-    at no more than 1000 evenly spaced rows of each sample, so it is cheap and errs to False.
+    at no more than 1000 evenly spaced rows of each sample, so it is cheap and errs to False. Two
+    single points have no spread to compare their distance with: False.
     """
+    if X_source.shape[0] + X_target.shape[0] == 2:
+        return False
     xp = array_namespace(X_source, X_target)
     X_source, X_target = (evenly_spaced(X, min(1000, X.shape[-2])) for X in (X_source, X_target))
     nearest = xp.sort(xp.min(squared_distances(X_target, X_source), axis=-1))
@@ -200,8 +196,8 @@ def map_pairs(function: Any, merge: Any, A: Array, B: Array, width: Any = 1.0) -
     `merge` joins what the function gives for two sets of rows of B.
     """
     xp = array_namespace(A, B)
-    batch = batch_shape(A, B)
-    a, b, dimension = A.shape[-2], B.shape[-2], A.shape[-1]
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    a, b = A.shape[-2], B.shape[-2]
     if math.prod(batch) == 1:
         cuts, others = tiles(a, b, like=A)
         parts = [
@@ -209,8 +205,7 @@ def map_pairs(function: Any, merge: Any, A: Array, B: Array, width: Any = 1.0) -
             for cut in cuts
         ]
         return xp.concat(parts, axis=-2)
-    A = xp.reshape(xp.broadcast_to(A, (*batch, a, dimension)), (-1, a, dimension))
-    B = xp.reshape(xp.broadcast_to(B, (*batch, b, dimension)), (-1, b, dimension))
+    A, B = stacked(A, batch), stacked(B, batch)
     width = xp.asarray(width, dtype=A.dtype, device=device(A))
     width = xp.reshape(xp.broadcast_to(width, batch), (-1,))
     parts = []
@@ -219,23 +214,3 @@ def map_pairs(function: Any, merge: Any, A: Array, B: Array, width: Any = 1.0) -
         part = [function(A[sets, r, :], B[sets, ...], width[sets]) for r in rows]
         parts.append(xp.concat(part, axis=-2))
     return xp.reshape(xp.concat(parts, axis=0), (*batch, a, -1))
-
-
-def batch_shape(A: Array, B: Array) -> tuple[int, ...]:
-    shapes = [tuple(X.shape[:-2]) for X in (A, B)]
-    if shapes[0] == shapes[1]:
-        return shapes[0]
-    depth = max(map(len, shapes))
-    padded = [(1,) * (depth - len(shape)) + shape for shape in shapes]
-    return tuple(p if q == 1 else q for p, q in zip(*padded, strict=True))
-
-
-def evenly_spaced(X: Array, keep: int) -> Array:
-    """Return `keep` evenly spaced rows."""
-    xp = array_namespace(X)
-    rows = X.shape[-2]
-    if keep == rows:
-        return X
-    picked = [i * rows // keep for i in range(keep)]
-    index = xp.asarray(picked, dtype=xp.int64, device=device(X))
-    return xp.take(X, index, axis=X.ndim - 2)

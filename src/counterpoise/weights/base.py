@@ -20,21 +20,19 @@ from counterpoise._validation import (
     feature_names,
 )
 from counterpoise.weights._kernels import disjoint_supports
-from counterpoise.weights.cost import FitCost, warn_of_cost
 
 __all__ = [
     "NO_OVERLAP_MEAN",
     "DensityRatio",
     "exp_ratio",
     "held_out_scores",
-    "normalizing_shift",
     "target_unit",
     "warn_no_overlap",
 ]
 
 # Mean ratio over the source points (1 is expected) below which, or above whose inverse, there is
-# certainly no overlap. The
-# mean stays above this for a poor fit in many dimensions, or a narrow source in a wide target.
+# certainly no overlap. The mean stays above this for a poor fit in many dimensions, or a narrow
+# source in a wide target.
 NO_OVERLAP_MEAN = 1e-8
 
 
@@ -63,8 +61,6 @@ class DensityRatio(BaseEstimator):
 
     normalize: bool
     standardize: bool
-    # Added to the logs of the ratio by estimators that normalise before they exponentiate.
-    log_shift_: float = 0.0
 
     def fit(self, X_source: Any, X_target: Any) -> DensityRatio:
         """Estimate the ratio from a sample of each domain.
@@ -82,12 +78,13 @@ class DensityRatio(BaseEstimator):
         """
         names = feature_names(X_source)
         X_source, X_target = self._check_fit(X_source, X_target)
-        warn_of_cost(self, (X_source.shape[0], X_target.shape[0]), X_source.shape[1])
         self.n_features_in_ = X_source.shape[1]
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = names
         if self.standardize:
-            X_source, X_target = self._learn_scale(X_source, X_target)
+            self.location_ = array_namespace(X_target).mean(X_target, axis=0)
+            self.scale_ = target_unit(X_target)
+            X_source, X_target = (self._scaled(X) for X in (X_source, X_target))
         ratio = self._fit(X_source, X_target)
         xp = array_namespace(ratio)
         self.normalizer_ = float(xp.mean(ratio)) if self.normalize else 1.0
@@ -99,24 +96,6 @@ class DensityRatio(BaseEstimator):
         self.weights_ = ratio / self.normalizer_
         self._warn_without_overlap(X_source, X_target, ratio)
         return self
-
-    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
-        """Count the work of a fit; a `CostWarning` comes before one that takes long.
-
-        Parameters
-        ----------
-        n_source, n_target, n_features : int
-
-        Returns
-        -------
-        FitCost
-            Zero for an estimator that does not count its work.
-        """
-        return FitCost()
-
-    def _cheaper(self) -> DensityRatio | None:
-        """Return an estimator of the same kind, or one to use instead, that costs less."""
-        return None
 
     def predict(self, X: Any) -> Array:
         """Return the ratio at new points.
@@ -132,9 +111,7 @@ class DensityRatio(BaseEstimator):
         """
         check_is_fitted(self, "weights_")
         X = self._check_predict(X)
-        if self.standardize:
-            X = (X - as_float(self.location_, like=X)) / as_float(self.scale_, like=X)
-        return self._ratio(X) / self.normalizer_
+        return self._ratio(self._scaled(X) if self.standardize else X) / self.normalizer_
 
     def score(self, X_source: Any, X_target: Any) -> float:
         """Return the held-out log score of telling target from source rows; higher is better.
@@ -167,25 +144,25 @@ class DensityRatio(BaseEstimator):
         return X_source, X_target
 
     def _check_predict(self, X: Any) -> Any:
-        self._check_names(X)
-        X = check_matrix(X, "X")
-        check_same_width(X, self.n_features_in_, "X", "X_source")
-        return X
-
-    def _check_names(self, X: Any) -> None:
         names, fitted = feature_names(X), getattr(self, "feature_names_in_", None)
         if names is not None and fitted is not None and names != fitted:
             raise ValueError(
                 f"`X` must have the columns {fitted} of `X_source`; got {names}. "
                 "Pass the same columns in the same order."
             )
+        X = self._as_rows(X)
+        check_same_width(X, self.n_features_in_, "X", "X_source")
+        return X
+
+    def _as_rows(self, X: Any) -> Any:
+        return check_matrix(X, "X")
 
     def _warn_without_overlap(self, X_source: Any, X_target: Any, ratio: Array) -> None:
         """Warn where no weighting of the source can look like the target."""
-        mean = float(array_namespace(ratio).mean(ratio)) * float(np.exp(min(-self.log_shift_, 700)))
+        mean = float(array_namespace(ratio).mean(ratio))
         if not NO_OVERLAP_MEAN <= mean <= 1 / NO_OVERLAP_MEAN:
             reason = f"the ratio averages {mean:.1g} over the source points, where 1 is expected"
-        elif self._looks_for_gaps and _lie_apart(X_source, X_target):
+        elif self._looks_for_gaps and disjoint_supports(X_source, X_target):
             reason = (
                 "a typical target point is further from every source point than two points "
                 "of one sample are from each other"
@@ -194,10 +171,8 @@ class DensityRatio(BaseEstimator):
             return
         warn_no_overlap(reason)
 
-    def _learn_scale(self, X_source: Array, X_target: Array) -> tuple[Array, Array]:
-        self.location_ = array_namespace(X_target).mean(X_target, axis=0)
-        self.scale_ = target_unit(X_target)
-        return (X_source - self.location_) / self.scale_, (X_target - self.location_) / self.scale_
+    def _scaled(self, X: Array) -> Array:
+        return (X - as_float(self.location_, like=X)) / as_float(self.scale_, like=X)
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         raise NotImplementedError
@@ -215,11 +190,6 @@ def warn_no_overlap(reason: str, /) -> None:
         RuntimeWarning,
         stacklevel=4,
     )
-
-
-def _lie_apart(X_source: Array, X_target: Array) -> bool:
-    # Two single points have no spread to compare their distance with.
-    return X_source.shape[0] + X_target.shape[0] > 2 and disjoint_supports(X_source, X_target)
 
 
 def target_unit(X_target: Array, /) -> Array:
@@ -272,19 +242,6 @@ def _best_log_scale(source: np.ndarray, target: np.ndarray) -> float:
     return root
 
 
-def normalizing_shift(log_ratio: Array, /) -> Array:
-    """Return what must be added to log ratios (..., n) to give ratios of mean 1, as (..., 1).
-
-    In logs, so that ratios of any size can be normalised: none is above n then.
-    """
-    xp = array_namespace(log_ratio)
-    largest = xp.max(log_ratio, axis=-1, keepdims=True)
-    # Where all are minus infinity there is nothing to normalise.
-    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
-    mean = xp.mean(xp.exp(log_ratio - largest), axis=-1, keepdims=True)
-    return -largest - xp.log(xp.where(mean > 0, mean, xp.ones_like(mean)))
-
-
 def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:
     """Exponentiate a log ratio; where that would overflow, warn and cap it.
 
@@ -293,12 +250,5 @@ def exp_ratio(xp: Namespace, log_ratio: Array, /) -> Array:
     """
     cap = 0.25 * float(xp.log(xp.asarray(xp.finfo(log_ratio.dtype).max, dtype=xp.float64))) - 1.0
     if bool(xp.any(log_ratio > cap)):
-        warnings.warn(
-            f"Some density ratios exceed exp({cap:.0f}) and were capped: source and target hardly "
-            "overlap, and no weighting can repair that. Check the columns and their units, or "
-            "restrict the target to the region that the source covers; cp.diagnose says how far "
-            "they overlap.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn_no_overlap(f"some density ratios exceed exp({cap:.0f}) and were capped")
     return xp.exp(xp.clip(log_ratio, -xp.inf, cap))

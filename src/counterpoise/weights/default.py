@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import is_array, to_numpy
+from counterpoise._effective import effective_rows
 from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.collapse import effective_rows, has_collapsed
 from counterpoise.weights.names import NAMES
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "ORDER",
     "DefaultWeights",
     "fit_default",
+    "has_collapsed",
     "is_default",
 ]
 
@@ -32,25 +33,19 @@ ORDER = ("kmm", "ulsif", "classifier")
 # Random rows of each sample that it is fitted to, where there are more: means over so many rows
 # have an error below 1 % of a standard deviation.
 MOST_ROWS = 20_000
+# An effective sample below so many rows, or below this share of the rows, is a collapse.
+_LEAST_ROWS, _LEAST_SHARE = 10.0, 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class DefaultWeights:
     """The default weights of one pair of samples.
 
-    Attributes
-    ----------
-    name : str
-        Of the estimator that was used.
-    weights : array of shape (n_source,)
-    estimator : DensityRatio
-        Fitted.
-    note : str
-        Why it is not the first of `ORDER`; empty where it is.
+    `note` says why the estimator is not the first of `ORDER`; it is empty where it is.
     """
 
     name: str
-    weights: np.ndarray
+    weights: np.ndarray  # (n_source,)
     estimator: DensityRatio
     note: str = ""
 
@@ -60,7 +55,18 @@ def is_default(weights: Any, /) -> bool:
     return isinstance(weights, str) and weights == DEFAULT_WEIGHTS
 
 
-def fit_default(X_source: Any, X_target: Any, /, *, n_jobs: int | None = None) -> DefaultWeights:
+def has_collapsed(weights: Any, /) -> bool:
+    """Tell whether the effective sample is below 10 rows or 1 % of the rows.
+
+    A weighted mean is then a mean over a handful of rows, whatever the other rows say. Of fewer
+    than 20 rows, half is enough.
+    """
+    n = int(weights.shape[0])
+    least = min(max(_LEAST_ROWS, _LEAST_SHARE * n), 0.5 * n)
+    return float(effective_rows(weights)) < least
+
+
+def fit_default(X_source: Any, X_target: Any, /) -> DefaultWeights:
     """Fit the first estimator of `ORDER` whose weights do not collapse.
 
     If all of them collapse, the one with the largest effective sample is taken. Estimators are
@@ -69,8 +75,6 @@ def fit_default(X_source: Any, X_target: Any, /, *, n_jobs: int | None = None) -
     Parameters
     ----------
     X_source, X_target : arrays of shape (n_source, n_features) and (n_target, n_features)
-    n_jobs : int or None, default=None
-        For estimators that take it.
 
     Returns
     -------
@@ -79,32 +83,29 @@ def fit_default(X_source: Any, X_target: Any, /, *, n_jobs: int | None = None) -
     source, target = (X if is_array(X) else np.asarray(X) for X in (X_source, X_target))
     rng = np.random.default_rng(0)
     samples = [X[some_rows(X.shape[0], MOST_ROWS, rng)] for X in (source, target)]
-    found: dict[str, tuple[float, np.ndarray, Any]] = {}
+    whole = samples[0].shape[0] == source.shape[0]
+    fits: dict[str, tuple[float, np.ndarray, DensityRatio]] = {}
     reasons: dict[str, str] = {}
     failures: list[ValueError] = []
     for name in ORDER:
-        estimator = NAMES[name]()
-        if "n_jobs" in estimator.get_params():
-            estimator.set_params(n_jobs=n_jobs)
         try:
-            estimator.fit(*samples)
+            estimator = NAMES[name]().fit(*samples)
         except ValueError as error:
             failures.append(error)
             reasons[name] = f"{name!r} cannot be fitted ({error})"
             continue
-        whole = samples[0].shape[0] == source.shape[0]
         weights = to_numpy(estimator.weights_ if whole else estimator.predict(source))
-        size = effective_rows(weights)
-        found[name] = size, weights, estimator
+        size = float(effective_rows(weights))
+        fits[name] = size, weights, estimator
         if not has_collapsed(weights):
             break
         reasons[name] = f"{name!r} has an effective sample of {size:.1f} rows"
-    if not found:
+    if not fits:
         raise failures[0]
-    name = max(found, key=lambda one: found[one][0])
-    size, weights, estimator = found[name]
+    name = max(fits, key=lambda fitted: fits[fitted][0])
+    size, weights, estimator = fits[name]
     if name == ORDER[0]:
         return DefaultWeights(name, weights, estimator)
-    why = "; ".join(reason for other, reason in reasons.items() if other != name)
+    why = "; ".join(reason for replaced, reason in reasons.items() if replaced != name)
     note = f"{name!r} (effective sample: {size:.1f} rows) is used because {why}."
     return DefaultWeights(name, weights, estimator, note)

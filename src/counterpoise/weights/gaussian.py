@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -24,18 +23,14 @@ from counterpoise.weights.base import (
     NO_OVERLAP_MEAN,
     DensityRatio,
     exp_ratio,
-    normalizing_shift,
     target_unit,
     warn_no_overlap,
 )
-from counterpoise.weights.cost import FitCost
 from counterpoise.weights.moments import DomainMoments
-from counterpoise.weights.ulsif import ULSIF
 
 __all__ = [
     "GaussianRatio",
     "fit_gaussian",
-    "gaussian_factor",
     "gaussian_log_density",
     "gaussian_log_ratio",
     "independent_columns",
@@ -59,12 +54,11 @@ class GaussianRatio(DensityRatio):
     choice for a few roughly symmetric features. It fails for skewed, heavy-tailed or clustered
     features: the ratio of two fitted tails then grows without bound where the source is thin.
 
-    Constant and linearly dependent columns change nothing. A direction in which neither sample
-    varies cancels in the ratio: of columns that depend on the ones before them, none is used. In
-    a direction in which one sample varies and the other does not, there is no ratio. With
-    `regularization` 0 that is an error. Otherwise shrinkage alone gives the flat sample a
-    variance there, s tr(S)/D, and a warning says so (unless the sample has no more rows than
-    columns: it is flat for lack of rows then).
+    Constant and linearly dependent columns change nothing: a direction in which neither sample
+    varies cancels in the ratio. In a direction in which one sample varies and the other does not,
+    there is no ratio. With `regularization` 0 that is an error. Otherwise shrinkage alone gives the
+    flat sample a variance there, s tr(S)/D, and a warning says so (unless the sample has no more
+    rows than columns: it is flat for lack of rows then).
 
     Parameters
     ----------
@@ -111,11 +105,6 @@ class GaussianRatio(DensityRatio):
 
     _min_rows = 2
 
-    columns_: np.ndarray
-    means_: tuple[Array, ...]
-    factors_: tuple[Array, ...]
-    shrinkage_: tuple[float, ...]
-
     def __init__(
         self,
         *,
@@ -144,51 +133,16 @@ class GaussianRatio(DensityRatio):
         self._check_regularization()
         for name, domain in (("X_source", source), ("X_target", target)):
             if domain.count < self._min_rows:
-                shape = int(domain.count), domain.mean.shape[0]
                 raise ValueError(
-                    f"`{name}` must have at least {self._min_rows} rows; got shape {shape}. "
+                    f"`{name}` must have at least {self._min_rows} rows; got {domain.count:g}. "
                     "Pass more data."
                 )
-        self._fit_domains(source, target)
-        if self.standardize:
-            self.location_, self.scale_ = target.mean, target.unit
-            place, unit = (take_columns(a, self.columns_) for a in (target.mean, target.unit))
-            self.means_ = tuple((mean - place) / unit for mean in self.means_)
-            self.factors_ = tuple(factor / unit[:, None] for factor in self.factors_)
+        self.columns_ = independent_columns(source.merge(target))
+        self._fit_domains(source, target, self.columns_)
+        self.location_, self.scale_ = 0.0, 1.0  # the moments are in the target's unit already
         self.n_features_in_ = target.mean.shape[0]
         self.normalizer_, self.weights_ = 1.0, None
         return self
-
-    def batch_weights(self, X_source: Array, X_target: Array, /) -> Array:
-        """Return the weights (B, n) of fits to B pairs of samples, such as bootstrap resamples.
-
-        The columns used are those of this estimator, or all if it is not fitted.
-        """
-        xp = array_namespace(X_source, X_target)
-        columns = getattr(self, "columns_", np.arange(X_source.shape[-1]))
-        X_source, X_target = (take_columns(X, columns) for X in (X_source, X_target))
-        unit = target_unit(X_target)
-        source, target = (
-            fit_gaussian(X, regularization=self.regularization, unit=unit)[:2]
-            for X in (X_source, X_target)
-        )
-        log_ratio = gaussian_log_ratio(X_source, source, target)
-        if self.normalize:
-            log_ratio = log_ratio + normalizing_shift(log_ratio)
-        return exp_ratio(xp, log_ratio)
-
-    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
-        """Count the work of a fit; see `FitCost`."""
-        n, m, D = n_source, n_target, n_features
-        moments = 2.0 * (n + m) * D**2
-        # Independent columns of both samples and of the two together, and two Cholesky factors.
-        elimination = (3 * 2 / 3 + 2 / 3) * float(D) ** 3
-        ratio = 2.0 * n * D**2 + (30.0 if n > _MANY_ROWS * D else 0.0) * float(D) ** 3
-        memory = 8.0 * (8.0 * D**2 + 2.0 * n * D)
-        return FitCost(0.0, moments + elimination + ratio, memory, 8.0 * (n + m) * D)
-
-    def _cheaper(self) -> DensityRatio | None:
-        return ULSIF(standardize=True)
 
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
@@ -198,22 +152,23 @@ class GaussianRatio(DensityRatio):
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         self._check_regularization()
-        domains = _domains(X_source, X_target)
-        columns = independent_columns(domains[0].merge(domains[1]))
+        unit = target_unit(X_target)
+        source, target = (DomainMoments.from_rows(X, unit) for X in (X_source, X_target))
+        columns = independent_columns(source.merge(target))
         if columns.shape[0] < X_source.shape[1]:
-            domains = _domains(*(take_columns(X, columns) for X in (X_source, X_target)))
-        self._fit_domains(*domains, independent=True)
+            samples = (take_columns(X, columns) for X in (X_source, X_target))
+            unit = take_columns(unit, columns)
+            source, target = (DomainMoments.from_rows(X, unit) for X in samples)
+        self._fit_domains(source, target, np.arange(columns.shape[0]))
         self.columns_ = columns
-        log_ratio = self._log_ratio(X_source)
-        self.log_shift_ = float(normalizing_shift(log_ratio)[0]) if self.normalize else 0.0
-        ratio = exp_ratio(array_namespace(log_ratio), log_ratio + self.log_shift_)
+        ratio = self._ratio(X_source)
         self._warn_of_few_rows(ratio, min(X_source.shape[0], X_target.shape[0]))
         return ratio
 
     def _warn_of_few_rows(self, ratio: Array, rows: int) -> None:
         """Say that densities of more features than rows are too good for their own rows."""
         columns, mean = self.columns_.shape[0], float(array_namespace(ratio).mean(ratio))
-        if rows <= columns and NO_OVERLAP_MEAN <= mean < 0.5:
+        if not self.normalize and rows <= columns and NO_OVERLAP_MEAN <= mean < 0.5:
             warnings.warn(
                 f"`GaussianRatio` has {columns} features and only {rows} rows in a sample: its "
                 f"ratio averages {mean:.1g} over the source points, where 1 is expected. Pass "
@@ -223,23 +178,16 @@ class GaussianRatio(DensityRatio):
             )
 
     def _fit_domains(
-        self, source: DomainMoments, target: DomainMoments, *, independent: bool = False
+        self, source: DomainMoments, target: DomainMoments, columns: np.ndarray
     ) -> None:
-        """Set the columns used (all, where they are known to be independent) and both densities."""
-        pooled = source.merge(target)
-        columns = np.arange(pooled.mean.shape[0])
-        self.columns_ = columns if independent else independent_columns(pooled)
-        varying = np.flatnonzero(_varies(pooled))
+        """Set both densities of the columns; shrinkage looks at all columns that vary."""
+        varying = np.flatnonzero(_varies(source.merge(target)))
         fits = []
         for name, domain in (("X_source", source), ("X_target", target)):
-            shrinkage = self.regularization
+            used, shrinkage = domain.select(columns), self.regularization
             if shrinkage == "auto":
-                moments = domain.select(varying)
-                shrinkage = _shrinkage(moments.scatter, moments.fourth, moments.count)
-            used = domain.select(self.columns_)
-            factor, shrinkage = gaussian_factor(
-                used.scatter, None, used.count, regularization=float(shrinkage), unit=used.unit
-            )
+                shrinkage = _shrinkage(domain.select(varying))
+            factor = _shrunk_factor(used, float(shrinkage))
             self._check_spread(name, used, factor, float(shrinkage))
             fits.append((used.mean, factor, float(shrinkage)))
         self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
@@ -263,15 +211,12 @@ class GaussianRatio(DensityRatio):
             warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
 
     def _ratio(self, X: Array) -> Array:
-        return exp_ratio(array_namespace(X), self._log_ratio(X) + self.log_shift_)
-
-    def _log_ratio(self, X: Array) -> Array:
         domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
         X = take_columns(X, self.columns_)
         many = X.shape[0] > _MANY_ROWS * X.shape[1]
         log_ratio = _log_ratio_of_many if many else gaussian_log_ratio
-        return log_ratio(X, source, target)
+        return exp_ratio(array_namespace(X), log_ratio(X, source, target))
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
@@ -291,13 +236,13 @@ def independent_columns(moments: DomainMoments, /) -> np.ndarray:
     for start in range(0, len(varies), _PANEL):
         stop = min(start + _PANEL, len(varies))
         panel = left[start:, start:stop]
-        found = np.empty((panel.shape[0], 0))
+        factor = np.empty((panel.shape[0], 0))
         for j in range(stop - start):
-            column = panel[:, j] - found @ found[j]
+            column = panel[:, j] - factor @ factor[j]
             if column[j] > least[start + j]:
                 kept.append(varies[start + j])
-                found = np.column_stack([found, column / math.sqrt(column[j])])
-        later = found[stop - start :]
+                factor = np.column_stack([factor, column / math.sqrt(column[j])])
+        later = factor[stop - start :]
         left[stop:, stop:] -= later @ later.T
         if len(kept) >= moments.count - 1:
             break
@@ -313,11 +258,6 @@ def _rounding(moments: DomainMoments) -> np.ndarray:
     values = to_numpy(moments.mean / moments.unit).astype(np.float64)
     eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
     return moments.count * (16 * eps * values) ** 2
-
-
-def _domains(X_source: Array, X_target: Array) -> list[DomainMoments]:
-    unit = target_unit(X_target)
-    return [DomainMoments.from_rows(X, unit) for X in (X_source, X_target)]
 
 
 def _log_ratio_of_many(X: Array, source: tuple[Array, Array], target: tuple[Array, Array]) -> Array:
@@ -378,77 +318,40 @@ def gaussian_log_density(X: Array, mean: Array, factor: Array, /) -> Array:
     return -0.5 * xp.sum(whitened**2, axis=-1) - constant[..., None]
 
 
-def fit_gaussian(
-    X: Array, /, *, regularization: float | str = 0.0, unit: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """Fit a normal density to X (..., n, D): mean, Cholesky factor, shrinkage used.
+def fit_gaussian(X: Array, /) -> tuple[Array, Array]:
+    """Fit a normal density to X (..., n, D): mean, and Cholesky factor of the covariance.
 
-    The covariance has divisor n - 1 and is shrunk towards a multiple of the identity in the
-    coordinates x / unit. A singular covariance gives a factor of NaN.
+    The covariance has divisor n - 1. A singular one gives a factor of NaN.
     """
     xp = array_namespace(X)
     mean = xp.mean(X, axis=-2)
     centred = X - mean[..., None, :]
-    if unit is not None:
-        centred = centred / unit[..., None, :]
-    scatter, fourth = _scatter(centred, fourth=regularization == "auto")
-    factor, shrinkage = gaussian_factor(
-        scatter, fourth, X.shape[-2], regularization=regularization, unit=unit
-    )
-    return mean, factor, shrinkage
-
-
-def gaussian_factor(
-    scatter: Array,
-    fourth: Array | None,
-    n: float,
-    /,
-    *,
-    regularization: float | str = 0.0,
-    unit: Array | None = None,
-) -> tuple[Array, Array]:
-    """Return the Cholesky factor (..., D, D) of a shrunk covariance, and the shrinkage (...).
-
-    `scatter` (..., D, D) is sum z z' of n rows z = (x - mean) / unit, and `fourth` (...) is
-    sum ||z||^4, which only "auto" needs.
-    """
-    xp = array_namespace(scatter)
-    dimension = scatter.shape[-1]
-    options = {"dtype": scatter.dtype, "device": device(scatter)}
-    covariance = scatter / (n - 1)
-    if regularization == "auto":
-        shrinkage = _shrinkage(scatter, fourth, n)
-    else:
-        shrinkage = xp.full(scatter.shape[:-2], regularization, **options)
-    level = xp.linalg.trace(covariance) / max(dimension, 1)
-    covariance = (1 - shrinkage)[..., None, None] * covariance
-    covariance = covariance + (shrinkage * level)[..., None, None] * xp.eye(dimension, **options)
-    factor = cholesky_or_nan(covariance)
-    if unit is not None:
-        factor = unit[..., :, None] * factor
-    return factor, shrinkage
-
-
-def _scatter(centred: Array, *, fourth: bool = True) -> tuple[Array, Array | None]:
-    """Sum z z' and ||z||^4 over centred rows z (..., n, D)."""
-    xp = array_namespace(centred)
     scatter = xp.linalg.matrix_transpose(centred) @ centred
-    return scatter, xp.sum(xp.sum(centred**2, axis=-1) ** 2, axis=-1) if fourth else None
+    return mean, cholesky_or_nan(scatter / (X.shape[-2] - 1))
 
 
-def _shrinkage(scatter: Array, fourth: Any, n: float) -> Array:
+def _shrunk_factor(moments: DomainMoments, shrinkage: float) -> Array:
+    """Cholesky factor (D, D) of a covariance shrunk in the coordinates x / unit."""
+    xp, dimension = array_namespace(moments.scatter), moments.scatter.shape[-1]
+    covariance = moments.scatter / (moments.count - 1)
+    level = xp.linalg.trace(covariance) / max(dimension, 1)
+    identity = xp.eye(dimension, dtype=covariance.dtype, device=device(covariance))
+    factor = cholesky_or_nan((1 - shrinkage) * covariance + shrinkage * level * identity)
+    return moments.unit[:, None] * factor
+
+
+def _shrinkage(moments: DomainMoments) -> float:
     """Ledoit-Wolf intensity in [0, 1] (doi:10.1016/S0047-259X(03)00096-4).
 
     The mean squared error of the sample covariance over its mean squared distance to the
     multiple of the identity that it is shrunk to.
     """
-    xp, dimension = array_namespace(scatter), scatter.shape[-1]
+    xp, n = array_namespace(moments.scatter), moments.count
+    dimension = moments.scatter.shape[-1]
     if dimension == 0:
-        return xp.zeros(scatter.shape[:-2], dtype=scatter.dtype, device=device(scatter))
-    gram = scatter / n
-    gram_norm = xp.sum(gram**2, axis=(-2, -1))
-    level = xp.linalg.trace(gram) / dimension
-    distance = gram_norm - dimension * level**2
-    error = (fourth / n - gram_norm) / n
-    safe = xp.where(distance > 0, distance, xp.ones_like(distance))
-    return xp.where(distance > 0, xp.clip(error / safe, 0.0, 1.0), xp.zeros_like(distance))
+        return 0.0
+    gram = moments.scatter / n
+    square = xp.sum(gram**2)
+    distance = square - dimension * (xp.linalg.trace(gram) / dimension) ** 2
+    error = (moments.fourth / n - square) / n
+    return min(max(float(error / distance), 0.0), 1.0) if distance > 0 else 0.0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,30 +16,40 @@ from counterpoise._arrays import (
     array_namespace,
     as_float,
     device,
+    is_array,
     on_cpu,
     sort_rows,
     take_rows,
+    to_numpy,
 )
 from counterpoise._validation import check_number
-from counterpoise.weights._centers import check_expansion, draw_centers
 from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
-from counterpoise.weights._kernels import blocks, negative_squares
-from counterpoise.weights._widths import WidthFolds, best_width, kernel_width, width_by_rule
-from counterpoise.weights.base import DensityRatio, exp_ratio
-from counterpoise.weights.cost import FitCost
+from counterpoise.weights._kernels import blocks, log_sum_exp, negative_squares
+from counterpoise.weights._samples import (
+    check_samples,
+    draw_centers,
+    evenly_spaced,
+    join_blocks,
+    stacked,
+)
+from counterpoise.weights._widths import kernel_width, width_grid
+from counterpoise.weights.base import DensityRatio, exp_ratio, held_out_scores
 
-__all__ = ["KLIEP", "KLIEPFit", "fit_kliep", "kliep_log_ratio"]
+__all__ = ["KLIEP", "KLIEPFit", "fit_kliep"]
 
 # Widths tried by "cv", as multiples of the "median" width: from where a kernel sees only its
 # nearest neighbours to where the ratio is nearly log-linear.
 _CV_FACTORS = tuple(0.05 * 40 ** (k / 9) for k in range(10))
-# Gap at which a fit to a fold stops: a tenth of the difference in score that counts.
-_CV_TOL = 1e-4
+_CV_FOLDS = 5
+# Difference in score that does not count, and the gap at which a fit to a fold stops.
+_CV_TIED, _CV_TOL = 1e-3, 1e-4
 # Change of a log mean kernel by leaving out a fold up to which kernels are scaled instead of being
 # computed again: the entries that were cut off as dust stay far below rounding.
 _CV_CHANGE = 10.0
-# Newton steps that a fit usually takes.
-_USUAL_STEPS = 4.0
+# Source rows that "knn" averages over: all pairs of 100 000 would take minutes.
+_KNN_ROWS = 2000
+# The distance from the maximum at which a fit stops, and the Newton steps it may take.
+_TOL, _MAX_ITER = 1e-8, 100
 
 
 class KLIEP(DensityRatio):
@@ -58,30 +67,27 @@ class KLIEP(DensityRatio):
 
     It makes no assumption on the two densities and never gives a negative weight. It degrades
     with the number of features, as all local methods do, and where no source point is near a
-    large part of the target: the few source points closest by then carry almost all weight (a
-    warning says so). Cost: O((n + m) B D) for the kernels and at most O(m B^2) for each of 3 to 5
-    Newton steps, with B centres; the memory is a few m x B arrays. "cv": ten times the first and
-    forty times the second.
+    large part of the target: the few source points closest by then carry almost all weight.
+
+    Cost: O((n + m) B D) for the kernels and at most O(m B^2) for each of 3 to 5 Newton steps, with
+    B centres; the memory is a few m x B arrays. "cv": ten times the first and forty times the
+    second.
 
     Parameters
     ----------
-    width : float, "cv", "knn", "median" or "silverman", default="cv"
+    width : float, "cv", "knn" or "median", default="cv"
         Standard deviation of the kernel. "cv" takes the best of ten multiples (0.05 to 2) of the
         "median" width by held-out score over five folds of both samples (the widest of those
         within 0.001 of the best); the "median" width itself if a sample has one row. "knn" is the
         rule of arXiv:1710.06514: mean distance from the source points to their five nearest
-        target points (above 2000 source rows, of evenly spaced ones). It shrinks as the target
-        sample grows, so that a fixed number of centres no longer covers the target.
+        target points. It shrinks as the target sample grows, so that a fixed number of centres no
+        longer covers the target.
     n_centers : int, default=100
         Kernel centres: a subset of the target points (all, if there are not more). The fit hardly
         changes above about a hundred in a few dimensions; the cost grows with the square.
     random_state : int, RandomState or None, default=0
         Chooses the centres and the folds of "cv", after sorting the target's rows, so that the
         result does not depend on their order. None gives another choice every time.
-    tol : float, default=1e-8
-        Upper bound on the distance of `objective_` from its maximum.
-    max_iter : int, default=100
-        Newton steps at most; a ConvergenceWarning says when they did not suffice.
     normalize : bool, default=False
         Divide the weights by their mean over the source points; that mean is 1 already.
     standardize : bool, default=False
@@ -96,16 +102,13 @@ class KLIEP(DensityRatio):
         The width used.
     centers_ : array of shape (n_centers, n_features)
         The centres, after `standardize`.
-    coef_ : array of shape (n_centers,)
-        alpha: infinite where it is beyond the largest float, which `log_coef_` never is.
     log_coef_ : array of shape (n_centers,)
         log alpha, minus infinity for the centres that are not used.
     objective_ : float
         Mean of log w over the target sample.
     gap_ : float
-        Upper bound on how much any other non-negative coefficients could add to `objective_`.
-    n_iter_ : int
-        Newton steps taken.
+        Upper bound on how much any other non-negative coefficients could add to `objective_`: at
+        most 1e-8 in double precision, or a warning says so.
     cv_scores_ : dict
         With width="cv": each width tried and its held-out score. Empty otherwise.
 
@@ -140,72 +143,41 @@ class KLIEP(DensityRatio):
         width: float | str = "cv",
         n_centers: int = 100,
         random_state: Any = 0,
-        tol: float = 1e-8,
-        max_iter: int = 100,
         normalize: bool = False,
         standardize: bool = False,
     ) -> None:
         self.width = width
         self.n_centers = n_centers
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.normalize = normalize
         self.standardize = standardize
 
-    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
-        """Count the work of a fit; see `FitCost`."""
-        n, m, centers = n_source, n_target, min(n_target, self.n_centers)
-        kernels, fits = (2.0 * n + m) * centers + min(n, 1000) * min(m, 1000), 1.0
-        if isinstance(self.width, str) and self.width == "cv":
-            kernels += len(_CV_FACTORS) * (n + m) * centers
-            fits += len(_CV_FACTORS) * 4.0  # five folds with four fifths of the rows
-        # Each step reads the likelihoods some five times, and has a system of all centres at worst;
-        # twelve reads are the start.
-        values = fits * m * centers
-        operations = _USUAL_STEPS * values * centers + 2.0 * (n_features + 2) * kernels
-        return FitCost(kernels, operations, 24.0 * m * centers, (5 * _USUAL_STEPS + 12) * values)
-
-    def _cheaper(self) -> DensityRatio | None:
-        if isinstance(self.width, str) and self.width == "cv":
-            return KLIEP(**self.get_params() | {"width": "median"})
-        return None
-
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        check_number(self.tol, "tol", low=0)
-        check_number(self.max_iter, "max_iter", low=1, closed="low", integer=True)
         rng = check_random_state(self.random_state)
-        X_target = sort_rows(X_target)
+        X_sorted, X_target = sort_rows(X_source), sort_rows(X_target)
         self.centers_ = draw_centers(X_target, self.n_centers, rng)
         width: Any = self.width
         self.cv_scores_: dict[float, float] = {}
         if isinstance(width, str) and width == "cv":
-            folds = WidthFolds.draw(X_source, X_target, factors=_CV_FACTORS, rng=rng)
-            if folds is not None:
-                self.cv_scores_ = _width_scores(folds, self.centers_, self.tol, self.max_iter)
-            width = best_width(self.cv_scores_)
-        fit = fit_kliep(
-            X_source,
-            X_target,
-            width=width_by_rule(sort_rows(X_source), X_target, width),
-            centers=self.centers_,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+            self.cv_scores_ = _width_scores(X_sorted, X_target, self.centers_, rng)
+            best = max(self.cv_scores_.values(), default=0.0)
+            # Where the samples lie apart, every narrow kernel separates them alike.
+            tied = [w for w, score in self.cv_scores_.items() if score >= best - _CV_TIED]
+            width = max(tied, default="median")
+        if isinstance(width, str):
+            some = evenly_spaced(X_sorted, min(_KNN_ROWS, X_sorted.shape[0]))
+            width = kernel_width(some if width == "knn" else X_sorted, X_target, width)
+        fit = fit_kliep(X_source, X_target, width=width, centers=self.centers_)
         self.width_, self.objective_ = float(fit.width), float(fit.objective)
-        self.gap_, self.n_iter_ = float(fit.gap), int(fit.n_iter)
-        self.coef_, self.log_coef_ = fit.coef, fit.log_coef
-        self._check_gap(X_source)
-        return fit.weights
-
-    def _check_gap(self, like: Array) -> None:
-        if self.gap_ > attainable(array_namespace(like), like.dtype, self.tol):
+        self.gap_, self.log_coef_ = float(fit.gap), fit.log_coef
+        if self.gap_ > attainable(array_namespace(X_source), X_source.dtype, _TOL):
             warnings.warn(
-                f"`KLIEP` stopped after {self.n_iter_} steps with a gap of {self.gap_:.1e}, above "
-                f"tol={self.tol:g}. Raise `max_iter` or `tol`, or widen the kernel.",
+                f"`KLIEP` stopped after {_MAX_ITER} steps with a gap of {self.gap_:.1e}, above "
+                f"{_TOL:g}. Widen the kernel.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        return fit.weights
 
     def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)
@@ -216,8 +188,7 @@ class KLIEP(DensityRatio):
         return exp_ratio(xp, _log_expansion(X * scale, centers, xp.take(log_coef, used)))
 
 
-@dataclass(frozen=True)
-class KLIEPFit:
+class KLIEPFit(NamedTuple):
     """Fitted KLIEP expansions, one per data set of a batch.
 
     `gap` bounds what is missing in `objective`, the mean log ratio over the target sample.
@@ -225,20 +196,10 @@ class KLIEPFit:
 
     weights: Array  # (..., n_source)
     log_coef: Array  # (..., n_centers): log alpha, minus infinity where alpha is 0
-    centers: Array  # (..., n_centers, D)
-    width: Array  # (...,), as all that follow
-    objective: Array
+    objective: Array  # (...,), as all that follow
     gap: Array
     n_iter: Array
-
-    @property
-    def coef(self) -> Array:
-        """The coefficients alpha; infinite where they exceed the largest float."""
-        xp = array_namespace(self.log_coef)
-        limit = math.log(float(xp.finfo(self.log_coef.dtype).max))
-        small = self.log_coef < limit
-        values = xp.exp(xp.where(small, self.log_coef, xp.zeros_like(self.log_coef)))
-        return xp.where(small, values, xp.full_like(values, xp.inf))
+    width: Array
 
 
 def fit_kliep(
@@ -248,20 +209,22 @@ def fit_kliep(
     *,
     width: Any = "knn",
     centers: Any = 100,
-    tol: float = 1e-8,
-    max_iter: int = 100,
+    tol: float = _TOL,
+    max_iter: int = _MAX_ITER,
 ) -> KLIEPFit:
     """Fit KLIEP to each data set of a batch; see `KLIEP` for the estimator.
 
     Parameters
     ----------
     X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
-        Leading axes of the samples, the centres and the widths broadcast.
-    width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
+        With leading axes that broadcast.
+    width : float, array of shape (...,), "knn" or "median", default="knn"
     centers : int or array of shape (..., B, D), default=100
         A number takes that many of the first target rows (all, if there are not more).
-    tol, max_iter
-        As in `KLIEP`.
+    tol : float, default=1e-8
+        Upper bound on the distance of the objective from its maximum.
+    max_iter : int, default=100
+        Newton steps at most.
 
     Examples
     --------
@@ -272,26 +235,19 @@ def fit_kliep(
     >>> fit.weights.shape, bool(np.all(fit.gap <= 1e-8))
     ((3, 50), True)
     """
-    xp, X_source, X_target, centers = check_expansion(X_source, X_target, centers, width)
-    batch = X_source.shape[:-2]
+    xp, X_source, X_target = check_samples(X_source, X_target)
+    if not is_array(centers):
+        check_number(centers, "centers", low=1, closed="low", integer=True)
+        centers = X_target[..., : min(centers, X_target.shape[-2]), :]
     width = kernel_width(X_source, X_target, width)
-    flat = [xp.reshape(a, (-1, *a.shape[-2:])) for a in (X_source, X_target, centers)]
+    batch = tuple(width.shape)
+    samples = [stacked(X, batch) for X in (X_source, X_target, centers)]
     widths = xp.reshape(width, (-1,))
-    parts = []
     # Some 16 MiB of kernel values at a time on a CPU: large enough to hide the cost of the calls.
-    for sets in blocks(widths.shape[0], X_target.shape[-2] * centers.shape[-2] // 8, like=X_target):
-        parts.append(_fit_block([a[sets, ...] for a in flat], widths[sets], tol, max_iter))
-    fields = [xp.concat(list(f), axis=0) for f in zip(*parts, strict=True)]
-    fields = [xp.reshape(f, (*batch, *f.shape[1:])) for f in fields]
-    weights, log_coef, objective, gap, n_iter = fields
-    return KLIEPFit(weights, log_coef, centers, width, objective, gap, n_iter)
-
-
-def kliep_log_ratio(X: Any, fit: KLIEPFit, /) -> Array:
-    """Return log w at the points X (..., k, D) under fitted expansions, as (..., k)."""
-    X = as_float(X, like=fit.log_coef)
-    scale = (1.0 / (math.sqrt(2.0) * fit.width))[..., None, None]
-    return _log_expansion(X * scale, fit.centers * scale, fit.log_coef)
+    cuts = blocks(widths.shape[0], X_target.shape[-2] * centers.shape[-2] // 8, like=X_target)
+    parts = [_fit_block([X[cut, ...] for X in samples], widths[cut], tol, max_iter) for cut in cuts]
+    weights, log_coef, objective, gap, n_iter = join_blocks(parts, batch)
+    return KLIEPFit(weights, log_coef, objective, gap, n_iter, width)
 
 
 def _fit_block(samples: list[Array], width: Array, tol: float, max_iter: int) -> tuple[Array, ...]:
@@ -299,7 +255,7 @@ def _fit_block(samples: list[Array], width: Array, tol: float, max_iter: int) ->
     xp = array_namespace(width)
     scale = (1.0 / (math.sqrt(2.0) * width))[:, None, None]
     X_source, X_target, centers = (X * scale for X in samples)
-    log_mean = _log_kernel_mean(X_source, centers)
+    log_mean = _log_expansion(centers, X_source) - math.log(X_source.shape[-2])
     L, peak = _likelihoods(X_target, centers, log_mean)
     fit = maximize_likelihood(L, tol=tol, max_iter=max_iter)
     used = fit.proportions > 0
@@ -337,76 +293,72 @@ def _scaled_kernels(exponent: Array, log_mean: Array) -> tuple[Array, Array]:
     return L, high[..., 0]
 
 
-def _width_scores(
-    folds: WidthFolds, centers: Array, tol: float, max_iter: int
-) -> dict[float, float]:
-    """Return the held-out score of each width; every kernel value is computed once for all folds.
+def _log_expansion(X: Array, centers: Array, log_coef: Array | None = None) -> Array:
+    """Return log sum_b exp(log_coef_b - |x - c_b|^2) at X (..., k, D), in blocks of rows."""
+    xp = array_namespace(X)
+    parts = []
+    for cut in blocks(X.shape[-2], math.prod(centers.shape[:-1]) // 8, like=X):
+        exponent = negative_squares(X[..., cut, :], centers)
+        if log_coef is not None:
+            exponent += log_coef[..., None, :]
+        parts.append(log_sum_exp(exponent, -1))
+    return xp.concat(parts, axis=-1)
 
-    Rows are put in the order of their folds. What one fold finds is where the next one starts.
+
+def _width_scores(X_source: Array, X_target: Array, centers: Array, rng: Any) -> dict[float, float]:
+    """Return each width of "cv" with its held-out score; none where a sample has one row.
+
+    Rows, which come sorted, are put in the order of their folds.
     """
-    xp = array_namespace(centers)
-    orders = [np.argsort(group, kind="stable") for group in folds.groups]
-    samples = [take_rows(X, order) for X, order in zip(folds.samples, orders, strict=True)]
-    ends = [np.cumsum(np.bincount(group, minlength=folds.n_folds)) for group in folds.groups]
-    cuts = [[slice(a, b) for a, b in pairwise([0, *map(int, end)])] for end in ends]
-    options: dict[str, Any] = {"tol": max(tol, _CV_TOL), "max_iter": max_iter}
+    samples = X_source, X_target
+    n_folds = min(_CV_FOLDS, *(X.shape[0] for X in samples))
+    if n_folds < 2:
+        return {}
+    widths = width_grid(X_source, X_target, _CV_FACTORS)
+    folds = [rng.permutation(X.shape[0]) % n_folds for X in samples]
+    rows = [take_rows(X, np.argsort(f, kind="stable")) for X, f in zip(samples, folds, strict=True)]
+    ends = [np.cumsum(np.bincount(fold, minlength=n_folds)).tolist() for fold in folds]
+    cuts = [[slice(a, b) for a, b in pairwise([0, *end])] for end in ends]
+    scores = {}
+    for width in to_numpy(widths).tolist():
+        logs = _held_out_log_ratios(rows, cuts, centers, width)
+        scores[width] = float(np.mean(held_out_scores(*logs)))
+    return scores
 
-    def held_out(width: float) -> tuple[list[Array], list[Array]]:
-        scale = 1.0 / (math.sqrt(2.0) * width)
-        source, target = (negative_squares(X * scale, centers * scale) for X in samples)
-        log_sums = xp.stack([_log_sum_exp(source[cut, :], 0) for cut in cuts[0]])
-        whole = _log_sum_exp(log_sums, 0) - math.log(source.shape[0])
-        L, _ = _scaled_kernels(xp.asarray(target, copy=True), whole)
-        logs: tuple[list[Array], list[Array]] = ([], [])
-        start = None
-        for k, (own, other) in enumerate(zip(*cuts, strict=True)):
-            rest = _without(log_sums, slice(k, k + 1))
-            log_mean = _log_sum_exp(rest, 0) - math.log(source.shape[0] - own.stop + own.start)
-            near = float(xp.max(whole - log_mean)) < _CV_CHANGE
-            train = _without(L if near else target, other)
-            if near:
-                train *= xp.exp(whole - log_mean)
-            else:
-                train, _ = _scaled_kernels(train, log_mean)
-            start = maximize_likelihood(train[None, ...], start=start, **options).proportions
-            (used,) = xp.nonzero(start[0, :] > 0)
-            log_coef = xp.log(xp.take(start[0, :], used)) - xp.take(log_mean, used)
-            for found, exponent in zip(logs, (source[own, :], target[other, :]), strict=True):
-                found.append(_log_sum_exp(log_coef + xp.take(exponent, used, axis=1), 1))
-        return logs
 
-    return folds.scores(held_out(float(width)) for width in folds.widths)
+def _held_out_log_ratios(
+    samples: list[Array], cuts: list[list[slice]], centers: Array, width: float
+) -> list[list[np.ndarray]]:
+    """Return the log ratios at the held-out rows of every fold, of the source and of the target.
+
+    Every kernel value is computed once for all folds. The proportions of one fold are where the
+    next one starts.
+    """
+    xp, scale = array_namespace(centers), 1.0 / (math.sqrt(2.0) * width)
+    source, target = (negative_squares(X * scale, centers * scale) for X in samples)
+    log_sums = xp.stack([log_sum_exp(source[cut, :], 0) for cut in cuts[0]])
+    whole = log_sum_exp(log_sums, 0) - math.log(source.shape[0])
+    L, _ = _scaled_kernels(xp.asarray(target, copy=True), whole)
+    logs: list[list[np.ndarray]] = [[], []]
+    start = None
+    for k, held_out in enumerate(zip(*cuts, strict=True)):
+        n_train = source.shape[0] - held_out[0].stop + held_out[0].start
+        log_mean = log_sum_exp(_without(log_sums, slice(k, k + 1)), 0) - math.log(n_train)
+        if float(xp.max(whole - log_mean)) < _CV_CHANGE:
+            train = _without(L, held_out[1])
+            train *= xp.exp(whole - log_mean)
+        else:
+            train, _ = _scaled_kernels(_without(target, held_out[1]), log_mean)
+        fit = maximize_likelihood(train[None, ...], start=start, tol=_CV_TOL, max_iter=_MAX_ITER)
+        start = fit.proportions
+        (used,) = xp.nonzero(start[0, :] > 0)
+        log_coef = xp.log(xp.take(start[0, :], used)) - xp.take(log_mean, used)
+        for values, exponent, cut in zip(logs, (source, target), held_out, strict=True):
+            exponent = xp.take(exponent[cut, :], used, axis=1)
+            values.append(to_numpy(log_sum_exp(log_coef + exponent, 1)))
+    return logs
 
 
 def _without(X: Array, rows: slice) -> Array:
     """Return the other rows, in a new array."""
     return array_namespace(X).concat([X[: rows.start, :], X[rows.stop :, :]])
-
-
-def _log_kernel_mean(X: Array, centers: Array) -> Array:
-    """Log of mean_i exp(-|x_i - c_b|^2) over the rows of X (..., n, D), as (..., B), in blocks."""
-    xp = array_namespace(X)
-    size = math.prod(X.shape[:-2]) * centers.shape[-2]
-    parts = [
-        _log_sum_exp(negative_squares(X[..., cut, :], centers), -2)
-        for cut in blocks(X.shape[-2], size // 8, like=X)
-    ]
-    return _log_sum_exp(xp.stack(parts, axis=-1), -1) - math.log(X.shape[-2])
-
-
-def _log_expansion(X: Array, centers: Array, log_coef: Array) -> Array:
-    """Return log sum_b exp(log_coef_b - |x - c_b|^2) at X (..., k, D), in blocks of rows."""
-    xp = array_namespace(X)
-    size = math.prod(log_coef.shape)
-    parts = []
-    for part in blocks(X.shape[-2], size // 8, like=X):
-        exponent = negative_squares(X[..., part, :], centers)
-        exponent += log_coef[..., None, :]
-        parts.append(_log_sum_exp(exponent, -1))
-    return xp.concat(parts, axis=-1)
-
-
-def _log_sum_exp(values: Array, axis: int) -> Array:
-    xp = array_namespace(values)
-    peak = xp.max(values, axis=axis, keepdims=True)
-    return xp.log(xp.sum(xp.exp(values - peak), axis=axis)) + xp.squeeze(peak, axis=axis)

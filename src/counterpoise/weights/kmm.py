@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
-
-import numpy as np
 
 from counterpoise._arrays import Array, array_namespace, as_float
 from counterpoise.weights._kernels import kernel_product
-from counterpoise.weights._widths import WidthFolds, best_width, width_scores
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.cost import FitCost
-from counterpoise.weights.matching import (
-    KMMSolution,
-    effective_rank,
-    kernel_mean_matching,
-    mean_constraints,
-    pivot_rows,
-)
+from counterpoise.weights.matching import KMMSolution, kernel_mean_matching, mean_constraints
 
 __all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
-
-# Multiples of the "median" width that width="cv" compares.
-_CV_FACTORS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
-# Linear systems that a fit with a penalty usually takes.
-_SYSTEMS = 4
 
 
 class KMM(DensityRatio):
@@ -51,35 +35,28 @@ class KMM(DensityRatio):
 
     Parameters
     ----------
-    width : float, "knn", "median", "silverman" or "cv", default="median"
-        Kernel width: the median distance in the pooled sample, or Silverman's rule for it. "knn"
-        is the paper's rule: the mean distance from source points to their five nearest target
-        points. It shrinks as the target sample grows, and weighted means then stay near the
-        source's. "cv": the best of eight multiples (0.1 to 2) of the median width by held-out
-        score over five folds of both samples (the widest of those within 0.001 of the best), at
-        the price of forty fits.
+    width : float, "knn" or "median", default="median"
+        Kernel width. "median" is the median distance in the pooled sample. "knn" is the paper's
+        rule: the mean distance from source points to their five nearest target points. It shrinks
+        as the target sample grows, and weighted means then stay near the source's.
     regularization : float, default=0.1
         Penalty on weights that differ from 1. Without it (0, as in the paper) a kernel matrix of
         low numerical rank leaves most directions of w free, and the solution has few, large
-        weights even where there is no shift: a standard deviation of 4 for 300 points in one or
-        two features, against 0.2 to 0.3 with the default, at the same recovered means
-        (``benchmarks/kmm_penalty.py``). Without it there is no `predict`.
+        weights even where there is no shift (``benchmarks/kmm_penalty.py``). Without it there is
+        no `predict`.
     bound : float, default=1000.0
         Largest weight allowed, above 1; `inf` for none. The usual value 1000 (Huang et al.) has no
         effect below 1000 source points, because the weights sum to about n.
     tolerance : float, default=None
         How far the mean weight may be from 1, its expectation for the true ratio. None: 1 -
-        1/sqrt(n), the choice of Huang et al. 0 fixes the mean at 1. With narrow kernels some
-        target points match no source point and the mean falls below 1; a tight tolerance then
-        spreads the missing mass over isolated source points, which biases weighted means towards
-        the source more than it repairs the scale. To fix the scale, use `normalize`.
+        1/sqrt(n), the choice of Huang et al. 0 fixes the mean at 1, but biases weighted means
+        towards the source where target points match no source point: prefer `normalize`.
     rank : int, "auto" or None, default="auto"
         Low-rank form: k(x, z) is replaced by its projection on the kernels of `rank` source
         points (Nystrom's method, points by pivoted Cholesky), and the programme is solved exactly
         for that kernel. None: the exact kernel matrix, n^2 numbers. "auto": exact up to 1000
         source points, rank 300 above. What the projection leaves out is not matched, and pulls
         weights towards 1; a warning says so where it is more than half of the kernel's diagonal.
-        The points are sought among 5000 evenly spaced rows, or ten times the rank if that is more.
     normalize : bool, default=False
         Divide the weights by their mean over the source points.
     standardize : bool, default=False
@@ -96,19 +73,8 @@ class KMM(DensityRatio):
         The objective at the solution, less its constant.
     gap_ : float
         Duality gap: bound on `objective_` minus the minimum, relative to 1/2 w'Kw + kappa'w.
-    n_iter_ : int
-        Linear systems that were solved.
-    cv_scores_ : dict
-        With width="cv": each width tried and its held-out score. Empty otherwise.
     multiplier_ : float
         Of the constraint on the mean; 0 where it does not bind.
-    rank_ : int or None
-        Rank of the low-rank form, None for the exact matrix.
-    left_out_ : float
-        Share of the kernel's diagonal that the low-rank form leaves out; 0 for the exact matrix.
-    mismatch_ : float or None
-        At low rank, what remains of the mismatch: the distance between the weighted source's mean
-        and the target's, in the features used, relative to that of the unweighted source.
     centers_, coef_ : arrays of shape (r, n_features) and (r,)
         Points c and coefficients a of the prediction, see Notes.
 
@@ -121,9 +87,8 @@ class KMM(DensityRatio):
     with the multiplier nu of the mean constraint. For the exact matrix the c are all points of
     both samples, and sum_c a_c k(x, c) = n/m sum_j k(x, z_j) - sum_i w_i k(x, x_i); at low rank it
     is the same sum in the features used. At the source points this is `weights_`, to the accuracy
-    of the solution (1e-3 in double precision). Where neither sample has points it is
-    1 - nu / regularization. `predict` keeps it above 1 / (2 (n + m)): samples of this size cannot
-    show it to be smaller.
+    of the solution (1e-3 in double precision). `predict` keeps it above 1 / (2 (n + m)): samples of
+    this size cannot show it to be smaller.
 
     References
     ----------
@@ -174,44 +139,11 @@ class KMM(DensityRatio):
             )
         return super().predict
 
-    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
-        """Count the work of a fit; see `FitCost`."""
-        n, m = n_source, n_target
-        rank = effective_rank(self.rank, n)
-        gap_check = min(n, 1000) * min(m, 1000)
-        if rank is None:
-            kernels, systems = 1.0 * n * (n + m) + gap_check, _SYSTEMS * n**3 / 3
-            memory = 3.0 * n**2
-        else:
-            kernels = 1.0 * rank * (pivot_rows(n, rank) + n + m) + gap_check
-            systems = rank**2 * (pivot_rows(n, rank) + 2.0 * (_SYSTEMS + 1) * n)
-            memory = 3.0 * n * rank + pivot_rows(n, rank) * rank
-        if isinstance(self.width, str) and self.width == "cv":
-            # Eight widths in five folds, each with four fifths of the rows, and the final fit.
-            kernels, systems = 33.0 * kernels, 33.0 * systems
-        return FitCost(kernels, systems + 2.0 * (n_features + 2) * kernels, 8.0 * memory)
-
-    def _cheaper(self) -> DensityRatio | None:
-        changes: dict[str, Any] = {}
-        if isinstance(self.width, str) and self.width == "cv":
-            changes["width"] = "median"
-        if self.rank is None or (isinstance(self.rank, int) and self.rank > 300):
-            changes["rank"] = "auto"
-        return KMM(**self.get_params() | changes) if changes else None
-
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        width: Any = self.width
-        self.cv_scores_: dict[float, float] = {}
-        if isinstance(width, str) and width == "cv":
-            rng = np.random.default_rng(0)
-            folds = WidthFolds.draw(X_source, X_target, factors=_CV_FACTORS, rng=rng)
-            if folds is not None:
-                self.cv_scores_ = width_scores(self._held_out_log_ratios, folds)
-            width = best_width(self.cv_scores_)
         solution = kernel_mean_matching(
             X_source,
             X_target,
-            width=width,
+            width=self.width,
             regularization=self.regularization,
             bound=self.bound,
             tolerance=self.tolerance,
@@ -220,11 +152,8 @@ class KMM(DensityRatio):
         self.width_ = float(solution.width)
         self.objective_ = float(solution.objective)
         self.gap_ = float(solution.gap)
-        self.n_iter_ = int(solution.n_iter)
         self.multiplier_ = float(solution.multiplier)
         n, m = X_source.shape[0], X_target.shape[0]
-        self.rank_ = effective_rank(self.rank, n)
-        self.left_out_, self.mismatch_ = solution.left_out, solution.mismatch
         # No samples of this size can tell a smaller ratio from 0, and `score` takes its log.
         self._floor = 0.5 / (n + m)
         if solution.expansion is None:
@@ -234,17 +163,6 @@ class KMM(DensityRatio):
         else:
             self.centers_, self.coef_ = solution.expansion
         return solution.weights
-
-    def _held_out_log_ratios(
-        self, train: list[Array], test: list[Array], width: float
-    ) -> list[Array]:
-        """Log ratios at held-out rows of both samples."""
-        plain = self.get_params() | {"standardize": False, "normalize": False, "width": width}
-        xp = array_namespace(*test)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = KMM(**plain).fit(*train)
-        return [xp.log(model.predict(X)) for X in test]
 
     def _ratio(self, X: Array) -> Array:
         xp = array_namespace(X)

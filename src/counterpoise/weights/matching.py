@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    array_namespace,
-    as_float_arrays,
-    device,
-    take_rows,
-)
+from counterpoise._arrays import Array, array_namespace, device, take_rows
 from counterpoise._linalg import pivoted_cholesky
-from counterpoise._validation import check_matrix, check_number, check_same_width
-from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
+from counterpoise._validation import check_number
+from counterpoise.weights._convex.box_qp import solve_box_qp
 from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
 from counterpoise.weights._convex.problem import Constraints
 from counterpoise.weights._kernels import (
     blocks,
     disjoint_supports,
-    evenly_spaced,
     gaussian_kernel,
     kernel_mean,
     kernel_product,
 )
+from counterpoise.weights._samples import check_samples, evenly_spaced, join_blocks, stacked
 from counterpoise.weights._widths import kernel_width
+from counterpoise.weights.base import warn_no_overlap
 
-__all__ = [
-    "KMMSolution",
-    "effective_rank",
-    "kernel_mean_matching",
-    "mean_constraints",
-    "pivot_rows",
-]
+__all__ = ["KMMSolution", "kernel_mean_matching", "mean_constraints"]
 
 # Source rows up to which the exact kernel matrix is used when rank="auto", and the rank above. On
 # real tables ranks of 200 and more gave the same risks as the exact matrix.
@@ -50,20 +37,21 @@ _PIVOT_ROWS = 5000
 _COARSE = 0.5
 
 
-@dataclass(frozen=True)
-class KMMSolution(QPSolution):
+class KMMSolution(NamedTuple):
     """Kernel mean matching weights of a batch of problems, each with its certificate.
 
-    At low rank, `expansion` holds points c and coefficients a: in the features used,
-    sum_c a_c k(x, c) is n times the mean kernel of x with the target, less sum_i w_i k(x, x_i).
-    `left_out` is the share of the kernel's diagonal outside those features, and `mismatch` the
-    distance in them between the weighted source's mean and the target's, relative to weights of 1.
+    The first five are those of `QPSolution`. At low rank, `expansion` holds points c and
+    coefficients a: in the features used, sum_c a_c k(x, c) is n times the mean kernel of x with the
+    target, less sum_i w_i k(x, x_i).
     """
 
-    width: Array  # (...,)
+    weights: Array  # (..., n)
+    objective: Array  # (...,), as all arrays that follow
+    gap: Array
+    multiplier: Array
+    n_iter: Array
+    width: Array
     expansion: tuple[Array, Array] | None = None  # (r, D) and (r,)
-    left_out: float = 0.0
-    mismatch: float | None = None
 
 
 def kernel_mean_matching(
@@ -76,8 +64,6 @@ def kernel_mean_matching(
     bound: float = 1000.0,
     tolerance: float | None = None,
     rank: int | str | None = None,
-    gap_tol: float = 1e-9,
-    max_iter: int = 100,
 ) -> KMMSolution:
     """Kernel mean matching weights for one pair of samples or a batch of pairs.
 
@@ -85,20 +71,17 @@ def kernel_mean_matching(
     ----------
     X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
         With leading axes that broadcast.
-    width : float, array of shape (...,), "knn", "median" or "silverman", default="knn"
+    width : float, array of shape (...,), "knn" or "median", default="knn"
     regularization, bound, tolerance
         As in `KMM`; the defaults here are the paper's settings.
     rank : int, "auto" or None, default=None
         As in `KMM`, for one pair of samples.
-    gap_tol : float, default=1e-9
-        Relative duality gap at which a problem counts as solved (raised to about 1e-4 in single
-        precision). A warning says where it was not reached.
-    max_iter : int, default=100
-        Largest number of interior point iterations; twenty are rarely needed.
 
     Returns
     -------
     KMMSolution
+        With a relative duality gap of 1e-9 (about 1e-4 in single precision); a warning says where
+        it was not reached.
 
     Examples
     --------
@@ -112,29 +95,32 @@ def kernel_mean_matching(
     >>> solution.weights.shape, bool(np.all(solution.gap < 1e-8))
     ((1000, 20), True)
     """
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
+    xp, X_source, X_target = check_samples(X_source, X_target)
     remedy = "Pass 0 for the plain programme."
     check_number(regularization, "regularization", low=0, closed="low", remedy=remedy)
     constraints = mean_constraints(X_source.shape[-2], bound, tolerance)
     widths = kernel_width(X_source, X_target, width)
-    options = {"gap_tol": gap_tol, "max_iter": max_iter, "penalised": regularization > 0}
-    rank = effective_rank(rank, X_source.shape[-2])
-    solve: Any = _solve_batch
-    if rank is not None:
-        if widths.ndim > 0:
-            raise ValueError(
-                f"`rank` must be None for a batch of data sets; got {rank} with leading axes "
-                f"{tuple(widths.shape)}. Pass one pair of samples, or rank=None."
-            )
-        options["rank"] = rank
-        solve = _solve_low_rank
-    solution: KMMSolution = solve(
-        X_source, X_target, widths, constraints, regularization, **options
-    )
-    _warn_unsolved(xp, solution.gap, gap_tol)
+    rank = _effective_rank(rank, X_source.shape[-2])
+    arguments = X_source, X_target, widths, constraints, regularization
+    if rank is None:
+        solution = _solve_batch(*arguments)
+    elif widths.ndim == 0:
+        solution = _solve_low_rank(*arguments, rank)
+    else:
+        raise ValueError(
+            f"`rank` must be None for a batch of data sets; got {rank} with leading axes "
+            f"{tuple(widths.shape)}. Pass one pair of samples, or rank=None."
+        )
+    limit = max(1e-8, 2e4 * float(xp.finfo(solution.gap.dtype).eps))
+    unsolved = int(xp.sum(xp.astype(~(solution.gap <= limit), xp.int64)))
+    if unsolved:
+        warnings.warn(
+            f"{unsolved} kernel mean matching problem(s) were not solved to the relative gap "
+            f"{limit:.0e} (largest {float(xp.max(solution.gap)):.1e}). Change `width`, or use "
+            "float64.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return solution
 
 
@@ -149,7 +135,7 @@ def mean_constraints(n: int, bound: float, tolerance: float | None, /) -> Constr
     return Constraints(float(bound), low, high)
 
 
-def effective_rank(rank: Any, n: int, /) -> int | None:
+def _effective_rank(rank: Any, n: int) -> int | None:
     """Return the rank that `rank` means for n source rows; None for the exact matrix."""
     if rank is None:
         return None
@@ -160,30 +146,16 @@ def effective_rank(rank: Any, n: int, /) -> int | None:
     return None if rank >= n else int(rank)
 
 
-def pivot_rows(n: int, rank: int, /) -> int:
-    """Source rows among which the points of the low-rank form are sought."""
-    return min(n, max(_PIVOT_ROWS, 10 * rank))
-
-
 def _solve_batch(
-    X_source: Array,
-    X_target: Array,
-    widths: Array,
-    constraints: Constraints,
-    penalty: float,
-    **options: Any,
+    X_source: Array, X_target: Array, widths: Array, constraints: Constraints, penalty: float
 ) -> KMMSolution:
     """Exact solution of every problem, in blocks of problems: no array of all kernels."""
     xp = array_namespace(X_source, X_target)
     batch = tuple(widths.shape)
     n, m = X_source.shape[-2], X_target.shape[-2]
-    source, target = (
-        xp.reshape(xp.broadcast_to(X, (*batch, *X.shape[-2:])), (-1, *X.shape[-2:]))
-        for X in (X_source, X_target)
-    )
+    source, target = (stacked(X, batch) for X in (X_source, X_target))
     flat = xp.reshape(widths, (-1,))
-    found: list[QPSolution] = []
-    apart = 0
+    solutions, apart = [], 0
     for sets in blocks(flat.shape[0], n * n // 2, like=flat):
         A, B, width = source[sets, ...], target[sets, ...], flat[sets]
         kappa = n * kernel_mean(A, B, width)
@@ -193,11 +165,14 @@ def _solve_batch(
         # The penalty is penalty/2 w'w - penalty sum(w), up to a constant.
         identity = xp.eye(n, dtype=kernel.dtype, device=device(kernel))
         K = Dense(kernel + penalty * identity if penalty else kernel)
-        found.append(solve_box_qp(K, kappa + penalty, constraints, **options))
+        solutions.append(solve_box_qp(K, kappa + penalty, constraints, penalised=penalty > 0))
     if not batch:
         apart = max(apart, int(disjoint_supports(X_source, X_target)))
-    _warn_apart(apart, flat.shape[0])
-    return _joined(xp, found, widths)
+    if apart:
+        which = f" in {apart} of {flat.shape[0]} data sets" if batch else ""
+        warn_no_overlap(f"the target lies beyond the reach of the source points' kernels{which}")
+    weights, objective, gap, multiplier, n_iter = join_blocks(solutions, batch)
+    return KMMSolution(weights, objective, gap, multiplier, n_iter, widths)
 
 
 def _solve_low_rank(
@@ -206,9 +181,7 @@ def _solve_low_rank(
     width: Array,
     constraints: Constraints,
     penalty: float,
-    *,
     rank: int,
-    **options: Any,
 ) -> KMMSolution:
     """Solve with phi(x)'phi(z) for the kernel, phi(x) = L^-1 k(C, x) with L L' = k(C, C).
 
@@ -217,7 +190,7 @@ def _solve_low_rank(
     """
     xp = array_namespace(X_source, X_target)
     n, sigma = X_source.shape[0], float(width)
-    rows = evenly_spaced(X_source, pivot_rows(n, rank))
+    rows = evenly_spaced(X_source, min(n, max(_PIVOT_ROWS, 10 * rank)))
     ones = xp.ones(rows.shape[0], dtype=rows.dtype, device=device(rows))
     # Features that explain less than this are lost in rounding.
     tol = max(1e-9, 100 * float(xp.finfo(X_source.dtype).eps))
@@ -232,64 +205,23 @@ def _solve_low_rank(
         X_source, centers, sigma, xp.asarray(xp.linalg.matrix_transpose(inverse), copy=True)
     )
     target_mean = kernel_mean(centers, X_target, sigma)
-    apart = float(xp.max(target_mean)) * X_target.shape[0] < 1e-8
-    _warn_apart(int(apart or disjoint_supports(X_source, X_target)), 1)
-    _warn_coarse(float(xp.mean(left_over)), rank)
-    goal = n * (inverse @ target_mean)
-    K = LowRank(features[None, ...], xp.full_like(features[None, :, 0], penalty))
-    found = solve_box_qp(K, (features @ goal + penalty)[None, :], constraints, **options)
-    missing = goal - xp.linalg.matrix_transpose(features) @ found.weights[0, :]
-    coef = xp.linalg.matrix_transpose(inverse) @ missing
-    before = float(xp.linalg.vector_norm(goal - xp.sum(features, axis=0)))
-    return _joined(
-        xp,
-        [found],
-        width,
-        expansion=(centers, coef),
-        left_out=float(xp.mean(left_over)),
-        mismatch=float(xp.linalg.vector_norm(missing)) / before if before > 0 else 0.0,
-    )
-
-
-def _joined(xp: Namespace, found: list[QPSolution], width: Array, **low_rank: Any) -> KMMSolution:
-    """Put the blocks of a batch together again, in the shape of the widths."""
-    joined = {}
-    for name in vars(found[0]):
-        values = xp.concat([getattr(block, name) for block in found], axis=0)
-        joined[name] = xp.reshape(values, (*width.shape, *values.shape[1:]))
-    return KMMSolution(**joined, width=width, **low_rank)
-
-
-def _warn_apart(count: int, total: int) -> None:
-    if count:
-        which = "Source and target" if total == 1 else f"In {count} of {total} data sets, they"
+    out_of_reach = float(xp.max(target_mean)) * X_target.shape[0] < 1e-8
+    if out_of_reach or disjoint_supports(X_source, X_target):
+        warn_no_overlap("the target lies beyond the reach of the source points' kernels")
+    left_out = float(xp.mean(left_over))
+    if left_out > _COARSE:
         warnings.warn(
-            f"{which} hardly overlap at the kernel's width: the weights say little about the "
-            "target. Check the columns and their units, or widen the kernel; cp.diagnose says "
-            "how far they overlap.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_coarse(share: float, rank: int) -> None:
-    if share > _COARSE:
-        warnings.warn(
-            f"The low-rank form with `rank={rank}` leaves out {share:.0%} of the kernel, and pulls "
-            "weights towards 1. Raise `rank`, widen the kernel, or use fewer source points with "
-            "rank=None.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_unsolved(xp: Namespace, gap: Array, gap_tol: float) -> None:
-    limit = max(10 * gap_tol, 2e4 * float(xp.finfo(gap.dtype).eps))
-    unsolved = int(xp.sum(xp.astype(~(gap <= limit), xp.int64)))
-    if unsolved:
-        warnings.warn(
-            f"{unsolved} kernel mean matching problem(s) were not solved to the relative gap "
-            f"{limit:.0e} (largest {float(xp.max(gap)):.1e}). Raise `max_iter`, or use float64.",
+            f"The low-rank form with `rank={rank}` leaves out {left_out:.0%} of the kernel, and "
+            "pulls weights towards 1. Raise `rank`, widen the kernel, or use fewer source points "
+            "with rank=None.",
             RuntimeWarning,
             stacklevel=3,
         )
+    goal = n * (inverse @ target_mean)
+    K = LowRank(features[None, ...], xp.full_like(features[None, :, 0], penalty))
+    kappa = (features @ goal + penalty)[None, :]
+    solution = solve_box_qp(K, kappa, constraints, penalised=penalty > 0)
+    missing = goal - xp.linalg.matrix_transpose(features) @ solution.weights[0, :]
+    expansion = centers, xp.linalg.matrix_transpose(inverse) @ missing
+    weights, objective, gap, multiplier, n_iter = join_blocks([solution], ())
+    return KMMSolution(weights, objective, gap, multiplier, n_iter, width, expansion)

@@ -58,33 +58,19 @@ class DomainMoments:
     @classmethod
     def from_rows(cls, X: Array, unit: Array, /) -> DomainMoments:
         """Collect the moments of rows (n, D), n > 0: O(n D^2)."""
-        xp = array_namespace(X, unit)
-        n = X.shape[0]
-        # One look at each row: around a place near the mean, moved to the mean afterwards.
-        near, scale = xp.mean(X[: min(n, _ROWS), :], axis=0), 1 / unit**2
+        xp, n = array_namespace(X, unit), X.shape[0]
+        mean, scale = xp.mean(X, axis=0), 1 / unit**2
 
-        def sums(rows: Array) -> tuple[Array, Array, Array, Array]:
-            centred = rows - near
+        def sums(rows: Array) -> tuple[Array, Array, Array]:
+            centred = rows - mean
             squares = centred**2 @ scale
             scatter = xp.linalg.matrix_transpose(centred) @ centred
-            return xp.sum(centred, axis=0), scatter, squares @ centred, xp.sum(squares**2)
+            return scatter, squares @ centred, xp.sum(squares**2)
 
         # A few rows at a time stay in cache.
         parts = [sums(X[i : min(i + _ROWS, n), :]) for i in range(0, n, _ROWS)]
-        first, scatter, third, fourth = (reduce(add, part) for part in zip(*parts, strict=True))
-        scatter, third = scatter / (unit[:, None] * unit), third / unit
-        step = first / (n * unit)
-        length, total, turned = xp.sum(step**2), xp.linalg.trace(scatter), scatter @ step
-        return cls(
-            count=float(n),
-            mean=near + first / n,
-            scatter=scatter - n * step[:, None] * step[None, :],
-            third=third - 2 * turned - (total - 2 * n * length) * step,
-            fourth=fourth
-            + 4 * xp.sum(step * (turned - third))
-            + length * (2 * total - 3 * n * length),
-            unit=unit,
-        )
+        scatter, third, fourth = (reduce(add, part) for part in zip(*parts, strict=True))
+        return cls(float(n), mean, scatter / (unit[:, None] * unit), third / unit, fourth, unit)
 
     def merge(self, other: DomainMoments, /) -> DomainMoments:
         """Return the moments of both sets of rows."""

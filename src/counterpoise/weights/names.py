@@ -51,22 +51,11 @@ def register_estimator(name: str, make: Callable[[], DensityRatio], /) -> None:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from functools import partial
     >>> from counterpoise import weights
-    >>> class NoWeights(weights.DensityRatio):
-    ...     '''Every source point counts once.'''
-    ...
-    ...     normalize = standardize = False
-    ...
-    ...     def _fit(self, X_source, X_target):
-    ...         return self._ratio(X_source)
-    ...
-    ...     def _ratio(self, X):
-    ...         return np.ones(X.shape[0])
-    >>> weights.register_estimator("ones", NoWeights)
-    >>> weights.select_weights(["gaussian", "ones"], np.eye(5), np.eye(5)).best_name
-    'ones'
-    >>> _ = weights.names.NAMES.pop("ones")  # forgotten again
+    >>> weights.register_estimator("plain kmm", partial(weights.KMM, regularization=0))
+    >>> weights.names.NAMES.pop("plain kmm")()  # forgotten again
+    KMM(regularization=0)
     """
     if name in NAMES:
         raise InputError(f"`name` {name!r} is taken by {NAMES[name]!r}. Choose another one.")

@@ -68,9 +68,9 @@ def resolve_weights(
             "target, scikit-learn's own cross-validation is the tool."
         )
     if estimator is None:
-        found = fit_default(X_source, X_target)
-        if found.note:
-            warnings.warn(found.note, RuntimeWarning, stacklevel=3)
-        return found.weights, found.estimator
+        default = fit_default(X_source, X_target)
+        if default.note:
+            warnings.warn(default.note, RuntimeWarning, stacklevel=3)
+        return default.weights, default.estimator
     estimator = clone(estimator).fit(X_source, X_target)
     return to_numpy(estimator.weights_), estimator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Real
 from typing import Any
 
 from sklearn.utils import check_random_state
@@ -20,24 +19,19 @@ from counterpoise._arrays import (
     to_numpy,
 )
 from counterpoise._validation import check_number
-from counterpoise.weights._centers import draw_centers
-from counterpoise.weights._kernels import CPU_BLOCK, blocks, gaussian_kernel, kernel_product
-from counterpoise.weights._widths import WIDTH_RULES, width_by_rule, width_grid
+from counterpoise.weights._kernels import blocks, gaussian_kernel, kernel_product
+from counterpoise.weights._samples import draw_centers
+from counterpoise.weights._widths import width_grid
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.cost import FitCost
 
 __all__ = ["ULSIF", "loo_scores"]
 
 # The grid of "cv": multiples of the "median" width, and penalties. Kernel values lie between 0
 # and 1 whatever the units of the features, so the penalties need no scale.
 _CV_FACTORS = tuple(0.25 * 16 ** (k / 6) for k in range(7))
-_CV_PENALTIES = tuple(10.0 ** (-3 + k / 2) for k in range(9))
-# For samples of one row, where nothing can be left out.
-_FALLBACK_PENALTY = 0.1
+_CV_PENALTIES = [10.0 ** (-3 + k / 2) for k in range(9)]
 # Kernel values kept between the two passes over a sample; larger samples compute them twice.
 _KEEP = 32
-
-_PENALTY_REMEDY = 'Pass a positive number, a list of them to choose from, or "cv".'
 
 
 class ULSIF(DensityRatio):
@@ -50,13 +44,11 @@ class ULSIF(DensityRatio):
 
     It is the fastest of the kernel methods: one linear system, and an exact leave-one-out score
     that chooses width and penalty at the price of one eigendecomposition per width. Negative
-    values are cut off where the ratio is evaluated. Points cut off have weight 0, and `score` is
-    minus infinity if one of them is in the target.
+    values are cut off at 0, and `score` is minus infinity if that happens at a target point.
 
     With `alpha` > 0 (RuLSIF) the fit estimates the *relative* ratio
-    p_target / (alpha p_target + (1 - alpha) p_source), which is at most 1/alpha. `weights_` are
-    then relative ratios: they trade bias for variance, and do not average to 1 over the source.
-    With alpha = 0, that average is approximately 1; `normalize=True` makes it exact.
+    p_target / (alpha p_target + (1 - alpha) p_source), which is at most 1/alpha: it trades bias for
+    variance, and does not average to 1 over the source.
 
     Where the target reaches beyond the source, H is nearly zero and lambda alone limits the
     ratio. Cost: O((n + m) B (B + D)) for B centres and each width, three times that with the
@@ -64,9 +56,10 @@ class ULSIF(DensityRatio):
 
     Parameters
     ----------
-    width : float, "cv", "knn", "median", "silverman" or sequence of floats, default="cv"
+    width : float, "cv" or sequence of floats, default="cv"
         Standard deviation of the kernel. "cv" takes the best of seven multiples (1/4 to 4) of
-        the "median" width by the leave-one-out score; a sequence, the best of its entries.
+        the median distance in the pooled sample by the leave-one-out score; a sequence, the best
+        of its entries.
     regularization : float, "cv" or sequence of floats, default="cv"
         The penalty lambda > 0. Kernel values lie in [0, 1], so it has no unit. "cv" takes the
         best of nine values from 0.001 to 10; a sequence, the best of its entries.
@@ -94,11 +87,9 @@ class ULSIF(DensityRatio):
     coef_ : array of shape (n_centers,)
         theta.
     loo_scores_ : array of shape (n_widths, n_regularizations)
-        Leave-one-out score of every pair, higher is better (see `loo_scores`), ratios at
-        target points counted up to the square root of n_source: beyond the source sample the
-        plain score rewards narrow kernels and small penalties without bound. NaN where a sample
-        has one row; the middle width and the penalty nearest to 0.1 are used then.
-    loo_widths_, loo_regularizations_ : arrays
+        Leave-one-out score of every pair, higher is better; ratios at target points count up to
+        the square root of n_source.
+    loo_widths_, loo_regularizations_ : lists of float
         The values the two axes of `loo_scores_` stand for.
 
     References
@@ -117,6 +108,7 @@ class ULSIF(DensityRatio):
     -0.1
     """
 
+    _min_rows = 2
     _looks_for_gaps = True
 
     def __init__(
@@ -138,24 +130,6 @@ class ULSIF(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
-    def fit_cost(self, n_source: int, n_target: int, n_features: int) -> FitCost:
-        """Count the work of a fit; see `FitCost`."""
-        n, m, centers = n_source, n_target, min(n_target, self.n_centers)
-        width: Any = self.width
-        one = isinstance(width, Real) or (isinstance(width, str) and width in WIDTH_RULES)
-        widths = 1 if one else len(_CV_FACTORS if isinstance(width, str) else width)
-        kept = [rows <= CPU_BLOCK // max(1, centers // _KEEP) for rows in (n, m)]
-        passes = sum(rows * (1 if whole else 2) for rows, whole in zip((n, m), kept, strict=True))
-        kernels = (widths * passes + 2.0 * n + m) * centers + min(n, 1000) * min(m, 1000)
-        systems = (2.0 * widths + 1) * 2.0 * (n + m) * centers**2
-        memory = 8.0 * (2.0 * (n + m) * n_features + 8 * CPU_BLOCK)
-        return FitCost(kernels, systems + 2.0 * (n_features + 2) * kernels, memory)
-
-    def _cheaper(self) -> DensityRatio | None:
-        if isinstance(self.width, str) and self.width == "cv":
-            return ULSIF(**self.get_params() | {"width": "median"})
-        return None
-
     def _fit(self, X_source: Array, X_target: Array) -> Array:
         remedy = "Pass 0 for the plain ratio, or for instance 0.1 for the relative one."
         check_number(self.alpha, "alpha", low=0, high=1, closed="low", remedy=remedy)
@@ -165,8 +139,10 @@ class ULSIF(DensityRatio):
         self.centers_ = draw_centers(
             X_target, self.n_centers, check_random_state(self.random_state)
         )
-        self.loo_widths_ = self._widths(X_sorted, X_target)
-        self.loo_regularizations_ = _penalties(self.regularization)
+        self.loo_widths_ = _grid(self.width, "width")
+        if not self.loo_widths_:
+            self.loo_widths_ = to_numpy(width_grid(X_sorted, X_target, _CV_FACTORS)).tolist()
+        self.loo_regularizations_ = _grid(self.regularization, "regularization") or _CV_PENALTIES
         self._choose(X_sorted, X_target)
         samples = (_kernels(X, self.centers_, self.width_) for X in (X_sorted, X_target))
         (H_source, _, _), (H_target, h, _) = (_moments(kernels) for kernels in samples)
@@ -175,39 +151,20 @@ class ULSIF(DensityRatio):
         self.coef_ = xp.linalg.solve(H + self.regularization_ * eye, h[:, None])[:, 0]
         return self._ratio(X_source)
 
-    def _widths(self, X_source: Array, X_target: Array) -> Array:
-        xp = array_namespace(X_source)
-        if isinstance(self.width, str) and self.width == "cv":
-            return width_grid(X_source, X_target, _CV_FACTORS)
-        width: Any = self.width
-        given = [width] if isinstance(width, str | Real) else list(width)
-        if not given:
-            raise ValueError('`width` must not be empty. Pass widths to choose from, or "cv".')
-        return xp.stack([width_by_rule(X_source, X_target, width) for width in given])
-
     def _choose(self, X_source: Array, X_target: Array) -> None:
         """Set width and penalty to the pair with the best leave-one-out score."""
         xp = array_namespace(X_source)
         widths, penalties = self.loo_widths_, self.loo_regularizations_
-        if min(X_source.shape[0], X_target.shape[0]) < 2:
-            shape = (widths.shape[0], len(penalties))
-            self.loo_scores_ = xp.full(shape, xp.nan, dtype=widths.dtype, device=device(widths))
-            row = widths.shape[0] // 2
-            distance = [abs(math.log(p / _FALLBACK_PENALTY)) for p in penalties]
-            column = distance.index(min(distance))
-        else:
-            cap = math.sqrt(X_source.shape[0])
-            lam = xp.asarray(penalties, dtype=widths.dtype, device=device(widths))
-            scores = []
-            for width in widths:
-                source, target = (
-                    _kernels(X, self.centers_, float(width)) for X in (X_source, X_target)
-                )
-                scores.append(loo_scores(source, target, lam, alpha=self.alpha, cap=cap))
-            self.loo_scores_ = xp.stack(scores)
-            best = int(xp.argmax(xp.reshape(self.loo_scores_, (-1,))))
-            row, column = divmod(best, len(penalties))
-        self.width_, self.regularization_ = float(widths[row]), penalties[column]
+        cap = math.sqrt(X_source.shape[0])
+        lam = xp.asarray(penalties, dtype=X_source.dtype, device=device(X_source))
+        scores = []
+        for width in widths:
+            source, target = (_kernels(X, self.centers_, width) for X in (X_source, X_target))
+            scores.append(loo_scores(source, target, lam, alpha=self.alpha, cap=cap))
+        self.loo_scores_ = xp.stack(scores)
+        best = int(xp.argmax(xp.reshape(self.loo_scores_, (-1,))))
+        row, column = divmod(best, len(penalties))
+        self.width_, self.regularization_ = widths[row], penalties[column]
 
     def _ratio(self, X: Array) -> Array:
         coef, centers = (as_float(a, like=X) for a in (self.coef_, self.centers_))
@@ -292,17 +249,18 @@ def _project(
     return rotated @ ((h @ vectors)[:, None] * inverse), (rotated * rotated) @ inverse
 
 
-def _penalties(regularization: Any) -> list[float]:
-    if isinstance(regularization, str) and regularization == "cv":
-        return list(_CV_PENALTIES)
-    if is_array(regularization):
-        regularization = to_numpy(regularization).reshape(-1).tolist()
-    if isinstance(regularization, str) or not isinstance(regularization, Iterable):
-        regularization = [regularization]
-    values = [
-        float(check_number(value, "regularization", low=0, remedy=_PENALTY_REMEDY))
-        for value in regularization
+def _grid(values: Any, name: str) -> list[float]:
+    """Return the number, or those of a sequence, checked; an empty list for "cv"."""
+    if isinstance(values, str) and values == "cv":
+        return []
+    remedy = 'Pass a positive number, a list of them to choose from, or "cv".'
+    if is_array(values):
+        values = to_numpy(values).reshape(-1).tolist()
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        values = [values]
+    checked = [
+        float(check_number(value, name, low=0, high=math.inf, remedy=remedy)) for value in values
     ]
-    if not values:
-        raise ValueError(f"`regularization` must not be empty. {_PENALTY_REMEDY}")
-    return values
+    if not checked:
+        raise ValueError(f"`{name}` must not be empty. {remedy}")
+    return checked

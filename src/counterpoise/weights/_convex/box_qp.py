@@ -20,11 +20,12 @@ to the optimal value whatever the method. Solved problems leave the batch at onc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from counterpoise._arrays import Array, array_namespace, device
 from counterpoise.weights._convex.interior_point import interior_point
 from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
-from counterpoise.weights._convex.problem import Constraints, Done, Problem, select
+from counterpoise.weights._convex.problem import Constraints, Problem, Solved, in_order, select
 
 __all__ = ["QPSolution", "solve_box_qp"]
 
@@ -39,8 +40,7 @@ _LARGE = 200
 _BLOCK_STALLS, _FEW, _STALLS = 3, 20, 10
 
 
-@dataclass(frozen=True)
-class QPSolution:
+class QPSolution(NamedTuple):
     """Solutions of a batch of S problems, with the certificate of each.
 
     `gap` is an upper bound on the objective minus its optimum, relative to 1/2 w'Kw + kappa'w. The
@@ -75,30 +75,30 @@ def solve_box_qp(
     """
     xp = array_namespace(kappa)
     problem = Problem(constraints, gap_tol, kappa)
-    done = Done(xp)
+    solved: Solved = []
     index = xp.arange(kappa.shape[0], device=device(kappa))
     narrow = xp.full(index.shape, penalised, device=device(kappa))
     if not penalised and isinstance(K, Dense):
         narrow = K.separation() > _SEPARATED
     (wide,) = select(xp, ~narrow, index)
     tried, kappa_tried, numbers = select(xp, narrow, K, kappa, index)
-    left = _active_set(problem, tried, kappa_tried, numbers, done)
+    left = _active_set(problem, tried, kappa_tried, numbers, solved)
     index = xp.concat([left, wide], axis=0)
     if index.shape[0] > 0:
         rest = K.problems(index)
         if isinstance(rest, Dense) and index.shape[0] == 1 and kappa.shape[1] >= _LARGE:
             rest = rest.low_rank(problem.rounding)
-        interior_point(problem, rest, xp.take(kappa, index, axis=0), index, done, max_iter)
-    weights, multiplier, n_iter = done.in_order()
+        interior_point(problem, rest, xp.take(kappa, index, axis=0), index, solved, max_iter)
+    weights, multiplier, n_iter = in_order(xp, solved)
     weights = problem.feasible(weights)
     image = K.times(weights)
-    objective = problem.objective(weights, image, kappa)
+    objective = xp.sum(weights * (0.5 * image - kappa), axis=-1)
     gap = problem.relative_gap(weights, image, kappa)
     return QPSolution(weights, objective, gap, multiplier, n_iter)
 
 
 def _active_set(
-    problem: Problem, K: Dense | LowRank, kappa: Array, index: Array, done: Done
+    problem: Problem, K: Dense | LowRank, kappa: Array, index: Array, solved: Solved
 ) -> Array:
     """Run the primal-dual active set method; return the problems that it leaves."""
     xp = problem.xp
@@ -115,14 +115,15 @@ def _active_set(
         new, changes = guess.corrected(problem, w, image - kappa + nu[:, None], kappa, one_only)
         w = problem.feasible(w)
         gap = problem.relative_gap(w, image, kappa)
-        solved = (changes == 0) & (gap <= problem.gap_tol)
+        done = (changes == 0) & (gap <= problem.gap_tol)
         stalled = xp.where(changes < best, xp.zeros_like(stalled), stalled + 1)
         best = xp.minimum(best, changes)
         lost = (stalled >= _STALLS) | (one_only & (changes > kappa.shape[-1] // _FEW))
-        hopeless = ~solved & (lost | (changes == 0) | xp.isnan(gap))
-        done.add(iteration, *select(xp, solved, index, w, nu))
+        hopeless = ~done & (lost | (changes == 0) | xp.isnan(gap))
+        steps = xp.full_like(index, iteration)
+        solved.append(tuple(select(xp, done, index, w, nu, steps)))
         left += select(xp, hopeless, index)
-        going = ~solved & ~hopeless
+        going = ~done & ~hopeless
         if not bool(xp.any(going)):
             index = index[:0]
             break

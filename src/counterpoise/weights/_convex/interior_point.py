@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
 from counterpoise._arrays import Array, Namespace, device
-from counterpoise.weights._convex.problem import Done, Problem, select
+from counterpoise.weights._convex.problem import Problem, Solved, select
 
 __all__ = ["interior_point"]
 
 
 def interior_point(
-    problem: Problem, K: Any, kappa: Array, index: Array, done: Done, max_iter: int
+    problem: Problem, K: Any, kappa: Array, index: Array, solved: Solved, max_iter: int
 ) -> None:
-    """Run Mehrotra's predictor-corrector method; every problem ends up in `done`.
+    """Run Mehrotra's predictor-corrector method; every problem ends up in `solved`.
 
     The variables are x = (w, t) with t = sum(w), each between bounds of its own, or x = w with
     a given sum when low = high: one equality constraint a'x = b in both cases, which the start
@@ -24,36 +25,30 @@ def interior_point(
     xp = problem.xp
     box = _Box(problem, kappa)
     state = box.start(K, kappa)
-    best = _Best(state.x[:, : box.n], state.nu, xp.full_like(state.nu, xp.inf))
+    # Weights, multiplier and gap where the gap was smallest so far.
+    best = [state.x[:, : box.n], state.nu, xp.full_like(state.nu, xp.inf)]
     for iteration in range(max_iter + 1):
         w = state.x[:, : box.n]
         image = K.times(w)
         gap = problem.relative_gap(w, image, kappa)
-        best = best.updated(xp, w, state.nu, gap)
+        best = _choose(xp, gap < best[2], (w, state.nu, gap), best)
         # A NaN comes from a system beyond the dtype's reach and would not go away.
-        solved = (gap <= problem.gap_tol) | xp.isnan(gap) | (iteration == max_iter)
-        done.add(iteration, *select(xp, solved, index, best.w, best.nu))
-        if bool(xp.all(solved)):
+        done = (gap <= problem.gap_tol) | xp.isnan(gap) | (iteration == max_iter)
+        steps = xp.full_like(index, iteration)
+        solved.append(tuple(select(xp, done, index, *best[:2], steps)))
+        if bool(xp.all(done)):
             return
-        kept = select(xp, ~solved, K, kappa, index, image, *state, *best)
+        kept = select(xp, ~done, K, kappa, index, image, *state, *best)
         K, kappa, index, image = kept[:4]
-        state, best = box.step(K, image - kappa, _State(*kept[4:8])), _Best(*kept[8:])
+        state, best = box.step(K, image - kappa, _State(*kept[4:8])), kept[8:]
 
 
-class _Best(NamedTuple):
-    """Where the gap was smallest so far."""
-
-    w: Array
-    nu: Array
-    gap: Array
-
-    def updated(self, xp: Namespace, w: Array, nu: Array, gap: Array) -> _Best:
-        better = gap < self.gap
-        return _Best(
-            xp.where(better[:, None], w, self.w),
-            xp.where(better, nu, self.nu),
-            xp.where(better, gap, self.gap),
-        )
+def _choose(xp: Namespace, mask: Array, one: Any, other: Any) -> list[Array]:
+    """Take the arrays of `one` for the problems where `mask` holds, of `other` elsewhere."""
+    return [
+        xp.where(mask if a.ndim == 1 else mask[:, None], a, b)
+        for a, b in zip(one, other, strict=True)
+    ]
 
 
 class _State(NamedTuple):
@@ -63,12 +58,6 @@ class _State(NamedTuple):
     z: Array
     y: Array
     nu: Array
-
-    def where(self, xp: Namespace, mask: Array, other: _State) -> _State:
-        """Return this state for the problems where `mask` holds, `other` elsewhere."""
-        *vectors, nu = zip(self, other, strict=True)
-        x, z, y = (xp.where(mask[:, None], mine, theirs) for mine, theirs in vectors)
-        return _State(x, z, y, xp.where(mask, *nu))
 
 
 class _Box:
@@ -130,40 +119,29 @@ class _Box:
         centring = descent + centre * (1.0 / below - self.has_upper / above)
         bending = bend[0] / below - self.has_upper * bend[1] / above
         parts = xp.unstack(solve(xp.stack([centring, bending], axis=-1)), axis=-1)
-        return self._advanced(newton, state, parts, centre, bend, reach)
-
-    def _advanced(
-        self,
-        newton: _Newton,
-        state: _State,
-        parts: tuple[Array, Array],
-        centre: Array,
-        bend: tuple[Array, Array],
-        reach: Array,
-    ) -> _State:
-        """Take the longest step among those with different shares of the correction.
-
-        With the full second-order correction, about one wide-kernel problem in a thousand
-        cycles for ever (Colombo and Gondzio, 2008, Computational Optimization
-        and Applications 41, weigh the correction in this way).
-        """
-        xp = self.xp
-        best, length = state, xp.zeros_like(state.nu)
-        for share in (xp.ones_like(reach), reach, reach**2):
-            d = newton.direction(
+        # With the full second-order correction, about one wide-kernel problem in a thousand cycles
+        # for ever: shares of it are tried too (Colombo and Gondzio, 2008, Computational
+        # Optimization and Applications 41).
+        directions = (
+            newton.direction(
                 parts[0] + share * parts[1], centre + share * bend[0], centre + share * bend[1]
             )
+            for share in (xp.ones_like(reach), reach, reach**2)
+        )
+        return self._advanced(newton, state, directions)
+
+    def _advanced(self, newton: _Newton, state: _State, directions: Iterable[_State]) -> _State:
+        """Go as far as the best of several directions allows."""
+        xp = self.xp
+        best, length = state, xp.zeros_like(state.nu)
+        for d in directions:
             reached = xp.clip(0.995 * newton.longest(d), None, 1.0)
             longer = reached > length
             length = xp.where(longer, reached, length)
-            best = d.where(xp, longer, best)
+            best = _State(*_choose(xp, longer, d, best))
         column = length[:, None]
-        return _State(
-            state.x + column * best.x,
-            state.z + column * best.z,
-            state.y + column * best.y,
-            state.nu + length * best.nu,
-        )
+        x, z, y = (now + column * step for now, step in zip(state[:3], best[:3], strict=True))
+        return _State(x, z, y, state.nu + length * best.nu)
 
     def _solver(self, K: Any, weight: Array) -> Any:
         """Solve with K + diag(weight), and with the weight alone for t."""

@@ -26,13 +26,13 @@ last number, `gap`, bounds what is missing in the objective.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, is_numpy_namespace
 from counterpoise._linalg import add_diagonal, factorised
+from counterpoise.weights._convex.problem import in_order
 from counterpoise.weights._convex.support import newton_on_support
 
 __all__ = ["MixtureFit", "attainable", "maximize_likelihood", "without_dust"]
@@ -40,8 +40,6 @@ __all__ = ["MixtureFit", "attainable", "maximize_likelihood", "without_dust"]
 # Steps of the EM algorithm before the first Newton step: two passes over L each, where a Newton
 # step costs about as much as thirty; six of them save two or three Newton steps.
 _EM_STEPS = 6
-# Rows of L that the Hessian takes at a time: bounds the one temporary array of the size of L.
-_HESSIAN_ROWS = 8192
 # Problems that have converged leave the batch once they are this share of it.
 _COMPACT_SHARE = 0.125
 # With a tolerance above this, components that vanish need not be told from those that matter.
@@ -51,8 +49,7 @@ _LOOSE = 1e-4
 _NEAR = 1.5
 
 
-@dataclass(frozen=True)
-class MixtureFit:
+class MixtureFit(NamedTuple):
     """Proportions of a mixture, and the proof of how good they are.
 
     `gap` bounds what any other proportions could add to `objective`, the mean log-likelihood.
@@ -64,8 +61,7 @@ class MixtureFit:
     n_iter: Array
 
 
-@dataclass
-class _Iterate:
+class _Iterate(NamedTuple):
     """A point inside all bounds, for the problems still in the batch (first axis)."""
 
     L: Array  # (problems, rows, components)
@@ -77,10 +73,7 @@ class _Iterate:
 
     def take(self, keep: Array) -> _Iterate:
         xp = array_namespace(self.L)
-        return _Iterate(*(xp.take(part, keep, axis=0) for part in self.parts()))
-
-    def parts(self) -> tuple[Array, ...]:
-        return self.L, self.p, self.s, self.y, self.nu, self.index
+        return _Iterate(*(xp.take(part, keep, axis=0) for part in self))
 
 
 def maximize_likelihood(
@@ -101,16 +94,12 @@ def maximize_likelihood(
     tol = attainable(xp, L.dtype, tol)
     if not is_numpy_namespace(xp):
         return _interior_points(L, tol, max_iter)
-    found = [
+    fits = [
         _one_by_newton(single, tol, max_iter, None if start is None else start[i])
+        or _interior_points(L[i : i + 1], tol, max_iter)
         for i, single in enumerate(L)
     ]
-    fits = [
-        _interior_points(L[i : i + 1], tol, max_iter) if fit is None else fit
-        for i, fit in enumerate(found)
-    ]
-    fields = ("proportions", "objective", "gap", "n_iter")
-    return MixtureFit(*(np.concatenate([getattr(fit, name) for fit in fits]) for name in fields))
+    return MixtureFit(*(np.concatenate(field) for field in zip(*fits, strict=True)))
 
 
 def _one_by_newton(
@@ -118,11 +107,11 @@ def _one_by_newton(
 ) -> MixtureFit | None:
     """Solve one problem (rows, components) on its support; None where that fails."""
     if start is None or not _is_near(L, start):
-        start = _em(np, L[None], _equal(np, L[None]))[0]
-    found = newton_on_support(L, start, tol=tol, max_iter=max_iter, sparse=tol <= _LOOSE)
-    if found is None:
+        start = _em(np, L[None])[0]
+    newton = newton_on_support(L, start, tol=tol, max_iter=max_iter, sparse=tol <= _LOOSE)
+    if newton is None:
         return None
-    p, steps = found[0][None], found[1]
+    p, steps = newton[0][None], newton[1]
     objective, gap = _certify(np, L[None], p)
     return MixtureFit(p, objective, gap, np.asarray([steps])) if gap[0] <= tol else None
 
@@ -136,7 +125,7 @@ def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
     """Run the primal-dual method of this module."""
     xp = array_namespace(L)
     state = _start(xp, L)
-    solved = []
+    solved: list[tuple[Array, ...]] = []
     for step in range(max_iter + 1):
         gradient = _columns(xp, state.L, 1.0 / state.y) / L.shape[-2]
         gap = xp.max(gradient, axis=-1) * xp.sum(state.p, axis=-1) - 1.0
@@ -148,15 +137,13 @@ def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
             *part, sparse = _finish(xp, ready, xp.take(gap, found), tol)
             good = xp.nonzero(((sparse | (tol > _LOOSE)) & (part[3] <= tol)) | last)[0]
             counts = xp.full_like(part[0], step)
-            solved.append([xp.take(f, good, axis=0) for f in (*part, counts)])
+            solved.append(tuple(xp.take(f, good, axis=0) for f in (*part, counts)))
             if good.shape[0] == done.shape[0]:
                 break
             keep = _others(xp, done.shape[0], xp.take(found, good))
             state, gradient = state.take(keep), xp.take(gradient, keep, axis=0)
         state = _advance(xp, state, gradient)
-    index, p, objective, gap, counts = (xp.concat(f, axis=0) for f in zip(*solved, strict=True))
-    order = xp.argsort(index)
-    return MixtureFit(*(xp.take(f, order, axis=0) for f in (p, objective, gap, counts)))
+    return MixtureFit(*in_order(xp, solved))
 
 
 def _others(xp: Namespace, length: int, places: Array) -> Array:
@@ -184,9 +171,9 @@ def attainable(xp: Namespace, dtype: Any, tol: float, /) -> float:
 
 
 def _start(xp: Namespace, L: Array) -> _Iterate:
-    """Take a few EM steps from equal proportions, then strictly inside all bounds."""
+    """Go strictly inside all bounds from where the EM algorithm leads."""
     problems, rows, components = L.shape
-    p = 0.98 * _em(xp, L, _equal(xp, L)) + 0.02 / components
+    p = 0.98 * _em(xp, L) + 0.02 / components
     y = _rows(xp, L, p)
     gradient = _columns(xp, L, 1.0 / y) / rows
     # Scaled so that L'nu < 1, which leaves s > 0.
@@ -195,21 +182,18 @@ def _start(xp: Namespace, L: Array) -> _Iterate:
     return _Iterate(L, p, 1.0 - gradient / scale, y, 1.0 / (rows * y * scale), index)
 
 
-def _equal(xp: Namespace, L: Array) -> Array:
-    problems, _, components = L.shape
-    return xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
-
-
-def _em(xp: Namespace, L: Array, p: Array) -> Array:
-    """Take a few steps of the EM algorithm."""
+def _em(xp: Namespace, L: Array) -> Array:
+    """Take a few steps of the EM algorithm from equal proportions."""
+    problems, rows, components = L.shape
+    p = xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
     for _ in range(_EM_STEPS):
-        p = p * _columns(xp, L, 1.0 / _rows(xp, L, p)) / L.shape[-2]
+        p = p * _columns(xp, L, 1.0 / _rows(xp, L, p)) / rows
     return p
 
 
 def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
     """One predictor-corrector step; `gradient` is L'(1/y) / rows."""
-    L, p, s, y, nu, index = state.parts()
+    L, p, s, y, nu, index = state
     solve = _solver(xp, _hessian(xp, L, nu / y), s / p)
     balance = 1.0 / L.shape[-2] - y * nu
     dp = solve(gradient - 1.0)
@@ -275,14 +259,8 @@ def _columns(xp: Namespace, L: Array, v: Array) -> Array:
 
 def _hessian(xp: Namespace, L: Array, scale: Array) -> Array:
     """L' diag(scale) L."""
-    root = xp.sqrt(scale)[..., None]
-    total: Any = None
-    for start in range(0, L.shape[-2], _HESSIAN_ROWS):
-        part = slice(start, min(start + _HESSIAN_ROWS, L.shape[-2]))
-        half = L[:, part, :] * root[:, part, :]
-        product = xp.linalg.matrix_transpose(half) @ half
-        total = product if total is None else total + product
-    return total
+    half = L * xp.sqrt(scale)[..., None]
+    return xp.linalg.matrix_transpose(half) @ half
 
 
 def _solver(xp: Namespace, matrix: Array, diagonal: Array) -> Any:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device
 
-__all__ = ["Constraints", "Done", "Problem", "select"]
+__all__ = ["Constraints", "Problem", "Solved", "in_order", "select"]
+
+# Numbers in the batch, weights, multipliers and iterations of problems, as they are solved.
+Solved = list[tuple[Array, ...]]
 
 
-@dataclass(frozen=True)
-class Constraints:
+class Constraints(NamedTuple):
     """0 <= w <= bound and low <= sum(w) <= high, with numbers common to the batch."""
 
     bound: float
     low: float
     high: float
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the upper bound can matter: no weight exceeds the largest sum."""
-        return self.bound < self.high
 
 
 class Problem:
@@ -33,8 +29,9 @@ class Problem:
         # What the dtype can resolve, whatever was asked for.
         self.gap_tol = max(gap_tol, 1000 * eps)
         self.rounding = 5000 * eps
-        self.bound = constraints.bound if constraints.bounded else None
-        self.low, self.high = constraints.low, constraints.high
+        bound, self.low, self.high = constraints
+        # No weight exceeds the largest sum: a bound above it cannot matter.
+        self.bound = bound if bound < self.high else None
 
     def feasible(self, w: Array) -> Array:
         """Remove the rounding errors of a nearly feasible point."""
@@ -67,28 +64,6 @@ class Problem:
         scale = xp.sum(w * (0.5 * image + xp.abs(kappa)), axis=-1)
         return gap / (scale + xp.finfo(w.dtype).smallest_normal)
 
-    def objective(self, w: Array, image: Array, kappa: Array) -> Array:
-        """1/2 w'Kw - kappa'w, given the image Kw."""
-        return self.xp.sum(w * (0.5 * image - kappa), axis=-1)
-
-
-class Done:
-    """Finished problems, in the order in which they finish."""
-
-    def __init__(self, xp: Namespace) -> None:
-        self.xp = xp
-        self.parts: list[tuple[Array, ...]] = []
-
-    def add(self, n_iter: int, index: Array, weights: Array, multiplier: Array) -> None:
-        """Take over problems by their number in the batch."""
-        self.parts.append((index, weights, multiplier, self.xp.full_like(index, n_iter)))
-
-    def in_order(self) -> tuple[Array, ...]:
-        """Return weights, multipliers and iterations in the order of the batch."""
-        index, *rest = (self.xp.concat(part, axis=0) for part in zip(*self.parts, strict=True))
-        order = self.xp.argsort(index)
-        return tuple(self.xp.take(values, order, axis=0) for values in rest)
-
 
 def select(xp: Namespace, mask: Array, *values: Any) -> list[Any]:
     """Keep the problems where `mask` holds; kernel matrices have a `problems`."""
@@ -98,3 +73,13 @@ def select(xp: Namespace, mask: Array, *values: Any) -> list[Any]:
     return [
         v.problems(index) if hasattr(v, "problems") else xp.take(v, index, axis=0) for v in values
     ]
+
+
+def in_order(xp: Namespace, solved: Solved, /) -> list[Array]:
+    """Join arrays of problems that were solved at different times, in the order of the batch.
+
+    The first of each tuple holds the problems' numbers in the batch.
+    """
+    index, *rest = (xp.concat(list(arrays), axis=0) for arrays in zip(*solved, strict=True))
+    order = xp.argsort(index)
+    return [xp.take(values, order, axis=0) for values in rest]

@@ -23,8 +23,6 @@ __all__ = ["newton_on_support"]
 _MOST_STEPS, _SHORTEST = 30, 1e-6
 # Components that may join in one step, in addition to as many as are in use.
 _NEW = 10
-# Rows taken at a time, as the other method does.
-_ROWS = 8192
 
 
 def newton_on_support(
@@ -43,7 +41,8 @@ def newton_on_support(
         if full_step and np.max(gradient) - 1.0 <= tol:
             return p, step
         chosen = _chosen(p, gradient)
-        q = _least_squares(_hessian(L, y, chosen), 2.0 * gradient[chosen] - 1.0)
+        scaled = np.take(L, chosen, axis=1) / y[:, None]
+        q = _least_squares(scaled.T @ scaled / rows, 2.0 * gradient[chosen] - 1.0)
         if q is None:
             return None
         change = np.zeros_like(p)
@@ -65,17 +64,6 @@ def _chosen(p: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     most = _NEW + int(np.count_nonzero(used))
     others = others[np.argsort(-gradient[others], kind="stable")[:most]]
     return np.sort(np.concatenate([np.flatnonzero(used), others]))
-
-
-def _hessian(L: np.ndarray, y: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Mean over the rows of l l' / y^2 for the chosen components."""
-    total = np.zeros((len(chosen), len(chosen)))
-    for start in range(0, len(L), _ROWS):
-        part = slice(start, start + _ROWS)
-        scaled = L[part] if len(chosen) == L.shape[1] else np.take(L[part], chosen, axis=1)
-        scaled = scaled / y[part, None]
-        total += scaled.T @ scaled
-    return total / len(L)
 
 
 def _least_squares(H: np.ndarray, c: np.ndarray) -> np.ndarray | None:

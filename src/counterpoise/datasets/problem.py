@@ -1,17 +1,15 @@
-"""The record of a sample, and moments of normal features: what the problems share."""
+"""What the two simulated problems share: how they draw samples, and moments of normal features."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
+from counterpoise._random import as_generator
 from counterpoise._validation import check_number
-from counterpoise.datasets.random_arrays import RandomState, as_generator
 
 __all__ = [
     "DomainSample",
@@ -23,9 +21,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class DomainSample:
-    """Labelled samples of both domains; unpacks like a tuple, in the order of its fields.
+class DomainSample(NamedTuple):
+    """Labelled samples of both domains.
 
     A method may use the target's labels only to be judged, never to learn. Data sets drawn
     together have a leading axis of length `repetitions`.
@@ -37,22 +34,12 @@ class DomainSample:
         Labels -1.0 and +1.0.
     X_target : array of shape (..., n_target, n_features)
     y_target : array of shape (..., n_target)
-
-    Examples
-    --------
-    >>> from counterpoise.datasets import gaussian_2d
-    >>> X_source, y_source, X_target, y_target = gaussian_2d().sample(20, 30, random_state=0)
-    >>> X_source.shape, y_source.shape, X_target.shape, y_target.shape
-    ((20, 2), (20,), (30, 2), (30,))
     """
 
     X_source: np.ndarray
     y_source: np.ndarray
     X_target: np.ndarray
     y_target: np.ndarray
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return iter((self.X_source, self.y_source, self.X_target, self.y_target))
 
 
 class SampledProblem:
@@ -64,7 +51,7 @@ class SampledProblem:
         n_target: int = 1000,
         *,
         repetitions: int | None = None,
-        random_state: RandomState = None,
+        random_state: Any = None,
     ) -> DomainSample:
         """Draw labelled samples of both domains.
 
@@ -86,15 +73,11 @@ class SampledProblem:
         DomainSample
             With X of shape (..., n, n_features) and labels -1.0, +1.0.
         """
-        many = "Ask for at least one"
-        positive: Any = {"low": 1, "closed": "low", "integer": True}
-        check_number(n_source, "n_source", **positive, remedy=f"{many} point.")
-        check_number(n_target, "n_target", **positive, remedy=f"{many} point.")
-        batch: tuple[int, ...] = ()
-        if repetitions is not None:
-            remedy = f"{many} data set, or pass None for one without a leading axis."
-            check_number(repetitions, "repetitions", **positive, remedy=remedy)
-            batch = (int(repetitions),)
+        sizes = {"n_source": n_source, "n_target": n_target}
+        sizes |= {} if repetitions is None else {"repetitions": repetitions}
+        for name, size in sizes.items():
+            check_number(size, name, low=1, closed="low", integer=True)
+        batch = () if repetitions is None else (int(repetitions),)
         rng = as_generator(random_state)
         source = self._draw(rng, (*batch, int(n_source)), "source")
         return DomainSample(*source, *self._draw(rng, (*batch, int(n_target)), "target"))

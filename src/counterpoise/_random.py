@@ -2,21 +2,20 @@
 
 A sampler asks a generator for `standard_normal`, `random`, `standard_exponential` and `integers`,
 which NumPy's generators have and `TorchGenerator` copies, and computes with whatever arrays come
-back. Other things that the two libraries do not share are the functions below.
+back. What else the two libraries do not share are the functions below.
 """
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from counterpoise._arrays import Array, array_namespace, is_torch_namespace
+from counterpoise._validation import check_number
 
 __all__ = [
-    "RandomState",
     "TorchGenerator",
     "as_generator",
     "normal_quantile",
@@ -24,8 +23,6 @@ __all__ = [
     "permutations",
     "smallest",
 ]
-
-RandomState = Any
 
 
 class TorchGenerator:
@@ -73,16 +70,10 @@ def as_generator(random_state: Any, /) -> Any:
     """Return a generator: the given one, one seeded by an integer, or a fresh one for None."""
     if isinstance(random_state, np.random.Generator | TorchGenerator):
         return random_state
-    seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if random_state is None or isinstance(random_state, np.random.SeedSequence):
-        return np.random.default_rng(random_state)
-    if seed and random_state >= 0:
-        return np.random.default_rng(int(random_state))
-    raise ValueError(
-        "`random_state` must be None, an integer that is not negative, or a "
-        f"numpy.random.Generator; got {random_state!r}. "
-        "Pass a seed, or numpy.random.default_rng(seed)."
-    )
+    if random_state is not None:
+        remedy = "Pass a seed, numpy.random.default_rng(seed), or None for fresh numbers."
+        check_number(random_state, "random_state", low=0, closed="low", integer=True, remedy=remedy)
+    return np.random.default_rng(random_state)
 
 
 def on_device_of(rng: Any, values: np.ndarray, /) -> Array:
