@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, overload
 
@@ -119,26 +119,21 @@ class Folds(Sequence[np.ndarray]):
         """Number of different rows."""
         return self.n_losses if self.rows is None else int(np.max(self.rows)) + 1
 
-    def once(self) -> Folds:
-        """Return folds in which every row is held out once; themselves if no row repeats.
-
-        Rows are assigned at random: neighbours in sorted data are alike, and folds of neighbours
-        would hide how rows differ.
-        """
-        if self.rows is None:
-            return replace(self, groups=None)
-        count = max(1, round(len(self) * self.n_rows / self.n_losses))
-        order = np.random.default_rng(0).permutation(self.n_rows)
-        return Folds(np.array_split(order, count))
+    def take(self, kept: np.ndarray, /) -> Folds:
+        """Return the folds of some losses, in the order of `kept`; empty ones are dropped."""
+        place = np.full(self.n_losses, -1)
+        place[kept] = np.arange(len(kept))
+        places = [place[fold][place[fold] >= 0] for fold in self.places]
+        labels = (
+            None if old is None else np.unique(old[kept], return_inverse=True)[1]
+            for old in (self.rows, self.groups)
+        )
+        return Folds([fold for fold in places if len(fold)], *labels)
 
     @property
     def clusters(self) -> np.ndarray | None:
         """Which losses belong together, (N,): those of a group, or of a row; None: no two do."""
         return self.rows if self.groups is None else self.groups
-
-    def pooled(self) -> Folds:
-        """Return one fold with all losses."""
-        return replace(self, places=[np.concatenate(list(self.places))])
 
     @overload
     def __getitem__(self, key: int, /) -> np.ndarray: ...

@@ -46,7 +46,7 @@ __all__ = [
 
 
 #: Losses beyond this are refused: their squares, weighted and summed, would overflow.
-LARGEST_LOSS = 1e150
+LARGEST_LOSS = 1e100
 # The largest weight must be between these: its square neither underflows nor overflows when it
 # meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
 _WEIGHT_SIZES = (1e-140, 1e77)
@@ -177,11 +177,12 @@ def check_weight_size(least: float, most: float, name: str, /) -> None:
 
 
 def check_loss_size(largest: float, name: str, /) -> None:
-    """Refuse losses, the largest of this size, that cannot be squared."""
-    if largest > LARGEST_LOSS:
+    """Refuse losses, the largest of this size, whose squares overflow or vanish."""
+    if largest > LARGEST_LOSS or 0 < largest < 1 / LARGEST_LOSS:
         raise InputError(
-            f"`{name}` must be at most {LARGEST_LOSS:g} in size; got {largest:g}. Check the "
-            "predictions, or divide labels and predictions by a constant."
+            f"`{name}` must be between {1 / LARGEST_LOSS:g} and {LARGEST_LOSS:g} in size; the "
+            f"largest is {largest:g}. Check the predictions, or divide labels and predictions by a "
+            "constant."
         )
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from counterpoise.diagnostics.diagnosis import diagnose_encoded
+from counterpoise.diagnostics.verdict import VERDICTS
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.rows import take
-from counterpoise.risk import GroupRisk, GroupRisks
+from counterpoise.risk import GroupRisks
+from counterpoise.risk.groups import group_labels
 
 __all__ = ["judge_groups"]
 
@@ -19,48 +21,41 @@ _FEWEST = 10
 
 
 def judge_groups(
-    found: GroupRisks,
+    risks: GroupRisks,
     pair: EncodedPair,
     groups: tuple[Any, Any],
     weights: np.ndarray,
     losses: np.ndarray | None = None,
     /,
-    *,
-    random_state: int = 0,
 ) -> GroupRisks:
-    """Add verdict, reasons and overlap to every group.
+    """Add verdict, reasons and overlap to every group, by the rule of `diagnose`.
 
-    Parameters
-    ----------
-    found : GroupRisks
-    pair : EncodedPair
-    groups : tuple of arrays of shapes (n_source,) and (n_target,)
-        Group of every source row and of every target row.
-    weights, losses : arrays of shape (n_source,)
+    `groups` are those of every source row and of every target row; `weights` and `losses` have
+    shape (n_source,).
     """
-    own, other = (np.asarray(labels).astype(str) for labels in groups)
-    judged: dict[str, GroupRisk] = {}
-    for name, group in found.items():
-        rows, others = np.flatnonzero(own == name), np.flatnonzero(other == name)
-        if len(rows) < _FEWEST or len(others) < _FEWEST or group.risk is None:
-            few = f"The source has {len(rows)} and the target {len(others)} rows of this group."
-            judged[name] = replace(group, verdict="do not trust", reasons=[few])
+    of_source, of_target = group_labels(*groups)
+    judged = {}
+    for name, group in risks.items():
+        rows, target_rows = np.flatnonzero(of_source == name), np.flatnonzero(of_target == name)
+        n, m = len(rows), len(target_rows)
+        if n < _FEWEST or m < _FEWEST or group.risk is None:
+            few = f"The source has {n} and the target {m} rows of this group."
+            judged[name] = replace(group, verdict=VERDICTS[-1], reasons=[few])
             continue
         part = replace(
             pair,
             X_source=take(pair.X_source, rows),
-            X_target=take(pair.X_target, others),
+            X_target=take(pair.X_target, target_rows),
             source=pair.source[rows],
-            target=pair.target[others],
+            target=pair.target[target_rows],
         )
-        # Within a group the expected weight is known from its rows alone.
-        total = np.mean(weights[rows])
-        seen = None if losses is None else losses[rows]
-        told = diagnose_encoded(part, weights[rows] / total, seen, random_state=random_state)
+        # Only the relative weights of its rows matter within a group.
+        relative = weights[rows] / np.mean(weights[rows])
+        found = diagnose_encoded(part, relative, None if losses is None else losses[rows])
         judged[name] = replace(
             group,
-            verdict=told.verdict,
-            reasons=list(told.reasons),
-            outside_share=float(told.outside_share),
+            verdict=found.verdict,
+            reasons=found.reasons,
+            outside_share=found.outside_share,
         )
-    return GroupRisks(judged, found.overall)
+    return GroupRisks(judged, risks.overall)

@@ -20,7 +20,7 @@ def pareto_k(values: np.ndarray, /) -> float:
 
     The largest min(0.2 n, 3 sqrt(n)) values are taken as exceedances of the next largest one, and
     a generalised Pareto distribution is fitted to them. Moments of order 1/k and above do not
-    exist: above k = 0.5 the variance is infinite, above 1 the mean.
+    exist: above k = 0.5 the variance is infinite, above 1 the mean (arXiv:1507.02646).
 
     Parameters
     ----------
@@ -31,10 +31,6 @@ def pareto_k(values: np.ndarray, /) -> float:
     -------
     float
         NaN where fewer than 5 values exceed the threshold: too few values, or ties.
-
-    References
-    ----------
-    arXiv:1507.02646 (tail size, prior, and what k means).
 
     Examples
     --------

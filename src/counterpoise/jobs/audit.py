@@ -2,115 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from counterpoise.diagnostics import Diagnostics, diagnose_encoded
-from counterpoise.diagnostics.projection import project_encoded
-from counterpoise.encoding import EncodedPair
+from counterpoise._validation import check_choice
+from counterpoise.diagnostics import diagnose
+from counterpoise.diagnostics.projection import project
 from counterpoise.encoding.rows import some_rows
-from counterpoise.jobs.loading import Data, encode
-from counterpoise.jobs.records import Audit, ColumnBalance, Provenance, ShiftMap
-from counterpoise.jobs.request import Request
-from counterpoise.jobs.suggest import suggest_labels
-from counterpoise.jobs.weighting import Weights, check_weights_name, estimate_weights
+from counterpoise.jobs.answer import Answer, Plane
+from counterpoise.jobs.loading import Data, load_data, load_example
+from counterpoise.jobs.request import Progress, Request, quiet
 from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.names import NAMES
 
-__all__ = ["audit", "describe"]
+__all__ = ["audit", "noted", "place_rows", "weights_names"]
 
 # Rows of each sample in the map.
 _MAP_ROWS = 1000
 
 
+def weights_names() -> tuple[str, ...]:
+    """Return the names that `weights` takes."""
+    return DEFAULT_WEIGHTS, *NAMES, "none"
+
+
 def audit(
-    data: Data,
-    request: Request | None = None,
-    /,
+    source: Any = None,
+    target: Any = None,
+    label: str | None = None,
     *,
+    drop: Sequence[str] = (),
+    missing: Sequence[str] = (),
     weights: str = DEFAULT_WEIGHTS,
-    suggest: int | None = None,
-) -> Audit:
-    """Compare source and target, weight the source, and diagnose the weights.
+    example: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Answer:
+    """Say whether there is a shift, in which columns, and whether weights can repair it.
 
     Parameters
     ----------
-    data : Data
-        From :func:`counterpoise.jobs.load` or :func:`counterpoise.jobs.load_example`.
-    request : Request, optional
-        Seed, jobs, progress.
+    source, target : path or data frame
+        Files (CSV, TSV, Excel, Parquet) or pandas or polars data frames.
+    label : str, optional
+        Column of the label, which is left out.
+    drop : sequence of str
+        Columns to leave out.
+    missing : sequence of str
+        Texts of a file that stand for missing values, such as "?" or "-999".
     weights : str, default="auto"
-        Name of a weight estimator, "auto" (kernel mean matching, or what replaces it where its
-        weights collapse) or "none".
-    suggest : int, optional
-        Number of target rows to suggest for labelling; the data must have been read with labels.
+        Name of a weight estimator, "auto" or "none".
+    example : str, optional
+        Name of a built-in problem, in place of two tables.
+    seed : int, default=0
+        Random seed of an example.
+    progress : callable, optional
+        Called with (stage, done, total); total is 0 where the end is not known.
 
     Returns
     -------
-    Audit
+    Answer
+        Without estimates and a model.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> answer = cp.audit(example="gaussian-2d")
+    >>> answer.verdict
+    'plausible'
     """
-    request = request or Request()
-    check_weights_name(weights)
-    rng = np.random.default_rng(request.seed)
-    encoded = encode(data, request)
-    found = estimate_weights(weights, encoded, rng=rng, progress=request.progress)
+    request = Request(arguments=dict(locals()), seed=seed, progress=progress or quiet)
+    check_choice(weights, "weights", weights_names())
+    if example is not None:
+        data = load_example(example, seed=seed)
+    else:
+        data = load_data(source, target, request.progress, label=label, drop=drop, missing=missing)
+    notes = list(data.pair.notes)
     request.progress("diagnosing", 0, 0)
-    diagnostics = diagnose_encoded(
-        encoded, found.weights_, random_state=request.seed, used=(found.name,)
+    with noted(notes):
+        diagnostics = diagnose(
+            data.pair.source, data.pair.target, weights=None if weights == "none" else weights
+        )
+    plane = place_rows(data, diagnostics.weights)
+    return Answer(data.tables(notes), diagnostics, weights, plane, request.provenance("audit"))
+
+
+def place_rows(data: Data, weights: np.ndarray, /) -> Plane:
+    """Return some rows of both samples in one plane."""
+    rng = np.random.default_rng(0)
+    rows, others = (
+        some_rows(len(frame), _MAP_ROWS, rng) for frame in (data.pair.source, data.pair.target)
     )
-    rows = None
-    if suggest is not None:
-        rows = suggest_labels(data, encoded, found, suggest, request)
-    return replace(
-        describe(data, encoded, found, diagnostics, request.provenance()), suggested=rows
-    )
+    source, target = data.pair.source.iloc[rows], data.pair.target.iloc[others]
+    points, crosses, labels = project(source, target)
+    return Plane(points, np.asarray(weights)[rows], crosses, labels)
 
 
-def describe(
-    data: Data,
-    encoded: EncodedPair,
-    weights: Weights,
-    diagnostics: Diagnostics,
-    provenance: Provenance,
-    /,
-) -> Audit:
-    """Put the record together."""
-    return Audit(
-        source=data.source,
-        target=data.target,
-        columns=dict(data.pair.kinds),
-        notes=list(data.pair.notes),
-        diagnostics=diagnostics,
-        weights_name=weights.name,
-        weights_words=weights.words,
-        weights=weights.weights_,
-        balance=_balance(diagnostics, data.pair.kinds),
-        shift_map=_map(encoded, weights.weights_, np.random.default_rng(provenance.seed)),
-        provenance=provenance,
-    )
-
-
-def _balance(found: Diagnostics, kinds: Mapping[str, str]) -> list[ColumnBalance]:
-    """Return, per column, the encoded feature whose mean differs most; largest first."""
-    before, after = found.balance_before, found.balance_after
-    size = np.where(np.isnan(before), -1.0, np.abs(before))
-    owners = np.asarray(found.feature_columns, dtype=object)
-    balance = []
-    for column, kind in kinds.items():
-        own = np.flatnonzero(owners == column)
-        most = int(own[np.argmax(size[own])])
-        differences = float(before[most]), float(after[most])
-        balance.append(ColumnBalance(column, kind, found.features[most], *differences))
-    return sorted(balance, key=lambda column: -abs(column.before))
-
-
-def _map(encoded: EncodedPair, weights: np.ndarray, rng: np.random.Generator) -> ShiftMap:
-    rows = some_rows(len(encoded.source), _MAP_ROWS, rng)
-    others = some_rows(len(encoded.target), _MAP_ROWS, rng)
-    own, other, labels = project_encoded(
-        encoded.independent(encoded.source[rows]),
-        encoded.independent(encoded.target[others]),
-        encoded.encoder.get_feature_names_out()[encoded.encoder.independent_],
-    )
-    return ShiftMap(own, weights[rows], other, labels)
+@contextmanager
+def noted(notes: list[str], /) -> Iterator[None]:
+    """Turn warnings into notes, one per text; overlap is for the verdict."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    texts = [str(warning.message).strip().splitlines()[0] for warning in caught]
+    notes += [t for t in dict.fromkeys(texts) if t not in notes and "hardly overlap" not in t]

@@ -35,8 +35,6 @@ _OBJECTS = [
     "counterpoise.encoding.encoder.TableEncoder",
     "counterpoise.encoding.encoder._Categories",
     "counterpoise.encoding.encoder._Numbers",
-    "counterpoise.search.blend.BlendClassifier",
-    "counterpoise.search.blend.BlendRegressor",
     *(f"sklearn._loss.loss.{name}" for name in _LOSSES),
     *(
         f"sklearn._loss.link.{name}"
@@ -45,6 +43,8 @@ _OBJECTS = [
     "sklearn._loss.link.MultinomialLogit",
     "sklearn.ensemble._forest.RandomForestClassifier",
     "sklearn.ensemble._forest.RandomForestRegressor",
+    "sklearn.ensemble._voting.VotingClassifier",
+    "sklearn.ensemble._voting.VotingRegressor",
     f"{_BOOSTING}.binning._BinMapper",
     f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
     f"{_BOOSTING}.gradient_boosting.HistGradientBoostingRegressor",
@@ -53,12 +53,14 @@ _OBJECTS = [
     "sklearn.linear_model._ridge.Ridge",
     "sklearn.linear_model._ridge.RidgeClassifier",
     "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
     "sklearn.preprocessing._label.LabelBinarizer",
     "sklearn.preprocessing._label.LabelEncoder",
     "sklearn.svm._classes.SVC",
     "sklearn.svm._classes.SVR",
     "sklearn.tree._classes.DecisionTreeClassifier",
     "sklearn.tree._classes.DecisionTreeRegressor",
+    "sklearn.utils._bunch.Bunch",
 ]
 _NUMBERS = [
     "ndarray",

@@ -1,20 +1,16 @@
-"""Risks of a fitted search, by several methods, as the displays draw them."""
+"""Candidates of a fitted search, by name and with their risks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from counterpoise._facts import candidate_risks
+from counterpoise._format import candidate_names, shorten
 from counterpoise.risk import RiskEstimate
 
-__all__ = ["Band", "as_band", "as_bands", "check_fitted", "risks_by_method"]
-
-# Methods that are drawn by default.
-_METHODS = ("source", "weighted", "controlled")
+__all__ = ["Band", "as_band", "candidate_risks", "check_fitted", "name_candidates"]
 
 
 @dataclass(frozen=True)
@@ -30,32 +26,28 @@ class Band:
         return Band(self.value[index], self.low[index], self.high[index])
 
 
-def as_band(risk: Any, /, *, level: float = 0.95) -> Band:
+def as_band(risk: Any, /, *, drift: bool = True) -> Band:
     """Return a RiskEstimate, (value, low, high) or plain values as a band."""
-    if isinstance(risk, Band):
-        return risk
     if isinstance(risk, RiskEstimate):
-        ends = (risk.value, *risk.interval(level))
-    elif isinstance(risk, tuple) and len(risk) == 3:
-        ends = risk
-    else:
-        ends = (risk, np.nan, np.nan)
+        risk = (risk.value, *risk.interval(drift=drift))
+    ends = risk if isinstance(risk, tuple) and len(risk) == 3 else (risk, np.nan, np.nan)
     value, low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
     return Band(value, np.broadcast_to(low, value.shape), np.broadcast_to(high, value.shape))
 
 
-def as_bands(risks: Mapping[str, Any], count: int, /, *, level: float = 0.95) -> dict[str, Band]:
-    """Return bands by method, refusing those of another number of candidates."""
-    bands = {str(name): as_band(risk, level=level) for name, risk in risks.items()}
-    if not bands:
-        raise ValueError("`risks` must hold at least one method; got none. Pass {name: risks}.")
-    for name, band in bands.items():
-        if band.value.shape != (count,):
-            raise ValueError(
-                f"`risks` must hold one value per candidate ({count}); {name!r} has shape "
-                f"{band.value.shape}. Pass values in the order of the candidates."
-            )
-    return bands
+def candidate_risks(search: Any, /) -> Any:
+    """Return the risks of all candidates of a fitted search or ridge; None before fit."""
+    risk = getattr(search, "risk_", None)
+    return getattr(search, "risk_curve_", None) if risk is None else risk
+
+
+def name_candidates(search: Any, /) -> list[str]:
+    """Name the candidates of a fitted search or ridge estimator."""
+    if hasattr(search, "alphas_"):
+        return candidate_names([{"alpha": float(alpha)} for alpha in search.alphas_])
+    results = search.cv_results_
+    names = candidate_names(results["params"], models=list(results.get("model", ())))
+    return [shorten(name, 120) for name in names]
 
 
 def check_fitted(search: Any, /) -> RiskEstimate:
@@ -67,36 +59,3 @@ def check_fitted(search: Any, /) -> RiskEstimate:
         f"`estimator` must be a fitted search of counterpoise; got {type(search).__name__} without "
         "`risk_` or `risk_curve_`. Call fit first."
     )
-
-
-def risks_by_method(
-    search: Any, methods: Sequence[str] | None, X: Any = None, y: Any = None, /
-) -> dict[str, RiskEstimate]:
-    """Return the risk of every candidate by each method; that of the search itself is last.
-
-    A search keeps its held-out losses. A ridge estimator does not, and needs X and y again.
-    """
-    own = check_fitted(search)
-    found: dict[str, Any] = {}
-    for name in _METHODS if methods is None else methods:
-        if name == own.method:
-            continue
-        risk = _another(search, name, X, y)
-        if risk is not None:
-            found[name] = risk
-        elif methods is not None:
-            raise ValueError(
-                f"`methods` asks for {name!r}, which {type(search).__name__} does not keep. "
-                "Pass X and y, the rows that it was fitted on."
-            )
-    return {**found, own.method: own}
-
-
-def _another(search: Any, name: str, X: Any, y: Any) -> RiskEstimate | None:
-    if not hasattr(search, "risk_curve_"):
-        kept: RiskEstimate = search.risk_by(name)
-        return kept
-    if X is None or y is None or getattr(search, "weights_", None) is None:
-        return None
-    again: RiskEstimate = search.risk_by(name, X, y)
-    return again

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._format import candidate_names, format_parameter
 from counterpoise.present import axes
 from counterpoise.present.display import Display
-from counterpoise.present.fitted_risks import Band, as_band, as_bands, risks_by_method
+from counterpoise.present.fitted_risks import Band, as_band, check_fitted
 from counterpoise.present.palette import Palette, method_look
 
 __all__ = ["RiskCurveDisplay"]
 
 # Up to this many values each gets a marker.
 _FEW = 15
+# Methods that are drawn beside that of the search.
+_METHODS = ("source", "weighted", "controlled")
 
 
 class RiskCurveDisplay(Display):
@@ -27,18 +28,16 @@ class RiskCurveDisplay(Display):
 
     Parameters
     ----------
-    values : sequence of length n_values
-        Values of the parameter. Values that are not numbers are spaced evenly, in this order.
+    values : array of shape (n_values,)
+        Values of the parameter.
     risks : mapping of str to RiskEstimate, (value, low, high) or array
         By method, each with one entry per value.
-    parameter, risk_name, note : str
-        Names of the axes, and a remark above the picture.
+    parameter, risk_name : str
+        Names of the axes.
     chosen : int, optional
         Index of the choice.
     truth : array of shape (n_values,), optional
         The true risks, where they are known.
-    level : float, default=0.95
-        Level of the intervals.
 
     Attributes
     ----------
@@ -71,22 +70,17 @@ class RiskCurveDisplay(Display):
         chosen: int | None = None,
         truth: Any = None,
         risk_name: str = "target risk",
-        level: float = 0.95,
-        note: str = "",
     ) -> None:
-        self.values = list(values)
-        self.bands_ = as_bands(risks, len(self.values), level=level)
-        self.parameter = parameter
-        self.chosen = chosen
-        self.truth = None if truth is None else np.asarray(truth, dtype=np.float64)
-        if self.truth is not None and self.truth.shape != (len(self.values),):
-            raise ValueError(
-                f"`truth` must hold one risk per value ({len(self.values)}); got shape "
-                f"{self.truth.shape}. Pass None where it is not known."
-            )
-        self.risk_name = risk_name
-        self.level = level
-        self.note = note
+        self.values = np.asarray(values, dtype=np.float64)
+        bands = {str(name): as_band(risk) for name, risk in risks.items()}
+        self.bands_ = bands if truth is None else {"truth": as_band(truth), **bands}
+        for name, band in self.bands_.items():
+            if band.value.shape != self.values.shape:
+                raise ValueError(
+                    f"`risks` and `truth` must hold one risk per value ({len(self.values)}); "
+                    f"{name!r} has shape {band.value.shape}."
+                )
+        self.parameter, self.chosen, self.risk_name = parameter, chosen, risk_name
 
     @classmethod
     def from_estimator(
@@ -96,13 +90,11 @@ class RiskCurveDisplay(Display):
         y: Any = None,
         *,
         param: str | None = None,
-        methods: Sequence[str] | None = None,
         truth: Any = None,
-        level: float = 0.95,
         ax: Any = None,
         theme: str | None = None,
     ) -> RiskCurveDisplay:
-        """Draw the curve of a fitted search.
+        """Draw the curve of a fitted search, by its own method, by "source" and by "weighted".
 
         Parameters
         ----------
@@ -111,78 +103,50 @@ class RiskCurveDisplay(Display):
             The rows that it was fitted on. A ridge estimator keeps no losses and needs them for the
             curves of other methods than its own.
         param : str, optional
-            For searches: the parameter. Default: the number with most values. The model family, the
-            other parameters and whether weights are used in training are those of the choice.
-        methods : sequence of str, optional
-            Default: "source", "weighted" and "controlled", as far as they are known.
+            For searches: the parameter. Default: the number with most values. The model family and
+            the other parameters are those of the choice.
         truth : array of shape (n_candidates,), optional
-        level, ax, theme
-            As above, and as for :meth:`plot`.
+        ax, theme
+            As for :meth:`plot`.
         """
-        risks = risks_by_method(estimator, methods, X, y)
-        best = int(estimator.best_index_)
+        risk, best = check_fitted(estimator), int(estimator.best_index_)
         ridge = hasattr(estimator, "alphas_")
-        params = (
-            [{"alpha": a} for a in estimator.alphas_] if ridge else estimator.cv_results_["params"]
-        )
-        alike = np.ones(len(params), dtype=bool)
-        for key in () if ridge else ("model", "fit_weighted"):
-            if key in estimator.cv_results_:
-                alike &= estimator.cv_results_[key] == estimator.cv_results_[key][best]
-        name, index = _one_parameter(params, best, param, alike)
-        fixed = {key: value for key, value in params[best].items() if key != name}
+        rows = () if not ridge else (X, y) if X is not None and y is not None else None
+        others = [] if rows is None else [name for name in _METHODS if name != risk.method]
+        risks = {name: estimator.risk_by(name, *(rows or ())) for name in others}
+        if ridge:
+            name, index, values = "alpha", np.arange(len(estimator.alphas_)), estimator.alphas_
+        else:
+            name, index, values = _one_parameter(estimator.cv_results_, best, param)
         display = cls(
-            [params[i][name] for i in index],
-            {key: as_band(risk, level=level).take(index) for key, risk in risks.items()},
+            values,
+            {key: _taken(found, index) for key, found in {**risks, risk.method: risk}.items()},
             parameter=name,
             chosen=int(np.flatnonzero(index == best)[0]),
             truth=None if truth is None else np.asarray(truth)[index],
-            level=level,
-            note=f"with {candidate_names([fixed])[0]}" if fixed else "",
         )
         return display.plot(ax, theme=theme)
 
     def _draw(self, ax: Any, palette: Palette) -> None:
-        numbers = _as_numbers(self.values)
-        x = np.arange(len(self.values)) if numbers is None else numbers
-        order = np.argsort(x, kind="stable")
-        self._set_axis(ax, x, numbers is not None)
-        self.lines_ = {}
-        if self.truth is not None:
-            look = {"color": palette.truth, "linewidth": 2.6, "label": "truth", "zorder": 2.5}
-            line = ":d" if len(x) <= _FEW else ":"
-            (self.lines_["truth"],) = ax.plot(x[order], self.truth[order], line, **look)
-        for name, band in self.bands_.items():
-            self._draw_band(ax, name, x[order], band.take(order), palette)
-        if self.chosen is not None:
-            value = axes.plain_text(format_parameter(self.values[self.chosen]), width=24)
-            look = {"color": palette.soft, "linewidth": 1, "linestyle": (0, (2, 2)), "zorder": 1}
-            ax.axvline(x[self.chosen], label=f"chosen: {value}", **look)
-        axes.legend_above(ax, palette, note=axes.plain_text(self.note, width=80), columns=3)
-
-    def _set_axis(self, ax: Any, x: np.ndarray, numeric: bool) -> None:
-        bands = self.bands_.values()
-        values = [band.value for band in bands]
-        values += [] if self.truth is None else [self.truth]
-        limits = axes.clip_limits(
-            np.concatenate(values),
-            np.concatenate([band.low for band in bands]),
-            np.concatenate([band.high for band in bands]),
-        )
+        x, order = self.values, np.argsort(self.values, kind="stable")
+        parts = [[getattr(b, part) for b in self.bands_.values()] for part in ("value", "low", "high")]
+        limits = axes.clip_limits(*map(np.concatenate, parts))
         if limits is not None:
             ax.set_ylim(*limits)
         axes.plain_ticks(ax, "y")
-        if not numeric:
-            labels = [axes.plain_text(value, width=16) for value in self.values]
-            ax.set_xticks(x, labels, parse_math=False)
-        elif np.min(x) > 0 and np.max(x) > 10 * np.min(x):
+        if np.min(x) > 0 and np.max(x) > 10 * np.min(x):
             axes.log_axis(ax, "x")
         else:
             axes.plain_ticks(ax, "x")
-        level = f"{self.level:.0%}"
         ax.set_xlabel(axes.plain_text(self.parameter), parse_math=False)
-        name = axes.plain_text(self.risk_name, width=80)
-        ax.set_ylabel(axes.fit_label(f"{name} ({level} interval)", 36), parse_math=False)
+        ax.set_ylabel(axes.plain_text(self.risk_name, width=40), parse_math=False)
+        self.lines_ = {}
+        for name, band in self.bands_.items():
+            self._draw_band(ax, name, x[order], band.take(order), palette)
+        if self.chosen is not None:
+            look = {"color": palette.soft, "linewidth": 1, "linestyle": (0, (2, 2)), "zorder": 1}
+            ax.axvline(x[self.chosen], label=f"chosen: {x[self.chosen]:.3g}", **look)
+        axes.legend_above(ax, palette, columns=3)
 
     def _draw_band(self, ax: Any, name: str, x: np.ndarray, band: Band, palette: Palette) -> None:
         color, line, marker, label = method_look(palette, name)
@@ -194,67 +158,40 @@ class RiskCurveDisplay(Display):
             for end in (band.low, band.high):
                 # Edges tell overlapping bands apart, also in print.
                 ax.plot(x, end, color=color, linestyle=line, linewidth=0.7)
-        (self.lines_[name],) = ax.plot(
-            x,
-            band.value,
-            color=color,
-            linestyle=line,
-            marker=marker if len(x) <= _FEW else "",
-            markersize=4.5,
-            label=axes.legend_text(label),
-        )
-        if np.any(np.isfinite(band.value)):
+        look = {"marker": marker if len(x) <= _FEW else "", "markersize": 4.5, "linestyle": line}
+        label = axes.legend_text(label)
+        (self.lines_[name],) = ax.plot(x, band.value, color=color, label=label, **look)
+        if np.any(np.isfinite(band.value)) and name != "truth":
             least = int(np.nanargmin(band.value))
             look = {"color": color, "markeredgecolor": palette.paper, "markersize": 9}
             ax.plot(x[least], band.value[least], marker, zorder=4, **look)
 
 
-def _as_numbers(values: Sequence[Any]) -> np.ndarray | None:
-    """Return the values as finite numbers, or None where they are not."""
-    if any(isinstance(value, bool | str) or value is None for value in values):
-        return None
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return found if found.ndim == 1 and np.all(np.isfinite(found)) else None
+def _taken(risk: Any, index: np.ndarray) -> tuple[np.ndarray, ...]:
+    band = as_band(risk).take(index)
+    return band.value, band.low, band.high
 
 
 def _one_parameter(
-    params: Sequence[Mapping[str, Any]], best: int, name: str | None, alike: np.ndarray
-) -> tuple[str, np.ndarray]:
-    """Return the parameter to draw, and the candidates that differ from the choice only in it.
+    results: Mapping[str, Any], best: int, name: str | None
+) -> tuple[str, np.ndarray, Sequence[float]]:
+    """Return the parameter, the candidates that differ from the choice only in it, its values."""
+    params = results["params"]
+    models = results.get("model", [""] * len(params))
 
-    `alike` marks those of the same model family that are trained with weights if it is.
-    """
-    names = list(params[best])
-    if not names:
+    def like_best(i: int, but: str) -> bool:
+        same = models[i] == models[best] and params[i].keys() == params[best].keys()
+        return same and all(params[i][key] == params[best][key] for key in params[best] if key != but)
+
+    found: dict[str, np.ndarray] = {}
+    for key in params[best] if name is None else [name]:
+        index = [i for i in range(len(params)) if key in params[best] and like_best(i, key)]
+        if index and all(isinstance(params[i][key], int | float) for i in index):
+            found[key] = np.asarray(index)
+    if not found:
         raise ValueError(
-            "`estimator` searched over no parameter, so there is no curve to draw. "
-            "Use CandidatesDisplay."
+            "`param` must be a parameter of the chosen candidate with numbers as values "
+            f"({', '.join(params[best]) or 'it has none'}); got {name!r}. ForestDisplay draws any."
         )
-    if name is not None and name not in names:
-        raise ValueError(
-            f"`param` must be a parameter of the chosen candidate ({', '.join(map(repr, names))}); "
-            f"got {name!r}."
-        )
-
-    def like_best(own: Mapping[str, Any], but: str) -> bool:
-        same = own.keys() == params[best].keys()
-        return same and all(
-            own[k] is params[best][k] or bool(np.all(own[k] == params[best][k]))
-            for k in own
-            if k != but
-        )
-
-    found = {
-        key: np.array([i for i, own in enumerate(params) if alike[i] and like_best(own, key)])
-        for key in (names if name is None else [name])
-    }
-
-    def usefulness(key: str) -> tuple[bool, int]:
-        values = [params[i][key] for i in found[key]]
-        return len(values) > 1 and _as_numbers(values) is not None, len(values)
-
-    chosen = max(found, key=usefulness)
-    return chosen, found[chosen]
+    key = max(found, key=lambda key: len(found[key]))
+    return key, found[key], [float(params[i][key]) for i in found[key]]

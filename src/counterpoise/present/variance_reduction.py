@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._facts import name_candidates
 from counterpoise.present import axes
 from counterpoise.present.display import Display
-from counterpoise.present.fitted_risks import as_bands, check_fitted, risks_by_method
+from counterpoise.present.fitted_risks import (
+    as_bands,
+    check_fitted,
+    name_candidates,
+    risks_by_method,
+)
 from counterpoise.present.palette import Palette, method_look
 
 __all__ = ["VarianceReductionDisplay"]
@@ -67,8 +71,7 @@ class VarianceReductionDisplay(Display):
         self.chosen = chosen
         self.order = np.arange(len(self.labels)) if order is None else np.asarray(order, dtype=int)
         self.width = width
-        labels = axes.row_labels([self.labels[i] for i in self.order], self.width)
-        self.size = (6.4, axes.rows_height(len(self.order), labels=labels))
+        self.size = (6.4, axes.rows_height(len(self.order)))
 
     @classmethod
     def from_estimator(

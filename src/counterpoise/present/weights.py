@@ -1,4 +1,4 @@
-"""The weights: how they are distributed, and how much the heaviest carry."""
+"""How the weights are distributed."""
 
 from __future__ import annotations
 
@@ -6,25 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import check_choice
 from counterpoise.present.axes import legend_above, log_axis, plain_ticks
-from counterpoise.present.display import Display, drawing
+from counterpoise.present.display import Display
 from counterpoise.present.palette import Palette
 
 __all__ = ["WeightsDisplay"]
 
-_KINDS = ("both", "histogram", "tail")
-# Points of the tail that are drawn: more make no visible difference, only a larger file.
-_POINTS = 400
-
 
 class WeightsDisplay(Display):
-    """Histogram of the weights, and their tail.
+    """Histogram of the weights.
 
-    The axes of the histogram are logarithmic where weights or counts span decades. Rows below a
-    millionth of the largest weight are counted in a remark instead. The tail shows, for every
-    weight w, the share of rows that weigh at least w and the share of the total weight that they
-    carry: the further apart the two curves, the fewer rows dominate.
+    Its axes are logarithmic where weights or counts span decades. Rows below a millionth of the
+    largest weight are counted in a remark instead.
 
     Parameters
     ----------
@@ -32,23 +25,19 @@ class WeightsDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes, or array of two
-    figure_ : matplotlib Figure
-    lines_ : dict of str to Line2D
-        "rows" and "weight", the two curves of the tail.
+    ax_, figure_ : matplotlib Axes and Figure
 
     Examples
     --------
     >>> import numpy as np
     >>> from counterpoise.present import WeightsDisplay
     >>> weights = np.random.default_rng(0).lognormal(-0.5, 1, size=500)
-    >>> display = WeightsDisplay(weights).plot(kind="tail")
-    >>> bool(display.lines_["rows"].get_ydata()[0] == 1)  # all rows weigh at least the least weight
-    True
+    >>> display = WeightsDisplay(weights).plot()
+    >>> sum(bar.get_height() for bar in display.ax_.patches)
+    500.0
     """
 
-    ax_: Any
-    lines_: dict[str, Any]
+    size = (4.8, 3.4)
 
     def __init__(self, weights: Any) -> None:
         self.weights = np.asarray(weights, dtype=np.float64).ravel()
@@ -60,14 +49,14 @@ class WeightsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, kind: str = "both", ax: Any = None, theme: str | None = None
+        cls, estimator: Any, *, ax: Any = None, theme: str | None = None
     ) -> WeightsDisplay:
         """Draw the weights of a fitted search or weight estimator.
 
         Parameters
         ----------
         estimator : anything fitted with `weights_`
-        kind, ax, theme
+        ax, theme
             As for :meth:`plot`.
         """
         weights = getattr(estimator, "weights_", None)
@@ -76,41 +65,11 @@ class WeightsDisplay(Display):
                 f"`estimator` must have `weights_`; got {type(estimator).__name__} without. "
                 "Call fit first; where it was fitted in chunks, pass the weights themselves."
             )
-        return cls(weights).plot(ax, kind=kind, theme=theme)
+        return cls(weights).plot(ax, theme=theme)
 
-    def plot(
-        self, ax: Any = None, *, kind: str = "both", theme: str | None = None
-    ) -> WeightsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, or two of them for kind="both", optional
-            Default: a new figure.
-        kind : {"both", "histogram", "tail"}, default="both"
-        theme : {"light", "dark", "both"}, optional
-            "both" is transparent and legible on a light and on a dark page. Default:
-            matplotlib's current style.
-
-        Returns
-        -------
-        self
-        """
-        check_choice(kind, "kind", _KINDS)
-        both = kind == "both"
-        size = (8.4, 3.4) if both else (4.8, 3.4)
-        with drawing(ax, theme, size=size, panels=2 if both else 1) as (self.ax_, palette):
-            first, last = (self.ax_[0], self.ax_[1]) if both else (self.ax_, self.ax_)
-            self.figure_ = first.figure
-            self.lines_ = {}
-            if kind != "tail":
-                self._histogram(first, palette)
-            if kind != "histogram":
-                self._tail(last, palette)
-        return self
-
-    def _histogram(self, ax: Any, palette: Palette) -> None:
-        drawn = self.weights[self.weights > self._floor]
+    def _draw(self, ax: Any, palette: Palette) -> None:
+        # Weights of the order of 1e-300 do occur; they would leave no room for the others.
+        drawn = self.weights[self.weights > 1e-6 * float(self.weights.max())]
         # One weight of 1000 among weights near 1 must stay visible, on both axes.
         wide = drawn.size > 0 and drawn.max() > 10 * drawn.min()
         if drawn.size:
@@ -127,42 +86,14 @@ class WeightsDisplay(Display):
         ax.axvline(1, label="expected mean: 1", **look)
         ax.set(xlabel="weight", ylabel="source rows")
         ax.grid(False, axis="x")
-        legend_above(ax, palette, note=self._what_is_left_out(drawn.size))
+        legend_above(ax, palette, note=self._remark(drawn.size))
 
-    @property
-    def _floor(self) -> float:
-        # Weights of the order of 1e-300 do occur; they would leave no room for the others.
-        return 1e-6 * float(self.weights.max())
-
-    def _what_is_left_out(self, drawn: int) -> str:
+    def _remark(self, drawn: int) -> str:
         left = self.weights.size - drawn
         if left == 0:
             return ""
         how = "nothing" if np.count_nonzero(self.weights) == drawn else "next to nothing"
         return f"{left:,} rows ({left / self.weights.size:.0%}) weigh {how}"
-
-    def _tail(self, ax: Any, palette: Palette) -> None:
-        order = np.sort(self.weights)
-        rows = 1 - np.arange(order.size) / order.size
-        total = order.sum()
-        carried = np.cumsum(order[::-1])[::-1] / total if total > 0 else np.zeros(order.size)
-        shown = np.flatnonzero(order > self._floor)
-        if shown.size > _POINTS:
-            # Evenly spaced in the logarithm of the rank from the top, where the tail is.
-            ranks = np.unique(np.geomspace(1, shown.size, _POINTS).round().astype(int))
-            shown = shown[-1] + 1 - ranks[::-1]
-        for name, values, color, line, label in (
-            ("weight", carried, palette.target, "--", "share of the weight they carry"),
-            ("rows", rows, palette.source, "-", "rows that weigh at least as much"),
-        ):
-            x, y = order[shown], values[shown]
-            (self.lines_[name],) = ax.plot(x, y, line, color=color, label=label)
-        if shown.size:
-            log_axis(ax, "x")
-            log_axis(ax, "y")
-            ax.set_ylim(top=1.6)
-        ax.set(xlabel="weight", ylabel="share")
-        legend_above(ax, palette, columns=1)
 
 
 def _bins(weights: np.ndarray, wide: bool) -> Any:

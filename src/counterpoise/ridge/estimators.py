@@ -40,9 +40,6 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
     method : str or Method, default="controlled"
         How held-out losses become a risk: "source", "weighted", "normalized", "truncated",
         "controlled", or an object from :mod:`counterpoise.risk`.
-    aggregate : {"fold", "pooled"}, default="fold"
-        Apply `method` within each fold and average by fold size (the paper), or once to all
-        held-out losses together.
     fit_intercept : bool, default=True
         Fit a constant term.
     penalize_intercept : bool, default=False
@@ -61,10 +58,10 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
     risk_curve_ : RiskEstimate
         With one entry per penalty: value, standard_error, interval and so on.
     fold_betas_ : array of shape (n_alphas, n_folds)
-        The control variate's coefficient in each fold (one column if pooled; 0 without control).
+        The control variate's coefficient in each fold; 0 without control.
     weights_ : array of shape (n_source,) or None
-        The weights. None for many rows in chunks or on Dask: `weights_estimator_` predicts them.
-    weights_estimator_ : DensityRatio or None
+        The weights. None for many rows in chunks or on Dask: `weight_estimator_` predicts them.
+    weight_estimator_ : DensityRatio or None
         The fitted weight estimator.
     coef_ : array of shape (n_features,) or (n_outputs, n_features)
         Of the model with `alpha_`, trained on all source rows with their weights.
@@ -83,12 +80,12 @@ class ShiftRidgeCV(RegressorMixin, ShiftRidge):
 
     Columns whose scales differ by more than a factor of 1000 cost O(D^3) for every penalty.
 
-    Standard errors are those of the jackknife: over single rows while rows times penalties stay
-    below about a million, over some 100 random blocks of rows beyond. Tail errors and bootstrap
-    then come from a random sample of 1000 to 10 000 rows.
+    Errors are those of :func:`~counterpoise.cross_val_risk` on the same folds and weights. While rows
+    times penalties stay below about a million, the jackknife leaves out single rows; beyond, one of
+    some 100 random blocks of rows.
 
-    Methods that look at rows ("moment_controlled", "doubly_robust", "shrunk") need the loss of
-    every row under every penalty, at most 1.3e8 of them.
+    Methods that look at rows ("moment_controlled", "doubly_robust", "shrunk"), and folds that do not
+    hold out every row once, need the loss of every row under every penalty, at most 1.3e8 of them.
 
     Rows that do not fit into memory: :meth:`fit_chunks`, or `fit` with Dask collections.
 
@@ -156,7 +153,7 @@ class ShiftRidgeClassifierCV(ClassifierMixin, ShiftRidge):
 
     Parameters
     ----------
-    alphas, cv, weights, method, aggregate, fit_intercept, penalize_intercept
+    alphas, cv, weights, method, fit_intercept, penalize_intercept
         As for :class:`ShiftRidgeCV`, except that an int `cv` means stratified folds.
 
     Attributes
@@ -168,7 +165,7 @@ class ShiftRidgeClassifierCV(ClassifierMixin, ShiftRidge):
     intercept_ : array of shape (1,) or (n_classes,)
         Constant terms.
     alpha_, best_index_, best_risk_, alphas_, risk_curve_, fold_betas_, weights_, \
-weights_estimator_, n_features_in_, feature_names_in_
+weight_estimator_, n_features_in_, feature_names_in_
         As for :class:`ShiftRidgeCV`.
 
     Notes

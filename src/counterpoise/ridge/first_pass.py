@@ -1,235 +1,116 @@
-"""The first pass over a stream: how many rows, their means, their classes and moments."""
+"""The first pass over a stream: how many rows, their classes, and a random sample of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row_weights, check_rows
-from counterpoise.ridge.stream import Chunk, Stream, named_errors
-from counterpoise.weights.moments import DomainMoments
+from counterpoise._validation import feature_names
+from counterpoise.ridge.folds import RowSample
+from counterpoise.ridge.row_checks import check_chunk
+from counterpoise.ridge.stream import Stream, Task, named_errors
 
-__all__ = [
-    "Classes",
-    "Overview",
-    "joined_rows",
-    "look_at",
-    "one_against_rest",
-    "places_of",
-    "rows_of",
-]
-
-
-@dataclass(frozen=True)
-class _TaskCount:
-    """How many rows a task has and, for a classifier, how many of each label."""
-
-    rows: int
-    labels: np.ndarray  # in the order in which they first appear
-    counts: np.ndarray
+__all__ = ["Classes", "Overview", "look_at", "one_against_rest"]
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What the first pass finds in consecutive tasks."""
+    """What the first pass finds in consecutive tasks.
 
-    name: str  # of the first task
-    title: str  # the parameter that the rows belong to
-    tasks: tuple[_TaskCount, ...]
-    count: int  # of rows
-    location: np.ndarray  # mean of the features, (D,)
-    level: np.ndarray  # mean of the outputs, (T,); empty for labels and for a target
-    flat: bool  # whether the outputs came as a 1-D array
-    moments: DomainMoments | None  # for weights by normal densities
-    kept: tuple[Chunk, ...]  # the rows that were asked for
+    The sample is the same for all chunkings. All rows are in it if they are no more than asked for.
+    """
+
+    name: str  # of the first task with rows
+    title: str  # what the rows are: "X" or "X_target"
+    tasks: tuple[Counter[Any], ...]  # rows of each label, in the order of appearance, by task
+    flat: bool  # whether the labels came as a 1-D array
     names: list[str] | None  # of the columns
+    sample: RowSample  # of features, labels or None, weights or None
 
-    def merge(self, other: Overview, /) -> Overview:
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return sum(task.total() for task in self.tasks)
+
+    @property
+    def X(self) -> np.ndarray:
+        """Features of the sampled rows."""
+        features: np.ndarray = self.sample.columns[0]
+        return features
+
+    def __add__(self, other: Overview) -> Overview:
         """Return the overview of these tasks and of those that follow."""
         tasks = self.tasks + other.tasks
-        if not (self.count and other.count):
-            return replace(self if self.count else other, name=self.name, tasks=tasks)
-        self._check_alike(other)
-        count = self.count + other.count
-        share = other.count / count
-        moments = self.moments
-        if moments is not None and other.moments is not None:
-            moments = moments.merge(other.moments)
-        return replace(
-            self,
-            tasks=tasks,
-            count=count,
-            location=self.location + share * (other.location - self.location),
-            level=self.level + share * (other.level - self.level),
-            moments=moments,
-            kept=self.kept + other.kept,
-        )
+        if not (len(self.X) and len(other.X)):
+            return replace(self if len(self.X) else other, tasks=tasks)
+        with named_errors(other.name):
+            self._check_alike(other)
+        return replace(self, tasks=tasks, sample=self.sample + other.sample)
 
     def _check_alike(self, other: Overview) -> None:
-        with named_errors(other.name):
-            if other.names is not None and self.names is not None and other.names != self.names:
-                raise ValueError(
-                    f"`{self.title}` must have the columns {self.names} of the rows before; got "
-                    f"{other.names}. Pass the same columns in the same order."
-                )
-            if len(other.location) != len(self.location):
-                raise ValueError(
-                    f"`{self.title}` must have {len(self.location)} features like the rows before; "
-                    f"got {len(other.location)}. Pass the same columns in the same order."
-                )
-            if (len(other.level), other.flat) != (len(self.level), self.flat):
-                raise ValueError(
-                    f"`y` must have {len(self.level)} outputs like the rows before; got "
-                    f"{len(other.level)}. Pass the same outputs in the same order, all 1-D or "
-                    "all 2-D."
-                )
+        if other.names is not None and self.names is not None and other.names != self.names:
+            raise ValueError(
+                f"`{self.title}` must have the columns {self.names} of the rows before; got "
+                f"{other.names}. Pass the same columns in the same order."
+            )
+        if other.X.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"`{self.title}` must have {self.X.shape[1]} features like the rows before; "
+                f"got {other.X.shape[1]}. Pass the same columns in the same order."
+            )
+        before, here = ((one.flat, np.shape(one.sample.columns[1])[1:]) for one in (self, other))
+        if before != here:
+            raise ValueError(
+                "`y` must have the same outputs in all rows, all 1-D or all 2-D; got "
+                f"{sum(here[1])} after {sum(before[1])}. Pass the same outputs in the same order."
+            )
 
 
-def look_at(
-    stream: Stream,
-    places: Sequence[np.ndarray] | None = None,
-    /,
-    *,
-    labels: str = "none",
-    moments: bool = False,
-    unit: np.ndarray | None = None,
-    title: str = "chunks",
-) -> Overview:
+def look_at(stream: Stream, size: int, /, *, labels: str = "none", title: str = "X") -> Overview:
     """Read a stream once.
 
     Parameters
     ----------
     stream : Stream
-    places : sequence of int arrays, optional
-        Rows to keep of each task. Default: none.
+    size : int
+        Number of rows to keep as a random sample.
     labels : {"outputs", "classes", "none"}, default="none"
         What `y` is.
-    moments : bool, default=False
-        Whether to collect the moments of the features, in the given `unit` (D,).
-    title : str, default="chunks"
-        The parameter that the rows belong to.
+    title : {"X", "X_target"}, default="X"
+        What the rows are.
     """
-    work = _Look(labels, moments, unit, "X" if title == "chunks" else title)
-    found = stream.run(work, Overview.merge, places, order="F")
-    if found is None or found.count == 0:
+    overview = stream.run(partial(_look, size=size, labels=labels, title=title))
+    if overview is None or overview.count == 0:
         raise ValueError(
-            f"`{title}` must have rows; got none. Check the files, or the function that yields "
-            "the chunks."
+            f"`{'chunks' if title == 'X' else title}` must have rows; got none. Check the files, or "
+            "the function that yields the chunks."
         )
-    return found if found.names is not None else replace(found, names=stream.names)
+    return overview if overview.names is not None else replace(overview, names=stream.names)
 
 
-def places_of(rows: np.ndarray, overview: Overview, /) -> list[np.ndarray]:
-    """Return where sorted row numbers of the whole stream are in each task."""
-    sizes = np.asarray([task.rows for task in overview.tasks])
-    ends = np.cumsum(sizes)
-    each = np.split(rows, np.searchsorted(rows, ends)[:-1])
-    return [own - first for own, first in zip(each, ends - sizes, strict=True)]
-
-
-def rows_of(
-    stream: Stream, overview: Overview, rows: np.ndarray, /, *, labels: str = "none"
-) -> tuple[np.ndarray, Any, Any]:
-    """Read features, labels and weights (or None) of the rows with these sorted numbers."""
-    again = look_at(stream, places_of(rows, overview), labels=labels, title=overview.title)
-    if again.count != overview.count:
-        raise ValueError(
-            f"`{overview.title}` gave {overview.count} rows the first time, and {again.count} the "
-            "second. It must give the same rows each time it is read: return a fresh iterator."
-        )
-    return joined_rows(again)
-
-
-def joined_rows(overview: Overview, /) -> tuple[np.ndarray, Any, Any]:
-    """Return features, labels (or None) and weights (or None) of the kept rows."""
-    columns = zip(*overview.kept, strict=True)
-    X, y, w = (None if each[0] is None else np.concatenate(each) for each in columns)
-    return X, y, w  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class _Look:
-    """Makes the overview of one task: the parameters are those of `look_at`."""
-
-    labels: str
-    moments: bool
-    unit: np.ndarray | None
-    title: str
-
-    def __call__(
-        self, name: str, chunks: Iterable[Chunk], places: np.ndarray | None, /
-    ) -> Overview:
-        found, start = [], 0
-        with named_errors(name):
-            for chunk in chunks:
-                found.append(self._one(name, start, places, *chunk))
-                start += found[-1].count
-        if not found:
-            found = [self._one(name, 0, None, np.zeros((0, 0)), np.zeros(0), None)]
-        whole = reduce(Overview.merge, found)
-        return replace(whole, tasks=(_add_counts(whole.tasks),))
-
-    def _one(
-        self, name: str, start: int, places: np.ndarray | None, X: Any, y: Any, w: Any
-    ) -> Overview:
-        """Make the overview of a chunk whose first row is row `start` of its task."""
-        names = list(X.columns) if hasattr(X, "columns") else None
-        # Where moments are collected, they tell whether all is finite.
-        X = check_rows(X, self.title, finite=not self.moments)
-        n, D = X.shape
-        if n and self.unit is not None and len(self.unit) != D:
-            raise ValueError(
-                f"`{self.title}` has {D} features, `X_target` has {len(self.unit)}. "
-                "Pass the same columns in the same order."
-            )
-        y, level, flat, count = _look_at_labels(y, n, self.labels)
-        domain, location = None, np.zeros(D)
-        if n and self.moments:
-            with np.errstate(over="ignore", invalid="ignore"):
-                domain = DomainMoments.from_rows(X, np.ones(D) if self.unit is None else self.unit)
-            if not np.isfinite(np.sum(domain.mean)):
-                check_rows(X, self.title)
-            location = domain.mean
-        elif n:
-            location = np.mean(X, axis=0)
-        w = None if w is None else check_row_weights(w, n, "weights")
-        kept: tuple[Chunk, ...] = ()
-        if places is not None and n:
-            here = places[(places >= start) & (places < start + n)] - start
-            kept = ((X[here], *(None if a is None else a[here] for a in (y, w))),)
-        return Overview(name, self.title, (count,), n, location, level, flat, domain, kept, names)
-
-
-def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, _TaskCount]:
-    """Check labels: also return their mean, whether they came 1-D, and their counts."""
-    level, flat, labels, counts = np.zeros(0), True, np.zeros(0), np.zeros(0, dtype=np.int64)
-    if kind == "outputs":
-        flat = np.ndim(y) == 1
-        y = check_outputs(y, n, "y")
-        level = np.mean(y, axis=0) if n else level
-    elif kind == "classes":
-        y = check_labels(y, n, "y")
-        labels, first, counts = np.unique(y, return_index=True, return_counts=True)
-        order = np.argsort(first)
-        labels, counts = labels[order], counts[order]
-    else:
-        y = None
-    return y, level, flat, _TaskCount(n, labels, counts)
-
-
-def _add_counts(counts: Sequence[_TaskCount]) -> _TaskCount:
-    """Join the counts of a task's chunks."""
-    labels = np.concatenate([count.labels for count in counts])
-    distinct, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    sums = np.bincount(
-        inverse, weights=np.concatenate([count.counts for count in counts]), minlength=len(distinct)
-    ).astype(np.int64)
-    order = np.argsort(first)
-    return _TaskCount(sum(count.rows for count in counts), distinct[order], sums[order])
+def _look(task: Task, size: int, labels: str, title: str) -> Overview:
+    """Make the overview of one task."""
+    nothing = RowSample(size, np.zeros(0, dtype=np.int64), (np.zeros((0, 0)), None, None))
+    whole = Overview(task.name, title, (), True, None, nothing)
+    for chunk in task.read():
+        if len(chunk[0]) == 0:
+            continue
+        X, y, w = check_chunk(chunk, labels, title)
+        count: Counter[Any] = Counter({None: len(X)})
+        if labels == "classes":
+            distinct, first, counts = np.unique(y, return_index=True, return_counts=True)
+            order = np.argsort(first)
+            pairs = zip(distinct[order].tolist(), counts[order].tolist(), strict=True)
+            count = Counter(dict(pairs))
+        rows = np.arange(len(X)) + task.first + whole.count
+        sample = RowSample.of(size, rows, X, y, w)
+        names, flat = feature_names(chunk[0]), np.ndim(chunk[1]) == 1
+        whole += Overview(task.name, title, (count,), flat, names, sample)
+    return replace(whole, tasks=(sum(whole.tasks, Counter()),))
 
 
 @dataclass(frozen=True)
@@ -238,27 +119,26 @@ class Classes:
 
     labels: np.ndarray  # sorted
     ranks: np.ndarray  # each label's place in the order in which they first appear
-    counts: np.ndarray  # numbers of rows, in that order
+    before: np.ndarray  # rows of each class, by rank, before each task and, in the last line, in all
 
     @classmethod
     def of(cls, overview: Overview, /) -> Classes:
         """Collect the classes that an overview found."""
-        seen = [task for task in overview.tasks if len(task.labels)]
-        if len({task.labels.dtype.kind in "OUST" for task in seen}) > 1:
+        seen = list(sum(overview.tasks, Counter()))
+        if len({isinstance(label, str) for label in seen}) > 1:
             raise ValueError(
                 "`y` must hold labels of one kind; got text in some chunks and numbers in others. "
                 "Convert the labels first."
             )
-        every = np.concatenate([task.labels for task in seen])
-        labels, first, inverse = np.unique(every, return_index=True, return_inverse=True)
-        if len(labels) < 2:
+        if len(seen) < 2:
             raise ValueError(
-                f"`y` must hold at least two classes; got 1 class, {labels[0]!r}. "
+                f"`y` must hold at least two classes; got 1 class, {seen[0]!r}. "
                 "Pass labels of at least two classes."
             )
-        ranks = np.argsort(np.argsort(first))
-        sums = np.bincount(ranks[inverse], weights=np.concatenate([t.counts for t in seen]))
-        return cls(labels, ranks, sums.astype(np.int64))
+        order = sorted(range(len(seen)), key=seen.__getitem__)
+        counts = [[task[label] for label in seen] for task in overview.tasks]
+        before = np.cumsum([[0] * len(seen), *counts], axis=0)
+        return cls(np.asarray([seen[i] for i in order]), np.asarray(order), before)
 
     def index(self, y: np.ndarray, /) -> np.ndarray:
         """Return the place of each label among the sorted ones."""
@@ -270,12 +150,6 @@ class Classes:
                 "`chunks` must give the same rows each time it is read."
             )
         return index
-
-    @property
-    def level(self) -> np.ndarray:
-        """Mean of the outputs."""
-        shares: np.ndarray = 2 * self.counts[self.ranks] / np.sum(self.counts) - 1
-        return shares[1:] if len(shares) == 2 else shares
 
 
 def one_against_rest(index: np.ndarray, n_classes: int, /) -> np.ndarray:

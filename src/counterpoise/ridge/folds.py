@@ -6,7 +6,6 @@ in the whole source: they do not depend on the chunks, and are the same as in me
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -15,18 +14,18 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from counterpoise._arrays import array_namespace, take_rows
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_number
 
 __all__ = [
     "CountedFolds",
     "RowFolds",
+    "RowSample",
     "block_numbers",
     "check_cv_of_stream",
     "fold_rule",
     "grouped",
-    "random_blocks",
-    "random_rows",
 ]
 
 
@@ -60,15 +59,15 @@ class RowFolds:
         check_number(self.n_splits, "n_splits", low=2, closed="low", integer=True)
         check_number(self.random_state, "random_state", low=0, closed="low", integer=True)
 
-    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+    def assign(self, before: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
         """Return the fold of each row of a chunk.
 
-        `seen` counts the rows of each class before the chunk, `codes` are its rows' classes.
+        `before` counts the rows of each class before the chunk, `codes` are its rows' classes.
         """
-        first, K = int(np.sum(seen)), self.n_splits
+        first, K = int(np.sum(before)), self.n_splits
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
-        turns = _draw(runs, K, seed=2 * self.random_state + 1)
+        turns = _hash(runs, K, seed=2 * self.random_state + 1)
         folds: np.ndarray = (rows + turns[rows // K - first // K]) % K
         return folds
 
@@ -105,26 +104,26 @@ class CountedFolds:
         ends = np.cumsum(counts)
         offsets = np.arange(n_splits)[:, None]
 
-        def before(position: np.ndarray) -> np.ndarray:
+        def rows_until(position: np.ndarray) -> np.ndarray:
             return (position - offsets + n_splits - 1) // n_splits
 
-        return cls(before(ends) - before(ends - counts))
+        return cls(rows_until(ends) - rows_until(ends - counts))
 
     @property
     def n_splits(self) -> int:
         """Number of folds."""
         return int(self.sizes.shape[0])
 
-    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+    def assign(self, before: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
         """Return the fold of each row of a chunk: see `RowFolds.assign`."""
         ends = np.cumsum(self.sizes, axis=0)
         if self.sizes.shape[1] == 1:
-            first = np.sum(seen)
+            first = np.sum(before)
             return np.searchsorted(ends[:, 0], np.arange(first, first + len(codes)), side="right")
         folds = np.empty(len(codes), dtype=np.int64)
         for c in range(self.sizes.shape[1]):
             where = np.flatnonzero(codes == c)
-            place = np.arange(seen[c], seen[c] + len(where))
+            place = np.arange(before[c], before[c] + len(where))
             folds[where] = np.searchsorted(ends[:, c], place, side="right")
         return folds
 
@@ -132,10 +131,8 @@ class CountedFolds:
 def check_cv_of_stream(cv: Any, /, *, classifier: bool) -> None:
     """Refuse a `cv` that needs all rows at once."""
     whole = isinstance(cv, Integral) and not isinstance(cv, bool)
-    plain = type(cv) in (KFold, StratifiedKFold) and not cv.shuffle
-    if isinstance(cv, StratifiedKFold) and not classifier:
-        plain = False
-    if not (whole or plain or isinstance(cv, RowFolds)):
+    kinds = (KFold, StratifiedKFold) if classifier else (KFold,)
+    if not (whole or isinstance(cv, RowFolds) or (type(cv) in kinds and not cv.shuffle)):
         raise ValueError(
             "`cv` must be an int, counterpoise.ridge.RowFolds, or scikit-learn's KFold (for a "
             f"classifier also StratifiedKFold) without shuffling; got {cv!r}. Other splitters "
@@ -156,26 +153,12 @@ def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds |
             f"`cv` must be from 2 to the number of rows; got {K} folds for n_samples={n}. "
             "Use fewer folds or more rows."
         )
-    stratified = classifier and not isinstance(cv, KFold)
-    if stratified:
-        _check_classes(K, counts)
-    return CountedFolds.from_counts(K, counts if stratified else np.asarray([n]))
-
-
-def _check_classes(n_splits: int, counts: np.ndarray) -> None:
-    """As scikit-learn's StratifiedKFold."""
-    if np.all(counts < n_splits):
-        raise ValueError(
-            f"`cv` must not exceed the number of rows of every class; got {n_splits} folds for "
-            f"at most {np.max(counts)} rows of a class. Use fewer folds or more rows."
-        )
-    if np.min(counts) < n_splits:
-        warnings.warn(
-            f"The least populated class in y has only {np.min(counts)} members, which is less "
-            f"than n_splits={n_splits}.",
-            UserWarning,
-            stacklevel=2,
-        )
+    if not classifier or isinstance(cv, KFold):
+        return CountedFolds.from_counts(K, np.asarray([n]))
+    # scikit-learn's errors and warnings about small classes.
+    small = np.repeat(np.arange(len(counts)), np.minimum(counts, K))
+    next(StratifiedKFold(K).split(small, small))
+    return CountedFolds.from_counts(K, counts)
 
 
 def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
@@ -184,24 +167,32 @@ def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
     The jackknife assumes exchangeable blocks. Neighbours in sorted data are not exchangeable, and
     blocks that each take the same share of every stretch of sorted data differ too little.
     """
-    return _draw(rows, count, seed=0)
+    return _hash(rows, count, seed=0)
 
 
-def random_blocks(rows: np.ndarray, count: int, /) -> list[np.ndarray]:
-    """Split row numbers into at most `count` blocks by `block_numbers`, always the same way.
+@dataclass(frozen=True)
+class RowSample:
+    """A random sample of rows, by a hash of the row's number, that adds up over chunks."""
 
-    No more rows than blocks become blocks of a single row.
-    """
-    if len(rows) <= count:
-        return np.split(rows, len(rows))
-    return [rows[own] for own in grouped(block_numbers(rows, count), count) if len(own)]
+    size: int  # how many rows to keep at most
+    rows: np.ndarray  # their numbers, sorted
+    columns: tuple[Any, ...]  # what is kept of them: arrays with one line per row, or None
 
+    @classmethod
+    def of(cls, size: int, rows: np.ndarray, /, *columns: Any) -> RowSample:
+        """Draw the sample of some rows; all of them if they are no more than `size`."""
+        if len(rows) > size:
+            chosen = np.argpartition(_hash(rows, 2**32, seed=-1), size)[:size]
+            chosen.sort()
+            columns = tuple(None if c is None else take_rows(c, chosen) for c in columns)
+            rows = rows[chosen]
+        return cls(size, rows, columns)
 
-def random_rows(n: int, most: int, /) -> np.ndarray:
-    """Return the sorted numbers of at most `most` of n rows, drawn at random, always the same."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+    def __add__(self, other: RowSample) -> RowSample:
+        """Return the sample of these rows and of those that follow."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        both = (None if a is None else array_namespace(a).concat([a, b]) for a, b in pairs)
+        return RowSample.of(self.size, np.concatenate([self.rows, other.rows]), *both)
 
 
 def grouped(numbers: np.ndarray, count: int, /) -> list[np.ndarray]:
@@ -211,7 +202,7 @@ def grouped(numbers: np.ndarray, count: int, /) -> list[np.ndarray]:
     return np.split(np.argsort(small, kind="stable"), ends[:-1])
 
 
-def _draw(numbers: np.ndarray, count: int, *, seed: int) -> np.ndarray:
+def _hash(numbers: np.ndarray, count: int, *, seed: int) -> np.ndarray:
     """Hash integers to 0 .. count - 1, mixed like SplitMix64 (doi:10.1145/2660193.2660195)."""
     z = np.asarray(numbers).astype(np.uint64)
     z += np.uint64((seed * 0xD1342543DE82EF95 + 1) % 2**64)

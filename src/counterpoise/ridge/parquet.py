@@ -85,47 +85,47 @@ class ParquetChunks:
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         for task in self.tasks():
-            for X, y, _ in task.read("C"):
+            for X, y, _ in task.read():
                 yield X, y
 
     def tasks(self) -> Iterator[Task]:
         """Yield consecutive row groups that make about one chunk, by file."""
+        number, first = 0, 0
         for path, footer in zip(self.paths, self._footers, strict=True):
             groups: list[int] = []
-            held = 0
+            held, last = 0, footer.num_row_groups - 1
             for group in range(footer.num_row_groups):
                 groups.append(group)
                 held += footer.row_group(group).num_rows
-                if held >= self.rows or group == footer.num_row_groups - 1:
-                    yield Task(_name(path, groups), partial(self._read, path, footer, groups))
-                    groups, held = [], 0
+                if held >= self.rows or group == last:
+                    name = f"{path.name}, row group {groups[0]}"
+                    name += f" to {group}" if len(groups) > 1 else ""
+                    yield Task(number, name, first, partial(self._read, path, footer, groups))
+                    number, first, groups, held = number + 1, first + held, [], 0
 
-    def _read(self, path: Path, footer: Any, groups: list[int], order: str) -> Iterator[Chunk]:
-        """Chunks of some row groups; what goes wrong in the file is blamed on it."""
-        file = _open(path, footer)
+    def _read(self, path: Path, footer: Any, groups: list[int]) -> Iterator[Chunk]:
+        """Yield the chunks of some row groups."""
         wanted = [*self.columns, *self._labels]
-        batches = file.iter_batches(self.rows, row_groups=groups, columns=wanted, use_threads=False)
-        while True:
-            try:
-                batch = next(batches, None)
-            except Exception as error:
-                raise ValueError(
-                    f"{_name(path, groups)} cannot be read: {error}. The file is damaged, or was "
-                    "changed while it was read; write it again or leave it out."
-                ) from error
-            if batch is None:
-                return
-            yield (*self._arrays(batch, order), None)
+        try:
+            batches = _open(path, footer).iter_batches(
+                self.rows, row_groups=groups, columns=wanted, use_threads=False
+            )
+            for batch in batches:
+                yield (*self._arrays(batch), None)
+        except Exception as error:
+            raise ValueError(
+                f"cannot be read: {error}. The file is damaged, or was changed while it was read; "
+                "write it again or leave it out."
+            ) from error
 
-    def _arrays(self, batch: Any, order: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        X = np.empty((batch.num_rows, len(self.columns)), order=order)
+    def _arrays(self, batch: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        X = np.empty((batch.num_rows, len(self.columns)))
         for j, name in enumerate(self.columns):
             X[:, j] = _values(batch, name)
         if not self._labels:
             return X, None
-        if isinstance(self.label, str):
-            return X, _values(batch, self.label)
-        return X, np.column_stack([_values(batch, name) for name in self._labels])
+        y = [_values(batch, name) for name in self._labels]
+        return X, y[0] if isinstance(self.label, str) else np.column_stack(y)
 
     def __repr__(self) -> str:
         return (
@@ -137,11 +137,6 @@ class ParquetChunks:
 def _values(batch: Any, name: str) -> np.ndarray:
     column: np.ndarray = batch.column(name).to_numpy(zero_copy_only=False)
     return column
-
-
-def _name(path: Path, groups: list[int]) -> str:
-    which = f"{groups[0]}" if len(groups) == 1 else f"{groups[0]} to {groups[-1]}"
-    return f"{path.name}, row group {which}"
 
 
 def _files(paths: Any) -> list[Path]:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
-from counterpoise._folds import Folds, Splits, is_partition
+from counterpoise._folds import Splits, is_partition
 from counterpoise.ridge.path import Frame, dual_path, primal_path, scales_differ
 
-__all__ = [
-    "RidgeHeldOut",
-    "losses_of_rows",
-    "ridge_held_out",
-    "ridge_losses",
-    "ridge_refit",
-    "second_moments",
-]
+__all__ = ["RidgeHeldOut", "losses_of_rows", "ridge_held_out", "ridge_refit"]
 
 # With more features than this, and fewer rows, columns of different scales take the dual too.
 _MOST_SCALED = 1000
@@ -34,13 +27,10 @@ class RidgeHeldOut:
     losses : array of shape (..., L, N)
         Squared, mean over outputs.
     predictions : array of shape (..., L, T, N) or None
-    target_predictions : array of shape (..., L, T, m) or None
-        Mean over the fold models.
     """
 
     losses: Array
     predictions: Array | None = None
-    target_predictions: Array | None = None
 
 
 def ridge_held_out(
@@ -54,7 +44,6 @@ def ridge_held_out(
     intercept: str,
     keep_predictions: bool = False,
     dtype: Any = None,
-    X_target: Array | None = None,
 ) -> RidgeHeldOut:
     """Cross-validate every penalty, row by row.
 
@@ -67,53 +56,23 @@ def ridge_held_out(
         Also return the held-out predictions.
     dtype : dtype, optional
         Of these predictions. Default: as they are computed.
-    X_target : array of shape (..., m, D), optional
-        Rows that the fold models predict. Models are linear, so that the mean of their predictions
-        is that of their mean: O(L T D m), whatever the number of folds.
     """
     xp = array_namespace(X, Y, weights, alphas)
     where = [tuple(xp.asarray(i, device=device(X)) for i in split) for split in splits]
     if _takes_dual(xp, X, alphas):
-        by_fold, mean_model = _dual_residuals(xp, X, Y, weights, where, alphas, intercept)
+        by_fold = _dual_residuals(xp, X, Y, weights, where, alphas, intercept)
     else:
-        by_fold, mean_model = _primal_residuals(
-            xp, X, Y, weights, where, alphas, intercept, is_partition(splits)
-        )
-    losses, predictions, for_target = [], [], None
+        partition = is_partition(splits)
+        by_fold = _primal_residuals(xp, X, Y, weights, where, alphas, intercept, partition)
+    losses, predictions = [], []
     for (_, test), residuals in zip(where, by_fold, strict=True):
         if keep_predictions:
             actual = _outputs_first(xp, xp.take(Y, test, axis=-2))
             predictions.append(_stored(xp, residuals + actual, dtype))
         losses.append(_mean_square(xp, residuals))
-    if X_target is not None:
-        coef, constant = mean_model()
-        for_target = coef @ _outputs_first(xp, X_target) + constant[..., None]
     kept = xp.concat(predictions, axis=-1) if keep_predictions else None
     predictions.clear()  # they are as large as what was made of them
-    return RidgeHeldOut(xp.concat(losses, axis=-1), kept, for_target)
-
-
-def ridge_losses(
-    X: Array, Y: Array, weights: Array, splits: Splits, alphas: Array, /, *, intercept: str
-) -> tuple[Array, Array, Folds]:
-    """Return out-of-fold squared losses of every penalty, row by row.
-
-    Returns
-    -------
-    losses : array of shape (..., L, N)
-        As in :class:`RidgeHeldOut`.
-    held_out : array of shape (..., 1, N) or (N,)
-        The rows' weights.
-    folds : Folds
-        Where each split's rows are among the N.
-    """
-    xp = array_namespace(X, Y, weights, alphas)
-    rows = [xp.asarray(test, device=device(X)) for _, test in splits]
-    held_out = xp.concat([xp.take(weights, test, axis=-1) for test in rows], axis=-1)
-    if held_out.ndim > 1:
-        held_out = held_out[..., None, :]
-    found = ridge_held_out(X, Y, weights, splits, alphas, intercept=intercept)
-    return found.losses, held_out, Folds.of_splits(splits)
+    return RidgeHeldOut(xp.concat(losses, axis=-1), kept)
 
 
 def ridge_refit(
@@ -129,19 +88,19 @@ def ridge_refit(
         coef = dual @ X[..., None, :, :]
     else:
         frame = Frame.of_rows(xp, X, Y)
-        total = second_moments(xp, frame.rows(xp, X, Y), weights)
+        total = _second_moments(xp, frame.rows(xp, X, Y), weights)
         coef, level = primal_path(xp, total, alphas, frame, intercept=intercept)
     return coef, frame.unshift(coef, level)
-
-
-def second_moments(xp: Namespace, rows: Array, weights: Array, /) -> Array:
-    """Return sum w a a' (..., q, q) of shifted rows (..., n, q)."""
-    return xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
 
 
 def losses_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array, /) -> Array:
     """Return the losses (..., L, n) of shifted rows (..., n, q) under every penalty's model."""
     return _mean_square(xp, _residuals_of_rows(xp, rows, coef, level))
+
+
+def _second_moments(xp: Namespace, rows: Array, weights: Array) -> Array:
+    """Return sum w a a' (..., q, q) of shifted rows (..., n, q)."""
+    return xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
 
 
 def _residuals_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array) -> Array:
@@ -184,42 +143,30 @@ def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
     return not scales_differ(xp, n * xp.var(X, axis=-2), alphas)
 
 
-# Residuals (..., L, T, n_k) of each split's held-out rows, and a function that returns the mean of
-# the splits' models: coef (..., L, T, D) and intercept (..., L, T).
-_Residuals = tuple[Iterator[Array], Callable[[], tuple[Array, Array]]]
-
-
 def _primal_residuals(
     xp: Namespace,
     X: Array,
     Y: Array,
     weights: Array,
-    splits: Sequence[tuple[Array, Array]],
+    splits: Sequence[tuple[Array, ...]],
     alphas: Array,
     intercept: str,
     partition: bool,
-) -> _Residuals:
+) -> Iterator[Array]:
+    """Yield the residuals (..., L, T, n_k) of each split's held-out rows."""
     frame = Frame.of_rows(xp, X, Y)
     rows = frame.rows(xp, X, Y)
 
     def moments(index: Array) -> Array:
-        return second_moments(xp, xp.take(rows, index, axis=-2), xp.take(weights, index, axis=-1))
+        return _second_moments(xp, xp.take(rows, index, axis=-2), xp.take(weights, index, axis=-1))
 
     if partition:
         training = exclusive_sum(xp.stack([moments(test) for _, test in splits]), axis=0)
     else:
         training = xp.stack([moments(train) for train, _ in splits])
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-
-    def mean_model() -> tuple[Array, Array]:
-        mean = xp.mean(coef, axis=0)
-        return mean, frame.unshift(mean, xp.mean(level, axis=0))
-
-    by_fold = (
-        _residuals_of_rows(xp, xp.take(rows, test, axis=-2), coef[k, ...], level[k, ...])
-        for k, (_, test) in enumerate(splits)
-    )
-    return by_fold, mean_model
+    for k, (_, test) in enumerate(splits):
+        yield _residuals_of_rows(xp, xp.take(rows, test, axis=-2), coef[k, ...], level[k, ...])
 
 
 def _dual_residuals(
@@ -227,39 +174,23 @@ def _dual_residuals(
     X: Array,
     Y: Array,
     weights: Array,
-    splits: Sequence[tuple[Array, Array]],
+    splits: Sequence[tuple[Array, ...]],
     alphas: Array,
     intercept: str,
-) -> _Residuals:
-    """For fewer rows than features."""
+) -> Iterator[Array]:
+    """Do the same for fewer rows than features."""
     frame = Frame.of_rows(xp, X, Y, centred=intercept == "free")
     X, Y = X - frame.x[..., None, :], Y - frame.y[..., None, :]
     kernel = X @ xp.linalg.matrix_transpose(X)
-    models = [
-        dual_path(
+    for train, test in splits:
+        to_train = xp.take(kernel, train, axis=-2)
+        dual, level = dual_path(
             xp,
-            xp.take(xp.take(kernel, train, axis=-2), train, axis=-1),
+            xp.take(to_train, train, axis=-1),
             xp.take(Y, train, axis=-2),
             xp.take(weights, train, axis=-1),
             alphas,
             intercept=intercept,
         )
-        for train, _ in splits
-    ]
-
-    def residuals() -> Iterator[Array]:
-        for (train, test), (dual, level) in zip(splits, models, strict=True):
-            to_train = xp.take(xp.take(kernel, train, axis=-2), test, axis=-1)
-            fitted = dual @ to_train[..., None, :, :] + level[..., None]
-            yield fitted - _outputs_first(xp, xp.take(Y, test, axis=-2))
-
-    def mean_model() -> tuple[Array, Array]:
-        coef = sum(
-            dual @ xp.take(X, train, axis=-2)[..., None, :, :]
-            for (train, _), (dual, _) in zip(splits, models, strict=True)
-        )
-        level = sum(own for _, own in models)
-        mean = coef / len(splits)
-        return mean, frame.unshift(mean, level / len(splits))
-
-    return residuals(), mean_model
+        fitted = dual @ xp.take(to_train, test, axis=-1)[..., None, :, :] + level[..., None]
+        yield fitted - _outputs_first(xp, xp.take(Y, test, axis=-2))

@@ -58,9 +58,6 @@ def fit_coefficients(
     responses: Array,
     folds: Sequence[np.ndarray],
     /,
-    *,
-    penalty: float | None = None,
-    cross_fit: bool = True,
 ) -> Array:
     """Return coefficients (K, ..., 1 + k, L), constant first: for each fold, from the other folds.
 
@@ -70,14 +67,10 @@ def fit_coefficients(
     design : array of shape (..., n, k)
     responses : array of shape (..., L, n)
     folds : K int arrays
-    penalty : float, optional
-        Ridge penalty relative to columns of unit variance. Default: chosen by cross-validation
-        among the other folds, one for all responses.
-    cross_fit : bool, default=True
-        If not, every fold gets the coefficients fitted on all folds.
 
     Notes
     -----
+    The ridge penalty is chosen by cross-validation among the other folds, one for all responses.
     Computed in double precision whatever the inputs are. Columns are centred and scaled to unit
     variance over all rows; the constant is not penalised. Columns without spread get coefficient 0.
     Cost O(n k (k + L) + K^2 k^3 + K^2 k^2 L).
@@ -89,16 +82,16 @@ def fit_coefficients(
     deviation = xp.std(design, axis=-2)
     scale = xp.where(spread, 1 / xp.where(spread, deviation, 1.0), 0.0)
     gram, cross = _fold_sums(xp, (design - location) * scale[..., None, :], responses, folds)
-    if cross_fit and K > 1:
+    if K > 1:
         # (K - 1, K, ...): the other folds of each fold; the second axis is one more batch axis.
         others = np.stack([[j for j in range(K) if j != k] for k in range(K)], axis=1)
         index = xp.asarray(others.ravel(), device=device(gram))
         gram, cross = (
             xp.reshape(xp.take(a, index, axis=0), (K - 1, K, *a.shape[1:])) for a in (gram, cross)
         )
-        found = _fit(xp, gram, cross, penalty)
+        found = _fit(xp, gram, cross)
     else:
-        found = xp.stack([_fit(xp, gram, cross, penalty)] * K)
+        found = xp.stack([_fit(xp, gram, cross)] * K)
     slopes = found[..., 1:, :] * scale[..., None]
     moved = xp.sum(slopes * location[..., 0, :, None], axis=-2, keepdims=True)
     return xp.astype(xp.concat([found[..., :1, :] - moved, slopes], axis=-2), dtype)
@@ -119,12 +112,11 @@ def _fold_sums(
     return xp.stack(grams), xp.stack(crosses)
 
 
-def _fit(xp: Namespace, gram: Array, cross: Array, penalty: float | None) -> Array:
+def _fit(xp: Namespace, gram: Array, cross: Array) -> Array:
     """Coefficients (..., q, L) from the folds given, (J, ..., q, q) and (J, ..., q, L)."""
     total_gram, total_cross = xp.sum(gram, axis=0), xp.sum(cross, axis=0)
-    if penalty is not None or gram.shape[0] == 1:
-        fixed = 1.0 if penalty is None else float(penalty)
-        return _ridge_path(xp, total_gram, total_cross, (fixed,))[0, ...]
+    if gram.shape[0] == 1:
+        return _ridge_path(xp, total_gram, total_cross, (1.0,))[0, ...]
     path = _ridge_path(xp, exclusive_sum(gram, axis=0), exclusive_sum(cross, axis=0), PENALTIES)
     # Squared error on the fold left out, less the responses' own squares, which no penalty changes.
     errors = xp.sum(path * (gram @ path - 2 * cross), axis=-2)

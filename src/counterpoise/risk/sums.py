@@ -16,7 +16,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
-__all__ = ["Sums", "sum_by_label", "sums_from_losses"]
+__all__ = ["Sums", "block_sums", "sum_by_label", "sums_from_losses"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Sums:
         Sum of w.
     weight_squared : array
         Sum of w^2.
+    weight_log : array
+        Sum of w log w, for the divergence that the weights see.
     excess : array
         Sum of w - 1. Weights close to 1 would lose digits if it were computed from `weight`.
     excess_squared : array
@@ -42,15 +44,22 @@ class Sums:
         Sum of w loss.
     loss_excess : array
         Sum of w loss (w - 1).
+    weighted_square : array
+        Sum of w loss^2, for the spread of the losses.
     """
 
     count: Array
     weight: Array
     weight_squared: Array
+    weight_log: Array
     excess: Array
     excess_squared: Array
     weighted_loss: Array
     loss_excess: Array
+    weighted_square: Array
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(*(a + b for a, b in zip(self.arrays(), other.arrays(), strict=True)))
 
     def arrays(self) -> list[Array]:
         """Return the arrays in the order of the fields."""
@@ -77,9 +86,9 @@ class Sums:
             )
         )
 
-    def by_label(self, xp: Namespace, labels: np.ndarray, /) -> Sums:
-        """Add up entries of the last axis that have the same label, numbered from 0."""
-        return self.apply(lambda values: sum_by_label(xp, values, labels))
+    def by_label(self, xp: Namespace, labels: np.ndarray, count: int = 0, /) -> Sums:
+        """Add up entries of the last axis that have the same label, 0 to at least count - 1."""
+        return self.apply(lambda values: sum_by_label(xp, values, labels, count))
 
     @classmethod
     def concat(cls, xp: Namespace, parts: Sequence[Sums], /, *, axis: int = -1) -> Sums:
@@ -114,26 +123,42 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
     losses, weights = (xp.astype(values, xp.float64, copy=False) for values in (losses, weights))
     excess = weights - 1
     weighted_loss = weights * losses
+    some = weights > 0
+    log = xp.log(xp.where(some, weights, xp.ones_like(weights)))
     return Sums(
         count=xp.ones_like(weights),
         weight=weights,
         weight_squared=weights**2,
+        weight_log=weights * log,
         excess=excess,
         excess_squared=excess**2,
         weighted_loss=weighted_loss,
         loss_excess=weighted_loss * excess,
+        weighted_square=weighted_loss * losses,
     )
 
 
-def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, /) -> Array:
+def block_sums(xp: Namespace, losses: Array, weights: Array, first: int, n_blocks: int, /) -> Sums:
+    """Return the sums (..., n_blocks) of consecutive rows, of which the first has this number.
+
+    Row i belongs to block i modulo the number of blocks, whatever the chunk it comes in: sums of
+    chunks add up to the same blocks.
+    """
+    labels = (first + np.arange(losses.shape[-1])) % n_blocks
+    return sums_from_losses(xp, losses, weights).by_label(xp, labels, n_blocks)
+
+
+def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, n: int = 0, /) -> Array:
     """Return the sums (..., n) of entries (..., N) with the same label, 0 to n - 1.
+
+    `n` is needed where the last labels may have no entry.
 
     Large labels are split over several lines of a table of bounded width and summed in rounds, so
     that one large label does not make the table wide for all others.
     """
     while True:
         order = np.argsort(labels, kind="stable")
-        count = np.bincount(labels)
+        count = np.bincount(labels, minlength=n)
         width = min(int(np.max(count)), 2 * math.ceil(np.mean(count)))
         lines = np.maximum(-(-count // width), 1)
         place = np.arange(len(labels)) - np.repeat(np.cumsum(count) - count, count)

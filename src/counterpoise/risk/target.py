@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from counterpoise._arrays import to_numpy
 from counterpoise._dask import is_dask
-from counterpoise._facts import Card, comparison_card
 from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
-from counterpoise.risk.averages import Source
+from counterpoise.exceptions import WeightWarning
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
-from counterpoise.risk.growth import warn_of_growth
 from counterpoise.risk.held_out import Domains, HeldOut
-from counterpoise.risk.labelled import check_labelled_losses, combine_with_labels
+from counterpoise.risk.labels import check_labelled_losses
 from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights.resolve import resolve_weights
@@ -44,7 +47,7 @@ def target_risk(
     weights : array of shape (n,) or (..., n), str or DensityRatio
         p_target / p_source at each source sample: not negative, with expectation 1. A name or an
         estimator is fitted to `X_source` and `X_target`; it can then say the weights of target
-        rows too, and be fitted again in the bootstrap.
+        rows too.
     method : str or Method, default="controlled"
         "source", "weighted", "normalized", "truncated", "pareto_smoothed", "shrunk",
         "controlled", "moment_controlled" or "doubly_robust", or an object from
@@ -53,11 +56,10 @@ def target_risk(
         Features of the samples. Needed by methods with controls or an outcome model.
     X_target : array of shape (m, n_features), optional
         Features of unlabelled target rows.
-    target_losses : array of shape (..., k) or Labelled, optional
+    target_losses : array of shape (..., k), optional
         Loss of each target row whose label is known, under the same models: combined with the
-        weighted estimate by how far the two are apart, see :doc:`/guide/labels`. An array is of
-        rows drawn at random from the target; :class:`counterpoise.risk.Labelled` also holds rows
-        drawn by strata. The models must not have been trained on them.
+        weighted estimate, see :doc:`/guide/labels`. The rows must be drawn at random from the
+        target, and the models must not have been trained on them.
 
     Returns
     -------
@@ -67,8 +69,8 @@ def target_risk(
 
     Notes
     -----
-    Where losses grow with the weights, a few rows decide, and a sample may have seen too few of
-    them: :class:`counterpoise.exceptions.TailWarning` says so, unless the arrays are Dask's.
+    Weights are expected to have mean 1. If their mean is further from 1 than its error allows,
+    :class:`counterpoise.exceptions.WeightWarning` says so.
 
     Degenerate cases. Equal weights leave beta at 0: the controlled estimate is the weighted one.
     Samples of weight zero count in n, as they should: they say that the target is elsewhere. One
@@ -92,7 +94,7 @@ def target_risk(
     >>> risk = cp.target_risk(
     ...     x**2, "gaussian", method="doubly_robust", X_source=X_source, X_target=X_target
     ... )
-    >>> low, high = risk.interval(kind="bootstrap", n_resamples=200)
+    >>> low, high = risk.interval(drift=False)  # if labels depend on x in the same way
     >>> bool(low < 1 < high)
     True
 
@@ -114,12 +116,27 @@ def target_risk(
 
         return target_risk_dask(losses, weights, found)
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    if not isinstance(found, Source):
-        warn_of_growth(held_out.losses, held_out.weights)
-    if target_losses is None:
-        return estimate_risk(held_out, found)[0]
-    labelled = check_labelled_losses(target_losses, held_out.losses)
-    return combine_with_labels(estimate_risk(held_out, found)[0], held_out, labelled)
+    _warn_of_mean(held_out.weights)
+    if target_losses is not None:
+        labelled = check_labelled_losses(target_losses, held_out.losses)
+        held_out = replace(held_out, labelled=labelled)
+    return estimate_risk(held_out, found)[0]
+
+
+def _warn_of_mean(weights: Any) -> None:
+    """Warn if the mean weight is further from 1 than four standard errors and a twentieth."""
+    values = to_numpy(weights)
+    mean, n = np.mean(values, axis=-1), values.shape[-1]
+    error = np.std(values, axis=-1) / math.sqrt(max(n - 1, 1))
+    off = np.abs(mean - 1) > np.maximum(4 * error, 0.05)
+    if np.any(off):
+        shown = float(np.ravel(mean)[np.argmax(np.ravel(off))])
+        warnings.warn(
+            f"`weights` have mean {shown:.3g} where 1 is expected of a density ratio: the risk is "
+            "wrong by a factor of about that. Pass weights / weights.mean(), or fit them again.",
+            WeightWarning,
+            stacklevel=3,
+        )
 
 
 def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> HeldOut:
@@ -150,7 +167,7 @@ def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> He
             "that the losses belong to, in the same order."
         )
     domains = Domains.of_rows(losses, X_source, X_target, estimator)
-    return HeldOut.of_sample(losses, weights, domains=domains, estimator=estimator)
+    return HeldOut.of_sample(losses, weights, domains=domains)
 
 
 @dataclass(frozen=True)
@@ -168,7 +185,9 @@ class RiskComparison(ByName[RiskEstimate]):
     def _entries(self) -> dict[str, RiskEstimate]:
         return self.estimates
 
-    def _card(self) -> Card:
+    def _card(self) -> Any:
+        from counterpoise._facts import comparison_card
+
         return comparison_card(self)
 
 
@@ -218,7 +237,7 @@ def compare_risks(
     controlled       0.951       0.090  0.743 to 1.22                    412                -45%
     """
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    warn_of_growth(held_out.losses, held_out.weights)
+    _warn_of_mean(held_out.weights)
     if methods is None:
         known = held_out.domains is not None
         chosen = [method for method in METHODS.values() if known or not method.needs_features]
