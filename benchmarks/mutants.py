@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,11 +81,11 @@ SMALLEST, LARGEST = 1e-5, 2**16  # numbers beyond are tolerances, bytes and cons
 
 @dataclass(frozen=True)
 class Fault:
-    """One change of one expression: `new` replaces `old`, which starts at `line` and `column`."""
+    """One change of one expression: `new` replaces `old`."""
 
     path: str  # relative to the package
     line: int  # from 1
-    column: int  # in bytes
+    start: int  # bytes before the expression
     kind: str
     old: str
     new: str
@@ -92,11 +93,8 @@ class Fault:
 
     def apply(self, source: str) -> str:
         """Return the module's source with the fault in it."""
-        text = source.encode()
-        lines = text.splitlines(keepends=True)
-        start = sum(map(len, lines[: self.line - 1])) + self.column
-        end = start + len(self.old.encode())
-        return (text[:start] + f"({self.new})".encode() + text[end:]).decode()
+        text, end = source.encode(), self.start + len(self.old.encode())
+        return (text[: self.start] + f"({self.new})".encode() + text[end:]).decode()
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line} {self.kind}: {self.old}  ->  {self.new}"
@@ -113,13 +111,15 @@ def draw(count: int, seed: int, only: str = "") -> list[Fault]:
 
 def faults_of(path: Path) -> Iterator[Fault]:
     """Yield every fault that can be planted in a module."""
-    source = path.read_text(encoding="utf-8")
-    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    text = path.read_bytes()
+    digest = hashlib.sha256(text).hexdigest()[:12]
     name = path.relative_to(PACKAGE).as_posix()
-    for node in expressions(ast.parse(source)):
+    before = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    for node in expressions(ast.parse(text)):
+        start = before[node.lineno - 1] + node.col_offset
+        old = text[start : before[node.end_lineno - 1] + node.end_col_offset].decode()
         for kind, new in changes(node):
-            old = ast.get_source_segment(source, node) or ""
-            yield Fault(name, node.lineno, node.col_offset, kind, old, new, digest)
+            yield Fault(name, node.lineno, start, kind, old, new, digest)
 
 
 def expressions(node: ast.AST) -> Iterator[ast.expr]:
