@@ -37,7 +37,11 @@ def f(x):
     if x < 0:
         raise ValueError(f"{x + 1} is too many")
     check_number(x, "x", low=0 + 1)
-    return 2 * x
+    words = f"{x - 1} rows"
+    try:
+        return 2 * x
+    except ValueError:
+        raise TypeError(words + str(x / 3))
 '''
     nodes = mutants.expressions(ast.parse(source))
     kinds = [kind for node in nodes for kind, _ in mutants.changes(node)]
