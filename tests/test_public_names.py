@@ -67,7 +67,6 @@ def test_packages_import_only_from_packages_on_their_left():
     order = [
         "exceptions",
         "_format",
-        "_facts",
         "_shown",
         "_files",
         "_sklearn",

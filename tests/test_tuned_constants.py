@@ -10,10 +10,17 @@ import math
 import pytest
 
 from counterpoise.diagnostics import THRESHOLDS
+from counterpoise.diagnostics.verdict import LABELS_NEEDED
 
 TUNED = {
     "_pareto": {"_PRIOR_COUNT": 10, "_PRIOR_SHAPE": 0.5},
-    "diagnostics.gaps": {"_EDGE": 0.005, "_WORTH": 0.02, "_ALL": 0.99, "_MOST": 5, "_VALUES": 3},
+    "diagnostics.gaps": {
+        "_EDGE": 0.005,
+        "_WORTH": 0.02,
+        "_ALL": 0.99,
+        "_ERRORS": 3,
+        "_SURE": 0.001,
+    },
     "diagnostics.groups": {"_FEWEST": 10},
     "diagnostics.overlap": {"EXPECTED_OUTSIDE": 0.01, "_PRODUCTS": 20},
     "diagnostics.shift": {
@@ -24,7 +31,7 @@ TUNED = {
         "_LARGE": 0.8,
         "_STRONG_AUC": 0.76,
     },
-    "diagnostics.verdict": {"_FLAT": 1.05, "_CLOSE": 0.05, "_NEAR": 1.25, "_SURE": 0.001},
+    "diagnostics.verdict": {"_FLAT": 1.5, "_CLOSE": 0.05, "_NEAR": 1.25, "_SURE": 0.001},
     "encoding.pairing": {
         "_IDENTIFIER_SHARE": 0.5,
         "_FEW": 30,
@@ -77,17 +84,16 @@ def test_a_tuned_constant_has_the_value_of_its_study(module, name):
 def test_the_limits_of_the_verdict_are_those_of_the_guide():
     # docs/guide/trust.rst says where each comes from.
     assert {
-        "disagreement": (0.5, 1.0),
-        "error_ratio": (1.1, 1.25),
         "outside_share": (0.10, 0.35),
+        "auc": (0.983, 0.9999),
+        "divergence": (1.0, 1.33),
         "balance_after": (0.3, 0.9),
         "weight_mean_errors": (4.0, 8.0),
         "weight_mean_factor": (1.4, 2.0),
-        "pareto_k": (0.7, 1.0),
-        "pareto_k_losses": (1.0, math.inf),
-        "loss_growth": (3.5, math.inf),
         "n_effective": (20.0, 5.0),
-        "largest_share": (0.3, 0.5),
-        "auc": (0.983, 0.9999),
-        "transfer_error": (0.12, 0.3),
+        "rows_deciding": (10.0, 0.0),
+        "pareto_k": (0.7, math.inf),
+        "pareto_k_losses": (0.7, math.inf),
+        "p_value": (0.05, 0.001),
     } == THRESHOLDS
+    assert LABELS_NEEDED == 20

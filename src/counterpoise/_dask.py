@@ -44,7 +44,12 @@ def as_rows(
     import dask.array as da
 
     if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array(lengths=True)
+        if not numeric and values.dtype.kind not in "fiub":
+            values = values.astype(object)  # Dask's own texts have no array
+        try:
+            values = values.to_dask_array(lengths=True)
+        except ValueError:  # Dask's optimiser has read several small files as one partition
+            values = values.to_dask_array()
     elif not is_dask(values):
         values = np.asarray(values)
         values = da.from_array(values, chunks=values.shape)

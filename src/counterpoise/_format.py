@@ -6,8 +6,8 @@ A quantity has three significant digits, a standard error two. A missing number 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 __all__ = [
@@ -124,7 +124,7 @@ def format_parameter(value: Any, /, *, digits: int = 3) -> str:
 def candidate_names(
     parameters: Sequence[Mapping[str, Any]], /, *, models: Sequence[str] = ()
 ) -> list[str]:
-    """Name candidates by what differs between them: parameters, and the family if there are several.
+    """Name candidates by what differs between them: parameters, and families if several.
 
     Examples
     --------
@@ -205,7 +205,9 @@ def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
     """
     full = [printable(name) for name in names]
     if len(set(full)) > 1 and any(len(name) > width for name in full):
-        start = os.path.commonprefix(full).rfind(" ") + 1
+        same = (len(set(letters)) == 1 for letters in zip(*full, strict=False))
+        common = full[0][: len(list(takewhile(bool, same)))]
+        start = common.rfind(" ") + 1
         full = [f"…{name[start:]}" for name in full] if start > 1 else full
     labels = [shorten(name, width) for name in full]
     seen: dict[str, int] = {}

@@ -49,7 +49,7 @@ __all__ = [
 LARGEST_LOSS = 1e100
 # The largest weight must be between these: its square neither underflows nor overflows when it
 # meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
-_WEIGHT_SIZES = (1e-140, 1e77)
+_WEIGHT_SIZES = (1e-50, 1e50)
 
 
 def check_number(

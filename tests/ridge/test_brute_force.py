@@ -6,7 +6,6 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit
 
 import counterpoise as cp
-from counterpoise.ridge import cross_validation
 
 ALPHAS = np.logspace(-3, 4, 6)
 METHODS = ["source", "weighted", "normalized", "truncated", "controlled"]
@@ -52,14 +51,6 @@ def formula(losses, w, method, cap):
     spread = np.sum(v**2)
     beta = np.sum((f - f.mean()) * v) / spread if spread > 0 else 0.0
     return f.mean() - beta * v.mean()
-
-
-@pytest.fixture(params=["losses", "statistics"])
-def route(request, monkeypatch):
-    """Both routes for more rows than features (fewer rows always take the dual)."""
-    if request.param == "statistics":
-        monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
-    return request.param
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -158,3 +149,17 @@ def test_data_far_from_zero_keep_their_digits(route):
     near = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X, y)
     far = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X + 1e4, y - 1e6)
     np.testing.assert_allclose(far.risk_curve_.value, near.risk_curve_.value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_labels_far_from_zero_keep_their_digits_with_any_intercept(intercept, request):
+    """Quadratic forms cancel where the labels are far larger than the residuals."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) if intercept == "free" else rng.normal(1e3, 1, size=(200, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=200) + (1e7 if intercept == "free" else 0.0)
+    options = {"fit_intercept": intercept != "none"}
+    options |= {"penalize_intercept": intercept == "penalized", "weights": None, "cv": 4}
+    rows = cp.ShiftRidgeCV(ALPHAS, **options).fit(X, y).risk_curve_.value
+    request.getfixturevalue("many")
+    blocks = cp.ShiftRidgeCV(ALPHAS, **options).fit(X, y).risk_curve_.value
+    np.testing.assert_allclose(blocks, rows, rtol=1e-7)

@@ -34,12 +34,12 @@ def test_fit_uses_the_target_through_the_weights(shifted):
     model = cp.ShiftRidgeClassifierCV().fit(X, y, X_target=X_target)
     ratio = cp.weights.KMM(standardize=True).fit(X, X_target)
     np.testing.assert_array_equal(model.weights_, ratio.weights_)
-    assert isinstance(model.weights_estimator_, cp.weights.KMM)
+    assert isinstance(model.weight_estimator_, cp.weights.KMM)
     given = cp.ShiftRidgeClassifierCV(weights=ratio.weights_).fit(X, y)
     np.testing.assert_array_equal(given.risk_curve_.value, model.risk_curve_.value)
     own = cp.ShiftRidgeClassifierCV(weights=cp.weights.GaussianRatio(regularization=0))
     plain = own.fit(X, y, X_target=X_target)
-    assert plain.weights_estimator_.shrinkage_ == (0, 0)
+    assert plain.weight_estimator_.shrinkage_ == (0, 0)
     assert not hasattr(own.weights, "weights_")  # a clone was fitted
 
 
@@ -104,16 +104,6 @@ def test_two_equal_classes_coded_as_three_outputs_would_agree(shifted):
     np.testing.assert_allclose(classifier.decision_function(X), regression.predict(X))
 
 
-def test_pooled_and_per_fold_betas_differ_only_in_the_control(shifted):
-    X, y, X_target, _ = shifted
-    make = lambda **options: cp.ShiftRidgeCV(**options).fit(X, y, X_target=X_target)  # noqa: E731
-    pooled, per_fold = make(aggregate="pooled"), make(aggregate="fold")
-    assert pooled.fold_betas_.shape == (200, 1)
-    assert not np.allclose(pooled.risk_curve_.value, per_fold.risk_curve_.value)
-    plain = [make(aggregate=a, method="weighted").risk_curve_.value for a in ("pooled", "fold")]
-    np.testing.assert_allclose(*plain)
-
-
 def test_clone_pickle_pipeline_and_parameters(shifted):
     X, y, X_target, _ = shifted
     model = cp.ShiftRidgeClassifierCV(weights=np.ones(60), method=cp.risk.Controlled(beta=0.5))
@@ -159,8 +149,8 @@ X, Y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
         ({"weights": np.zeros(20)}, {}, "`weights` must not all be zero"),
         ({"weights": "magic"}, {}, "`weights` must be one of 'auto'.*got 'magic'"),
         ({"weights": cp.weights.GaussianRatio}, {}, "`weights` must be one of"),
-        ({"weights": None, "alphas": [1.0, 0.0]}, {}, "`alphas` must all be positive.*got 0"),
-        ({"weights": None, "alphas": [np.nan]}, {}, "`alphas` must all be positive.*got nan"),
+        ({"weights": None, "alphas": [1.0, 0.0]}, {}, "`alphas` must be .* all positive.*0.0"),
+        ({"weights": None, "alphas": [np.nan]}, {}, "`alphas` must be .*nan"),
         ({"weights": None, "alphas": []}, {}, "`alphas` must be a 1-D sequence"),
         ({"weights": None, "alphas": 1.0}, {}, "`alphas` must be a 1-D sequence"),
         (
@@ -175,7 +165,6 @@ X, Y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
             "`cv` must give at least one",
         ),
         ({"weights": None, "method": "best"}, {}, "`method` must be one of"),
-        ({"weights": None, "aggregate": "sum"}, {}, "`aggregate` must be one of 'fold', 'pooled'"),
     ],
 )
 @pytest.mark.parametrize("kind", [cp.ShiftRidgeCV, cp.ShiftRidgeClassifierCV])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from counterpoise.ridge import RowFolds
-from counterpoise.ridge.folds import CountedFolds, block_numbers, fold_rule, random_rows
+from counterpoise.ridge.folds import CountedFolds, RowSample, block_numbers, fold_rule
 
 
 @pytest.mark.parametrize("n", [7, 100, 1003])
@@ -58,11 +58,23 @@ def test_blocks_of_sorted_rows_are_like_independent_draws():
 
 
 @pytest.mark.parametrize("n", [10, 3000])
-def test_a_sample_of_rows_is_sorted_without_repeats_and_spread_over_all(n):
-    rows = random_rows(n, 1000)
-    assert len(np.unique(rows)) == len(rows) == min(n, 1000)
-    assert np.all(np.diff(rows) > 0)
+@pytest.mark.parametrize("size", [7, 400])
+def test_a_sample_of_rows_is_the_same_for_all_chunks_and_spread_over_all(n, size):
+    rows = np.arange(n)
+    whole = RowSample.of(1000, rows, 2.0 * rows, None)
+    assert len(np.unique(whole.rows)) == len(whole.rows) == min(n, 1000)
+    assert np.all(np.diff(whole.rows) > 0)
+    np.testing.assert_array_equal(whole.columns[0], 2.0 * whole.rows)
+    assert whole.columns[1] is None
     # The mean of 1000 of 3000 numbers, drawn without replacement.
-    error = n * np.sqrt((1 - len(rows) / n) / 12 / len(rows))
-    assert abs(rows.mean() - (n - 1) / 2) <= 4 * error
-    np.testing.assert_array_equal(rows, random_rows(n, 1000))
+    error = n * np.sqrt((1 - len(whole.rows) / n) / 12 / len(whole.rows))
+    assert abs(whole.rows.mean() - (n - 1) / 2) <= 4 * error
+    parts = (
+        RowSample.of(1000, rows[i : i + size], 2.0 * rows[i : i + size], None)
+        for i in range(0, n, size)
+    )
+    added = next(parts)
+    for part in parts:
+        added += part
+    np.testing.assert_array_equal(added.rows, whole.rows)
+    np.testing.assert_array_equal(added.columns[0], whole.columns[0])

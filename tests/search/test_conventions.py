@@ -238,8 +238,9 @@ def test_failed_candidates_are_no_members_of_a_blend(data):
 def test_columns_of_data_frames_are_matched_by_name(data, pd):
     X, y, X_target, _ = data
     X, Z = (pd.DataFrame(rows, columns=["a", "b"]) for rows in (X, X_target))
-    want = grid_search(metrics=["auc"]).fit(X, y, X_target=Z)
-    got = grid_search(metrics=["auc"]).fit(X, y, X_target=Z[["b", "a"]])
+    known = np.where(np.arange(200) < 30, np.sign(Z["a"]), np.nan)
+    want = grid_search(metrics=["auc"]).fit(X, y, Z, known)
+    got = grid_search(metrics=["auc"]).fit(X, y, Z[["b", "a"]], known)
     np.testing.assert_array_equal(got.weights_, want.weights_)
     assert got.best_risk_.interval() == want.best_risk_.interval()
     assert got.diagnostics_.verdict == want.diagnostics_.verdict

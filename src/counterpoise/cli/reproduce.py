@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from counterpoise import jobs as work
 from counterpoise._format import printable
@@ -18,7 +17,7 @@ from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
 from counterpoise.present.paper_figures import draw_figures, figure_bytes
 from counterpoise.present.reproduction import claims_section, reproduction_page
-from counterpoise.present.terminal import print_section
+from counterpoise.present.text import section_text
 
 __all__ = ["reproduce"]
 
@@ -111,6 +110,6 @@ def _print(record: work.Reproduction, *, brief: bool) -> None:
     if brief:
         typer.echo(line)
         return
-    print_section(claims_section(record.claims), Console(highlight=False))
+    typer.echo(section_text(claims_section(record.claims), 100))
     page = record.store.directory / "index.html"
     typer.echo(f"{line}. {record.seconds:.0f} s. Open {printable(page)}")

@@ -128,8 +128,8 @@ def _weight_sums(keep: int, weights: np.ndarray, losses: np.ndarray | None) -> W
 
 def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
     edges = support_edges(_Rows(source))
-    outside = partial(_outside_edges, edges)
-    counts = tree_reduce(blocks(target), outside, partial(reduce, np.add)).compute()
+    work, merge = partial(_outside_edges, edges), partial(reduce, np.add)
+    counts = tree_reduce(blocks(target), work, merge).compute()
     gaps = []
     for name, ends, shares in zip(features, edges, counts / target.shape[0], strict=True):
         gaps += beyond_edges(name, ends, *shares)

@@ -97,7 +97,7 @@ def diagnose(
     >>> apart.verdict
     'do not trust'
     >>> print(apart.advice[0])  # doctest: +ELLIPSIS
-    Leave out the column x0 if it only tells the two samples apart, and look again...
+    Leave out x0 if that only tells the two samples apart, and look again...
     """
     if is_dask(X_source, X_target, weights, losses):
         from counterpoise.diagnostics.dask import summarise_dask

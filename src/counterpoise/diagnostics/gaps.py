@@ -173,32 +173,33 @@ def _counts(column: Any) -> dict[str, int]:
 def _category_gaps(name: str, source: dict[str, int], target: dict[str, int]) -> list[Gap]:
     """Find single values with many target rows, and all others that the source lacks together.
 
-    A second sample has new values by chance: as large a share as the values with one row have of
-    the first (Good and Turing; Good 1953, doi:10.1093/biomet/40.3-4.237). So a value counts alone
-    only where the two samples differ in its share (binomial test, p times the number of values
-    below 0.001), and values that the source lacks count together where they hold more of the
-    target than chance explains.
+    A value counts alone where its share of the target is significantly larger (binomial test, p
+    times the number of values below 0.001). Others count together: if source and target were a
+    random split of their n + m rows, a value with c rows would miss the source with probability
+    q^c, q = m / (n + m), and hold c rows of the target. The sum over all values has mean
+    sum(c q^c) and variance sum(c^2 q^c (1 - q^c)).
     """
     n, m = sum(source.values()), sum(target.values())
+    q = m / (n + m)
 
     def is_large(text: str) -> bool:
         here, there = source.get(text, 0), target[text]
         if there <= _WORTH * m or here >= _EDGE * n:
             return False
-        return bool(binom.sf(there - 1, here + there, m / (n + m)) * len(target) < _SURE)
+        return bool(binom.sf(there - 1, here + there, q) * len(target) < _SURE)
 
     large = [text for text in target if is_large(text)]
     gaps = [Gap(target[text] / m, f"{name} is {_shown(text)}", name) for text in large]
+    others = (source.keys() | target.keys()) - set(large)
+    count = np.asarray([source.get(text, 0) + target.get(text, 0) for text in others])
+    missed = q**count
+    noise = math.sqrt(np.sum(count**2 * missed * (1 - missed)))
     unseen = [text for text in target if text not in source and text not in large]
-    share = sum(target[text] for text in unseen) / m
-    once = min(n, 1 + sum(count == 1 for count in source.values()))
-    # Pairs of equal values are rare where most occur once: they, and not single rows, are random.
-    both = (share + once / n) / 2
-    noise = math.sqrt(min(once, 2 * (n - once)) / n**2 + both * (1 - both) / m)
-    if share > once / n + _ERRORS * noise:
+    rows = sum(target[text] for text in unseen)
+    if rows > np.sum(count * missed) + _ERRORS * noise:
         several = f"one of {len(unseen)} values that the source lacks"
         words = several if len(unseen) > 1 else _shown(unseen[0])
-        gaps.append(Gap(share, f"{name} is {words}", name))
+        gaps.append(Gap(rows / m, f"{name} is {words}", name))
     return gaps
 
 

@@ -52,10 +52,6 @@ def judge_groups(
         # Only the relative weights of its rows matter within a group.
         relative = weights[rows] / np.mean(weights[rows])
         found = diagnose_encoded(part, relative, None if losses is None else losses[rows])
-        judged[name] = replace(
-            group,
-            verdict=found.verdict,
-            reasons=found.reasons,
-            outside_share=found.outside_share,
-        )
+        verdict, reasons, outside = found.verdict, found.reasons, found.outside_share
+        judged[name] = replace(group, verdict=verdict, reasons=reasons, outside_share=outside)
     return GroupRisks(judged, risks.overall)

@@ -30,10 +30,8 @@ __all__ = [
 
 # Share of rows of the source's own distribution that count as outside, by construction.
 EXPECTED_OUTSIDE = 0.01
-# Rows of each domain that are looked at; what they say is sharp enough.
-_ROWS = 5000
-# Source rows among which the nearest is sought.
-_SOURCE_ROWS = 50_000
+# Rows of each domain that are looked at, and source rows among which the nearest is sought.
+_ROWS, _SOURCE_ROWS = 5000, 50_000
 # Features up to which products of two features are offered to the classifier.
 _PRODUCTS = 20
 # Distances, in pooled standard deviations, that differ by less count as equal.

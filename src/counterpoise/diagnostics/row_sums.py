@@ -161,7 +161,7 @@ class WeightSums:
             return None
         spread = s.excess_squared - s.excess**2 / n
         shared = s.loss_excess - s.weighted_loss * s.excess / n
-        beta = shared / spread if spread > _ROUNDING * s.weight_squared else 0.0
+        beta = shared / spread if spread > _ROUNDING * (n + s.weight_squared) else 0.0
         mean = (s.weighted_loss - beta * s.excess) / n
         terms = weights * losses - beta * (weights - 1) - mean
         largest = float(abs(terms).max())

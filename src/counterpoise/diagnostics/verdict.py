@@ -25,9 +25,8 @@ __all__ = ["LABELS_NEEDED", "THRESHOLDS", "VERDICTS", "decide_verdict"]
 
 #: The four verdicts, best first.
 VERDICTS = ("confirmed", "plausible", "caution", "do not trust")
-#: Limits of "caution" and of "do not trust" for each quantity. The guide says where
-#: each comes from (docs/guide/trust.rst). For `p_value` of target labels, `n_effective` and
-#: `rows_deciding` small values are bad.
+#: Limits of "caution" and of "do not trust" for each quantity; docs/guide/trust.rst says where each
+#: comes from. Where the second is smaller, small values are bad. `p_value` is of target labels.
 THRESHOLDS: dict[str, tuple[float, float]] = {
     "outside_share": (0.10, 0.35),
     "auc": (0.983, 0.9999),
@@ -43,17 +42,15 @@ THRESHOLDS: dict[str, tuple[float, float]] = {
 }
 #: Labels of target rows, drawn at random, that must agree with the estimate to confirm it.
 LABELS_NEEDED = 20
-# Below this design effect the weights are nearly equal, and the shape of their tail does no harm.
-_FLAT = 1.05
+# Below this design effect the weights vary little, and the shape of their tail does no harm.
+_FLAT = 1.5
 # A mean weight this close to 1 is fine even where many rows make the difference significant, and
 # one within this factor is no reason to give up.
 _CLOSE, _NEAR = 0.05, 1.25
 _SURE = 0.001
 # Columns that one sentence names.
 _NAMED = 5
-_NO_WEIGHTS = (
-    "Use no weights: no shift was found, and weights would add noise without removing a bias."
-)
+_NO_WEIGHTS = "Use no weights: no shift was found, and weights would only add noise."
 _WEIGHTS_ASIDE = "Use weights: there is a shift, and every source row was given the same weight."
 _MORE_ROWS = "Collect more labelled rows, best where the weights are large."
 _SAME_WAY = "whether labels depend on the columns in the same way in source and target"
@@ -124,11 +121,8 @@ def _assumption(found: Diagnostics) -> str:
         )
     if test.n_labels >= LABELS_NEEDED:
         return test.words
-    few = format_count(test.n_labels, "label")
-    return (
-        f"Not checked with enough labels: {_SAME_WAY}. {test.words} But {few} cannot confirm it; "
-        f"{LABELS_NEEDED} can."
-    )
+    few = f"{format_count(test.n_labels, 'label')} cannot confirm it; {LABELS_NEEDED} can."
+    return f"Not checked with enough labels: {_SAME_WAY}. {test.words} But {few}"
 
 
 def _shift_advice(found: Diagnostics, findings: Sequence[Finding]) -> list[str]:

@@ -73,7 +73,7 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Some rows of both tables in one plane: (n, 2) with weights (n,), (m, 2), names of the axes."""
+    """Some rows of both tables in one plane: (n, 2) with weights (n,), (m, 2); names of axes."""
 
     source: np.ndarray
     weights: np.ndarray
@@ -180,7 +180,7 @@ class Choice:
         return f"blend of {format_count(len(self.members), 'model')}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer(Shown):
     """The answer of :func:`counterpoise.audit` or :func:`counterpoise.select`.
 
@@ -211,13 +211,17 @@ class Answer(Shown):
     tables: Tables
     diagnostics: Diagnostics
     weights_name: str
-    plane: Plane = field(repr=False)
-    made: Provenance = field(repr=False)
+    plane: Plane
+    made: Provenance
     warnings: Sequence[str] = ()
-    estimates: Estimates | None = field(default=None, repr=False)
-    choice: Choice | None = field(default=None, repr=False)
-    model: Any = field(default=None, repr=False)
-    predictions: Mapping[str, np.ndarray] | None = field(default=None, repr=False)
+    estimates: Estimates | None = None
+    choice: Choice | None = None
+    model: Any = None
+    predictions: Mapping[str, np.ndarray] | None = None
+
+    def __repr__(self) -> str:
+        delivered = "" if self.choice is None else f", delivered: {self.choice.delivered}"
+        return f"Answer({self.verdict}{delivered})"
 
     @property
     def verdict(self) -> str:

@@ -57,8 +57,8 @@ def output_directory(
     ------
     InputError
         At once, if `path` is a file, is not empty (without `force`), holds an input under the name
-        of an output, cannot be written, has no space, or is being written by another run. At the end, if the files cannot be moved; the
-        message says where they are kept.
+        of an output, cannot be written, has no space, or is being written by another run. At the
+        end, if the files cannot be moved; the message says where they are kept.
     """
     if path is None:
         yield None
@@ -155,8 +155,8 @@ def _claim(place: Path, force: bool) -> tuple[Path, int | None]:
             lock = lock_directory(hidden)
         except BlockingIOError as error:
             raise InputError(
-                f"The folder {place} is being written by another run. Pass another directory, or wait "
-                "until that run has ended."
+                f"The folder {place} is being written by another run. Pass another directory, or "
+                "wait until that run has ended."
             ) from error
         except FileNotFoundError:  # another run has ended since
             continue
@@ -164,8 +164,8 @@ def _claim(place: Path, force: bool) -> tuple[Path, int | None]:
             if made:
                 return hidden, None
             raise InputError(
-                f"The folder {place}: {hidden} exists, so another run is writing there or was killed. "
-                "Delete it if no run is going on, or pass another directory."
+                f"The folder {place}: {hidden} exists, so another run is writing there or was "
+                "killed. Delete it if no run is going on, or pass another directory."
             )
         # Another run may have ended, and left its results, before the lock was taken.
         with suppress(FileNotFoundError):

@@ -128,7 +128,7 @@ def match_labels(values: np.ndarray, labels: Labels, /) -> Matched:
 
 def _text(value: Any) -> str:
     """Return a class as text, whole numbers without decimals; empty if it is missing."""
-    if value is None or value != value:  # noqa: PLR0124
+    if value is None or value != value:
         return ""
     return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
 

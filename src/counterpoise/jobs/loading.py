@@ -26,7 +26,7 @@ EXAMPLES = {"gaussian-2d": "paper", "gaussian-2d-released": "released"}
 # Rows of each sample without which there is nothing to compare, test or learn from.
 _ENOUGH = 10
 # Labelled target rows drawn for the truth of an example.
-_TRUTH_ROWS = 100_000
+_TRUTH_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)

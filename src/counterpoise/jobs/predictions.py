@@ -28,10 +28,13 @@ def predict_target(model: Any, X: Any, progress: Progress = quiet, /) -> dict[st
     for start in range(0, len(X), _CHUNK):
         progress("predicting the target", start, len(X))
         chunk = X.iloc[start : start + _CHUNK]
+        if probable:
+            probability = model.predict_proba(chunk)
+            parts["prediction"].append(model.classes_[np.argmax(probability, axis=1)])
+            for label, column in zip(model.classes_, probability.T, strict=True):
+                parts.setdefault(f"probability of {label}", []).append(column)
+            continue
         parts["prediction"].append(model.predict(chunk))
         if scored:
             parts.setdefault("score", []).append(model.decision_function(chunk))
-        if probable:
-            for label, column in zip(model.classes_, model.predict_proba(chunk).T, strict=True):
-                parts.setdefault(f"probability of {label}", []).append(column)
     return {name: np.concatenate(part) for name, part in parts.items()}

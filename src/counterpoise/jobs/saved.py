@@ -167,9 +167,7 @@ class SavedModel:
 def _read_run(path: Path) -> dict[str, Any]:
     """Return what run.json holds, if it is as it was written."""
     if not path.is_file():
-        raise InputError(
-            f"There is no {path}. Pass the folder that an answer was saved in."
-        )
+        raise InputError(f"There is no {path}. Pass the folder that an answer was saved in.")
     try:
         run: dict[str, Any] = json.loads(path.read_bytes())
         own = run.pop("sha256")

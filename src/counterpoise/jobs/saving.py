@@ -171,10 +171,7 @@ def _candidates(choice: Choice) -> dict[str, Any]:
 def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return a parameter's values, as text if of several kinds; None for models without it."""
     mixed = len({type(own[name]) for own in parameters if name in own}) > 1
-    return [
-        str(own[name]) if mixed and name in own else own.get(name)
-        for own in parameters
-    ]
+    return [str(own[name]) if mixed and name in own else own.get(name) for own in parameters]
 
 
 def _plain(value: Any) -> Any:

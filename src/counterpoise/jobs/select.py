@@ -12,6 +12,7 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from counterpoise._format import format_count, format_number
 from counterpoise._validation import InputError, check_choice
@@ -34,6 +35,8 @@ __all__ = ["DELIVERIES", "SELECTIONS", "select"]
 SELECTIONS = ("source", "target")
 DELIVERIES = ("blend", "one")
 _FOLDS = 5
+# From so many source rows on, the libraries below may use several threads.
+_MANY_ROWS = 20_000
 # What the mean of each loss is called.
 _LOSS_WORDS = {
     "squared": "mean squared error",
@@ -190,12 +193,14 @@ def _answer(
     groups = None if by is None else group_rows(data.pair, by)
     y_target, truth = split_labels(data, labels, target_labels, notes)
     alerts: list[str] = []
-    with noted(notes):
+    # Threads on few rows wait for each other more than they work.
+    few = len(labels.y) < _MANY_ROWS
+    with noted(notes), threadpool_limits(1 if few else None):
         search = _search(data, asked, y_target, notes)
         request.progress("diagnosing", 0, 0)
         diagnostics = search.diagnostics_
         true = true_values(truth, data, labels, search, alerts)
-    predictions = predict_target(search.best_estimator_, data.pair.target, request.progress)
+        predictions = predict_target(search.best_estimator_, data.pair.target, request.progress)
     delivered, weighted = search.delivered_, bool(np.any(search.weights_ > 0))
     if groups is not None:
         request.progress("looking at the groups", 0, 0)

@@ -89,8 +89,7 @@ def true_values(
     classes = None if labels.task == "regression" else np.unique(labels.y)
     responses = Responses(loss, richest_response([model]), classes)
     stored = responses.store(model, respond(model, X, responses.response))
-    places = None if classes is None else responses.predict_classes(model, X)
-    predicted = responses.predicted(y, stored, places)
+    predicted = responses.predicted(y, stored)
     left_out = int(np.count_nonzero(~matched.present))
     note = truth.words
     if left_out:

@@ -60,7 +60,6 @@ _OBJECTS = [
     "sklearn.svm._classes.SVR",
     "sklearn.tree._classes.DecisionTreeClassifier",
     "sklearn.tree._classes.DecisionTreeRegressor",
-    "sklearn.utils._bunch.Bunch",
 ]
 _NUMBERS = [
     "ndarray",
@@ -83,7 +82,7 @@ _TYPES = ("str", "int", "float", "bool", "NoneType")
 
 # What skops calls a node -> the types that such a node may be.
 _ALLOWED: dict[str, frozenset[str]] = {
-    "DictNode": frozenset(["builtins.dict"]),
+    "DictNode": frozenset(["builtins.dict", "sklearn.utils._bunch.Bunch"]),
     "ListNode": frozenset(["builtins.list"]),
     "TupleNode": frozenset(["builtins.tuple"]),
     "JsonNode": frozenset(f"builtins.{name}" for name in _TYPES),

@@ -12,16 +12,12 @@ if TYPE_CHECKING:
     from counterpoise.present.answer import answer_page
     from counterpoise.present.balance import BalanceDisplay
     from counterpoise.present.forest import ForestDisplay
-    from counterpoise.present.risk_curve import RiskCurveDisplay
     from counterpoise.present.shift_map import ShiftMapDisplay
-    from counterpoise.present.weights import WeightsDisplay
 
 __all__ = [
     "BalanceDisplay",
     "ForestDisplay",
-    "RiskCurveDisplay",
     "ShiftMapDisplay",
-    "WeightsDisplay",
     "answer_page",
 ]
 
@@ -29,7 +25,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # RiskCurveDisplay is in risk_curve, and so on.
+    # ShiftMapDisplay is in shift_map, and so on.
     words = re.findall("[A-Z][a-z]+", name.removesuffix("Display"))
     home = "_".join(words).lower() or "answer"
     return getattr(import_module(f"{__name__}.{home}"), name)

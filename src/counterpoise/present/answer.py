@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from counterpoise.present.answer_pictures import (
     candidates_picture,
     groups_picture,
     main_pictures,
-    shift_pictures,
+    shift_picture,
 )
-from counterpoise.present.cards import diagnostics_facts, groups_table, sensitivity_table
+from counterpoise.present.cards import diagnostics_table, groups_table, sensitivity_table
 from counterpoise.present.estimates import (
     NOTHING,
     WITHOUT_DRIFT,
@@ -37,8 +36,6 @@ from counterpoise.present.sections import (
     Bullets,
     Column,
     Document,
-    Facts,
-    Made,
     Numeral,
     Pictures,
     Section,
@@ -74,7 +71,13 @@ def answer_page(answer: Any, /) -> str:
 
 
 def answer_text(
-    answer: Any, /, *, width: int = WIDTH, details: bool = False, hints: bool = False, spare: int = 0
+    answer: Any,
+    /,
+    *,
+    width: int = WIDTH,
+    details: bool = False,
+    hints: bool = False,
+    spare: int = 0,
 ) -> str:
     """Return an answer as text: at most 25 lines, 20 for an audit, less those to `spare`.
 
@@ -90,15 +93,16 @@ def answer_text(
 def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
     """Return what is shown of an answer; with `hints`, advice names options of the command line."""
     made = answer.estimates is not None
-    source, target = answer.tables.source, answer.tables.target
+    source, target, label = answer.tables.source, answer.tables.target, answer.tables.label
     columns = format_count(len(answer.tables.kinds), "column")
-    rows = format_count(source.rows, "labelled row" if made else "row")
-    label = answer.tables.label
-    title = f"Predict {label} in {target.name}" if made else f"{source.name} and {target.name}"
-    what = f"Predict {label} in" if made else "Can weighted rows of the source stand for"
-    lead = f"{what} {target.name} ({target.rows:,} rows, {columns}) from {source.name} ({rows})."
-    if not made:
-        lead = f"Compare {source.name} ({rows}) with {target.name} ({target.rows:,} rows), {columns}."
+    if made:
+        title = f"Predict {label} in {target.name}"
+        rows = format_count(source.rows, "labelled row")
+        lead = f"{title} ({target.rows:,} rows, {columns}) from {source.name} ({rows})."
+    else:
+        title = f"Compare {source.name} with {target.name}"
+        lead = f"Compare {source.name} ({source.rows:,} rows) with {target.name} ({target.rows:,} "
+        lead += f"rows), {columns}."
     sections = [Section("answer", "", _first_blocks(answer, hints))]
     pictures = Pictures(main_pictures(answer))
     sections += [Section("pictures", "", [pictures])]
@@ -128,8 +132,8 @@ def _first_blocks(answer: Any, hints: bool) -> list[Block]:
     ]
     verdict = Verdict(answer.verdict, said)
     if answer.estimates is None:
-        shift = answer.diagnostics.shift.words
-        reasons = [shift, *(r for r in reasons if r not in shift)]
+        shift = answer.diagnostics.shift.words.split(". ")[0].rstrip(".")
+        reasons = [f"{shift}.", *reasons]
         lists[1] = Bullets("Why", reasons[:_REASONS])
         return [verdict, _columns_table(answer, most=_COLUMNS), *lists]
     return [verdict, _expected(answer), *lists, *_worst(answer.estimates), _delivered(answer)]
@@ -266,7 +270,7 @@ def _reliability(answer: Any) -> Section:
     if answer.estimates is not None:
         blocks.append(answer.estimates.baseline.sentence(answer.estimates.loss_words))
         blocks += [answer.estimates.truth.note] if answer.estimates.truth is not None else []
-    blocks.append(Facts(diagnostics_facts(found), "Numbers behind the verdict"))
+    blocks.append(diagnostics_table(found))
     return Section("reliability", f"Why {answer.verdict!r}", blocks, folded=True)
 
 
@@ -308,8 +312,8 @@ def _sensitivity(answer: Any) -> list[Section]:
     if found is None:
         return []
     words = (
-        "The source alone cannot show whether a column that matters is missing. If hidden selection "
-        "made every weight wrong by a factor of up to the one given, the "
+        "The source alone cannot show whether a column that matters is missing. If hidden "
+        "selection made every weight wrong by a factor of up to the one given, the "
         f"{answer.estimates.loss_words} could be in this range. As it is: "
         f"{both_intervals(answer.risk)}."
     )
@@ -319,20 +323,18 @@ def _sensitivity(answer: Any) -> list[Section]:
 
 def _shift(answer: Any) -> Section:
     words = f"{answer.diagnostics.shift.words} Weights: {answer.weights_name}."
-    blocks: list[Block] = [words, _columns_table(answer), Pictures(shift_pictures(answer))]
+    blocks: list[Block] = [words, _columns_table(answer), Pictures([shift_picture(answer)])]
     return Section("shift", "Where source and target differ", blocks, folded=True)
 
 
 def _made(answer: Any) -> list[Section]:
     made, notes = answer.made, answer.tables.notes
-    facts = [
-        ("Seed", str(made.seed)),
-        ("Started", made.started),
-        ("Duration", f"{format_number(made.seconds)} s"),
-        ("Versions", ", ".join(f"{name} {own}" for name, own in made.versions.items())),
-    ]
-    blocks: Sequence[Block] = [Made(made.command, facts, made.arguments)]
-    section = Section("made", "How it was made", blocks, folded=True)
+    rows = [["command", made.command], ["started", made.started]]
+    rows.append(["duration", f"{format_number(made.seconds)} s"])
+    versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
+    rows += [["versions", versions], *([name, str(v)] for name, v in made.arguments.items())]
+    table = Table("", [Column("option", "text"), Column("value", "text")], rows, name="options")
+    section = Section("made", "How it was made", [table], folded=True)
     title = f"What was assumed or left out ({len(notes)})"
     noted = Section("notes", title, [Bullets("", notes)], folded=True)
     return [noted, section] if notes else [section]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from counterpoise.present.axes import rows_height
 from counterpoise.present.balance import BalanceDisplay
 from counterpoise.present.forest import ForestDisplay
 from counterpoise.present.palette import LIGHT, style
 from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
 from counterpoise.present.svg import figure_svg
-from counterpoise.present.weights import WeightsDisplay
 
-__all__ = ["candidates_picture", "groups_picture", "main_pictures", "shift_pictures"]
+__all__ = ["candidates_picture", "groups_picture", "main_pictures", "shift_picture"]
 
 # Inches: legible on a phone, and on half of a screen.
 _WIDTH, _HEIGHT = 4.5, 3.4
@@ -39,29 +40,21 @@ def main_pictures(answer: Any, /) -> list[Picture]:
     return [where] if answer.estimates is None else [where, _risk(answer)]
 
 
-def shift_pictures(answer: Any, /) -> list[Picture]:
-    """Return the other picture of source and target, and the weights."""
-    other = _balance(answer) if len(answer.tables.kinds) <= 2 else _plane(answer)
-    display = WeightsDisplay(answer.diagnostics.weights)
-    caption = "Weights of the source rows. The fewer rows have large ones, the less is known."
-    return [other, Picture("weights", "Weights", caption, partial(_draw, display.plot))]
+def shift_picture(answer: Any, /) -> Picture:
+    """Return the other picture of source and target."""
+    return _balance(answer) if len(answer.tables.kinds) <= 2 else _plane(answer)
 
 
 def _risk(answer: Any) -> Picture:
     found = answer.estimates
-    model = (found.risk.value, *found.risk.interval(), *found.risk.interval(drift=False))
-    plain = (found.plain.value, *found.plain.interval(drift=False))
-    constant = (found.baseline.risk.value, *found.baseline.risk.interval())
-    inner = found.baseline.risk.interval(drift=False)
-    rows = np.array([model, (*plain, *plain[1:]), (*constant, *inner)], dtype=np.float64)
-    names = ["this model", "by plain cross-validation", "one answer for all rows"]
+    # Plain cross-validation knows no drift: both of its intervals are the narrow one.
+    plain = replace(found.plain, drift=0.0)
     truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
     display = ForestDisplay(
-        names,
-        (rows[:, 0], rows[:, 1], rows[:, 2]),
-        narrow=(rows[:, 3], rows[:, 4]),
+        ["this model", "by plain cross-validation", "one answer for all rows"],
+        [found.risk, plain, found.baseline.risk],
         chosen=0,
-        doubtful=[0, 1, 2] if answer.verdict == "do not trust" else (),
+        doubtful=range(3) if answer.verdict == "do not trust" else (),
         truth=truth,
         risk_name=f"{found.loss_words} in the target",
         width=_NAME + 2,
@@ -92,11 +85,10 @@ def groups_picture(answer: Any, /) -> list[Picture]:
     groups = answer.estimates.groups
     if groups.worst is None:
         return []
-    height = 1.15 + 0.3 * min(max(len(groups), 2), _ROWS)
-    options = {"risk_name": answer.estimates.loss_words, "width": _NAME, "most": _ROWS}
+    options = {"risk_name": answer.estimates.loss_words, "width": _NAME}
     plot = partial(ForestDisplay.from_groups, groups, **options)
     caption = "The dashed line is the risk in the whole target. Hollow markers: do not trust."
-    draw = partial(_draw, lambda ax, theme: plot(ax=ax, theme=theme), height)
+    draw = partial(_draw, lambda ax, theme: plot(ax=ax, theme=theme), rows_height(len(groups)))
     return [Picture("groups-picture", f"Risk by {answer.estimates.by}", caption, draw)]
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_ROWS",
-    "best_first",
     "clip_limits",
     "legend_above",
     "legend_text",
@@ -132,11 +131,3 @@ def set_rows(ax: Any, names: Sequence[Any], width: int, palette: Palette, /) -> 
 def rows_height(count: int, row: float = 0.30, /) -> float:
     """Return the height in inches of a figure with so many rows."""
     return 1.15 + row * max(min(count, MOST_ROWS), 2)
-
-
-def best_first(risk: np.ndarray, chosen: int | None, /, *, most: int = MOST_ROWS) -> np.ndarray:
-    """Return the candidates to draw, least risk first, the choice always among them."""
-    shown = np.argsort(risk, kind="stable")[:most]  # NaN, for those that failed, is last
-    if chosen is not None and chosen not in shown:
-        shown = np.append(shown[:-1], chosen)
-    return shown

@@ -90,8 +90,8 @@ class BalanceDisplay(Display):
         ax.hlines(rows, *ends, color=palette.grid, linewidth=2.2, zorder=2)
         self.points_ = {}
         for name, values, color, marker, face in (
-            ("before", before, palette.target, "s", palette.hollow),
-            ("after", after, palette.controlled, "o", palette.controlled),
+            ("before", before, palette.target, "s", palette.paper),
+            ("after", after, palette.estimate, "o", palette.estimate),
         ):
             look = {"color": color, "markerfacecolor": face, "markeredgewidth": 1.5, "zorder": 3}
             shown = np.clip(values, -edge, edge)

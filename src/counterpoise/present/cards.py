@@ -29,8 +29,6 @@ from counterpoise.present.sections import (
     Block,
     Bullets,
     Column,
-    Fact,
-    Facts,
     Numeral,
     Section,
     Table,
@@ -42,7 +40,7 @@ __all__ = [
     "card_html",
     "card_of",
     "card_text",
-    "diagnostics_facts",
+    "diagnostics_table",
     "groups_table",
     "members_table",
     "metrics_table",
@@ -84,36 +82,12 @@ def _answer_card(answer: Any) -> Section:
     return Section("", document.title, [document.lead, *document.sections[0].blocks])
 
 
-def _risk_card(estimate: Any) -> Section:
-    title = f"Target risk, {estimate.method}"
-    shape = tuple(getattr(estimate.value, "shape", ()))  # () also for one risk of a tensor
-    if len(shape) > 1:
-        return Section("", title, [f"{shape} risks"])
-    if shape:
-        names = [str(i) for i in range(shape[0])]
-        return Section("", title, [risk_table("candidate", names, [estimate[i] for i in range(shape[0])])])
-    facts = [
-        Fact("standard error", format_error(estimate.standard_error)),
-        Fact("effective rows", format_number(estimate.n_effective)),
-        Fact("beta", format_number(estimate.beta)),
-        Fact("variance reduction", format_share(estimate.variance_reduction)),
-    ]
-    return Section("", title, [both_intervals(estimate), Facts([*facts, *_label_facts(estimate)])])
-
-
-def _label_facts(estimate: Any) -> list[Fact]:
-    if estimate.labels is None:
-        return []
-    share = format_share(estimate.labels.share)
-    return [Fact("target labels", f"{estimate.labels.n_labels:,}, {share} of the estimate")]
-
-
 def _comparison_card(comparison: Mapping[str, Any]) -> Section:
     title = "Target risk by method"
     shapes = {tuple(getattr(own.value, "shape", ())) for own in comparison.values()}
     if shapes != {()}:
         return Section("", title, [f"{', '.join(comparison)}: {max(shapes)} risks each"])
-    return Section("", title, [risk_table("method", list(comparison), comparison)])
+    return Section("", title, [risk_table("method", comparison)])
 
 
 def _metrics_card(report: Mapping[str, Any]) -> Section:
@@ -166,12 +140,6 @@ def groups_table(groups: Any, /, *, first: str = "group") -> Table:
     return Table("", columns, rows, caption=caption)
 
 
-def _sensitivity_card(found: Any) -> Section:
-    if found.losses.ndim != 1:
-        return Section("", "Risk if weights are wrong", [f"{found.low.shape[:-1]} risks"])
-    return Section("", "Risk if weights are wrong", [sensitivity_table(found)])
-
-
 def sensitivity_table(found: Any, /) -> Table:
     """Return the range of the risk for each factor by which weights may be off."""
     rows = [
@@ -187,7 +155,7 @@ def _diagnostics_card(found: Any) -> Section:
         Verdict(found.verdict, found.shift.words),
         Bullets("Why", found.reasons),
         Bullets("Next", found.advice),
-        Facts(diagnostics_facts(found)),
+        diagnostics_table(found),
     ]
     return Section("", "", blocks)
 
@@ -208,7 +176,7 @@ _MEANINGS = {
 }
 
 
-def diagnostics_facts(found: Any, /) -> list[Fact]:
+def diagnostics_table(found: Any, /) -> Table:
     """Return the numbers of a Diagnostics record, with what each means."""
     mean = f"{format_number(found.weight_mean)} ± {format_error(found.weight_mean_error)}"
     values = {
@@ -228,11 +196,11 @@ def diagnostics_facts(found: Any, /) -> list[Fact]:
         "largest difference of means": _largest(found.features, found.balance_before),
         "largest after weighting": _largest(found.features, found.balance_after),
     }
-    facts = [Fact(name, value, _MEANINGS[name]) for name, value in values.items()]
+    rows = [[name, value, _MEANINGS[name]] for name, value in values.items()]
     few = "The source has hardly any rows there."
-    return facts + [
-        Fact(f"target where {gap.words}", format_share(gap.share), few) for gap in found.gaps
-    ]
+    rows += [[f"target where {gap.words}", format_share(gap.share), few] for gap in found.gaps]
+    columns = [Column("quantity", "text"), Column("value"), Column("meaning", "text", optional=1)]
+    return Table("", columns, rows, name="numbers")
 
 
 def _largest(features: Sequence[str], differences: Any) -> str:
@@ -251,14 +219,11 @@ def _search_card(search: Any) -> Section:
     best, names = int(search.best_index_), name_candidates(search)
     chosen = getattr(search, "best_risk_", risk[best])
     blend = getattr(search, "blend_", None)
-    facts = [] if blend is None else [Fact("delivered", f"blend of {len(blend.places)} models")]
-    facts += [
-        Fact("chosen", names[best]),
-        Fact(f"target risk ({chosen.method})", both_intervals(chosen)),
-        Fact("effective rows", format_number(chosen.n_effective)),
-        *_label_facts(chosen),
+    delivered = names[best] if blend is None else f"blend of {len(blend.places)} models"
+    blocks: list[Block] = [
+        f"Delivered: {delivered}. Chosen: {names[best]}.",
+        f"Target risk ({chosen.method}): {both_intervals(chosen)}.",
     ]
-    blocks: list[Block] = [Facts(facts)]
     if hasattr(search, "label_test_"):
         blocks.append(search.label_test_.words)
     if getattr(search, "baseline_", None) is not None:
@@ -268,8 +233,8 @@ def _search_card(search: Any) -> Section:
     if blend is not None:
         blocks.append(members_table([names[i] for i in blend.places], blend.weights))
     order = sorted(range(len(names)), key=lambda i: (math.isnan(risk.value[i]), risk.value[i]))
-    named = [f"{names[i]} (chosen)" if i == best else names[i] for i in order]
-    blocks.append(risk_table("candidate", named, [risk[i] for i in order[:10]]))
+    named = {f"{names[i]} (chosen)" if i == best else names[i]: risk[i] for i in order}
+    blocks.append(risk_table("candidate", named))
     return Section("", f"{type(search).__name__}, {len(names)} candidates", blocks)
 
 
@@ -287,8 +252,6 @@ _CARDS = {
     "GroupRisks": _groups_card,
     "MetricReport": _metrics_card,
     "RiskComparison": _comparison_card,
-    "RiskEstimate": _risk_card,
-    "Sensitivity": _sensitivity_card,
 }
 
 
@@ -310,8 +273,6 @@ def _html(card: Section) -> str:
             body += f'<div style="{_SOFT}">{escape(block.heading)}</div>' if items else ""
             css = "margin:.3em 0 .5em;padding-left:1.3em;max-width:60em"
             body += f'<ul style="{css}">{items}</ul>'
-        elif isinstance(block, Facts):
-            body += _table_html((), [[fact.name, fact.value] for fact in block.facts])
         elif isinstance(block, Table):
             body += _table_html(block.columns, block.rows)
             body += f'<div style="{_SOFT}">{escape(block.caption)}</div>'
@@ -325,7 +286,7 @@ def _html(card: Section) -> str:
 
 def _table_html(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     def cell(text: str, place: int, tag: str) -> str:
-        number = columns and columns[place].kind == "number"
+        number = columns[place].kind == "number"
         align = "right;white-space:nowrap" if number else "left"
         line = "font-weight:600;opacity:.7" if tag == "th" else f"border-top:{_LINE}"
         css = f"text-align:{align};padding:.2em 1em .2em 0;background:none;{line}"
@@ -336,8 +297,7 @@ def _table_html(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str
         "<tr>" + "".join(cell(text, j, "td") for j, text in enumerate(row)) + "</tr>"
         for row in rows
     )
-    start = f"<thead><tr>{heads}</tr></thead>" if columns else ""
     return (
         '<table style="border-collapse:collapse;margin:.4em 0;font-variant-numeric:tabular-nums">'
-        f"{start}<tbody>{body}</tbody></table>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from counterpoise._validation import check_choice
-from counterpoise.present.palette import BOTH, DARK, LIGHT, Palette, palette_of, style
+from counterpoise.present.palette import DARK, LIGHT, Palette, palette_of, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Display"]
 
-_THEMES = {"light": LIGHT, "dark": DARK, "both": BOTH}
+_THEMES = {"light": LIGHT, "dark": DARK}
 
 
 class Display:
@@ -31,9 +31,8 @@ class Display:
         ----------
         ax : matplotlib Axes, optional
             Default: a new figure of pyplot, which a notebook shows.
-        theme : {"light", "dark", "both"}, optional
-            "both" is transparent and legible on a light and on a dark page. Default: the shades
-            that suit the background of the axes, in matplotlib's current style.
+        theme : {"light", "dark"}, optional
+            Default: the shades that suit the background of the axes, in matplotlib's current style.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from counterpoise._format import format_interval, format_number
@@ -82,16 +82,13 @@ def estimate_cells(estimate: Any, /) -> list[str]:
     return [number_cell(estimate.value), *ends]
 
 
-def risk_table(
-    first: str, names: Sequence[str], risk: Mapping[str, Any] | Sequence[Any], /, *, most: int = 10
-) -> Table:
+def risk_table(first: str, estimates: Mapping[str, Any], /, *, most: int = 10) -> Table:
     """Return estimates by name, one row each; of many, the first."""
-    estimates = list(risk.values()) if isinstance(risk, Mapping) else list(risk)
     rows = [
         [name, *estimate_cells(estimate), number_cell(estimate.n_effective)]
-        for name, estimate in zip(names[:most], estimates[:most], strict=True)
+        for name, estimate in list(estimates.items())[:most]
     ]
-    left = len(names) - len(rows)
+    left = len(estimates) - len(rows)
     caption = f"and {left:,} more. {WITHOUT_DRIFT}" if left > 0 else WITHOUT_DRIFT
     columns = [Column(first, "text"), *estimate_columns(), Column("effective rows", optional=1)]
     return Table("", columns, rows, caption=caption)

@@ -27,11 +27,21 @@ class Band:
 
 
 def as_band(risk: Any, /, *, drift: bool = True) -> Band:
-    """Return a RiskEstimate, (value, low, high) or plain values as a band."""
-    if isinstance(risk, RiskEstimate):
+    """Return estimates, (value, low, high) or plain values as a band.
+
+    Ends that are given are with drift: without it, they are not known.
+    """
+    if isinstance(risk, Band):
+        risk = risk.value, risk.low, risk.high
+    elif isinstance(risk, RiskEstimate):
         risk = (risk.value, *risk.interval(drift=drift))
-    ends = risk if isinstance(risk, tuple) and len(risk) == 3 else (risk, np.nan, np.nan)
-    value, low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
+    elif isinstance(risk, list) and risk and isinstance(risk[0], RiskEstimate):
+        risk = tuple(np.transpose([(own.value, *own.interval(drift=drift)) for own in risk]))
+    elif not isinstance(risk, tuple) or len(risk) != 3:
+        risk = (risk, np.nan, np.nan)
+    elif not drift:
+        risk = (risk[0], np.nan, np.nan)
+    value, low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in risk)
     return Band(value, np.broadcast_to(low, value.shape), np.broadcast_to(high, value.shape))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise.present import axes
 from counterpoise.present.display import Display
-from counterpoise.present.fitted_risks import Band, as_band, check_fitted, name_candidates
+from counterpoise.present.fitted_risks import as_band, check_fitted, name_candidates
 from counterpoise.present.palette import Palette
 
 __all__ = ["ForestDisplay"]
@@ -24,10 +24,8 @@ class ForestDisplay(Display):
     Parameters
     ----------
     names : sequence of str
-    risks : RiskEstimate, (value, low, high) or array
+    risks : RiskEstimate, sequence of RiskEstimate, (value, low, high) or array
         With one entry per name.
-    narrow : tuple of (low, high), optional
-        The narrower intervals; those of a RiskEstimate are known.
     chosen : int, optional
         Row in bold.
     doubtful : sequence of int
@@ -37,13 +35,13 @@ class ForestDisplay(Display):
     reference : tuple of (str, float), optional
         Name and place of a dashed line, such as the risk in the whole target.
     risk_name : str, default="target risk"
-    width, most : int
-        Largest number of characters of a name, and of rows.
+    width : int, default=36
+        Longer names are shortened.
 
     Attributes
     ----------
     wide_, narrow_ : Band
-        `value`, `low` and `high` of all rows.
+        `value`, `low` and `high` of all rows, with and without drift.
     ax_, figure_ : matplotlib Axes and Figure
     points_ : list of Line2D
         The markers, from the top.
@@ -63,52 +61,24 @@ class ForestDisplay(Display):
         names: Sequence[Any],
         risks: Any,
         *,
-        narrow: Any = None,
         chosen: int | None = None,
         doubtful: Sequence[int] = (),
         truth: Any = None,
         reference: tuple[str, float] | None = None,
         risk_name: str = "target risk",
         width: int = 36,
-        most: int = axes.MOST_ROWS,
     ) -> None:
         self.names = [str(name) for name in names]
-        self.wide_ = as_band(risks)
+        self.wide_, self.narrow_ = as_band(risks), as_band(risks, drift=False)
         if self.wide_.value.shape != (len(self.names),):
             raise ValueError(
                 f"`risks` must hold one value per name ({len(self.names)}); got shape "
                 f"{self.wide_.value.shape}. Pass values in the order of the names."
             )
-        if narrow is None:
-            known = hasattr(risks, "interval")
-            self.narrow_ = as_band(risks, drift=False) if known else as_band(self.wide_.value)
-        else:
-            self.narrow_ = as_band((self.wide_.value, *narrow))
         self.chosen, self.doubtful = chosen, set(doubtful)
         self.truth = None if truth is None else np.asarray(truth, dtype=np.float64)
-        self.reference, self.risk_name = reference, risk_name
-        self.width, self.rows = width, min(len(self.names), most)
-        self.size = (6.4, axes.rows_height(self.rows))
-
-    @classmethod
-    def from_estimates(
-        cls, estimates: Any, *, ax: Any = None, theme: str | None = None, **options: Any
-    ) -> ForestDisplay:
-        """Draw estimates by name, such as those of :func:`counterpoise.compare_risks`.
-
-        Parameters
-        ----------
-        estimates : mapping of str to RiskEstimate
-        ax, theme
-            As for :meth:`plot`.
-        **options
-            As for the constructor.
-        """
-        ends = [(own.value, *own.interval()) for own in estimates.values()]
-        narrow = [own.interval(drift=False) for own in estimates.values()]
-        value, low, high = np.asarray(ends, dtype=np.float64).T
-        display = cls(list(estimates), (value, low, high), narrow=np.asarray(narrow).T, **options)
-        return display.plot(ax, theme=theme)
+        self.reference, self.risk_name, self.width = reference, risk_name, width
+        self.size = (6.4, axes.rows_height(len(self.names)))
 
     @classmethod
     def from_estimator(
@@ -125,12 +95,11 @@ class ForestDisplay(Display):
             As for :meth:`plot`.
         """
         risk, names = check_fitted(estimator), name_candidates(estimator)
-        best = int(estimator.best_index_)
-        order = axes.best_first(np.asarray(risk.value), best)
+        order = np.argsort(np.asarray(risk.value), kind="stable")  # NaN, failed, is last
         display = cls(
             [names[i] for i in order],
             risk[order],
-            chosen=int(np.flatnonzero(order == best)[0]),
+            chosen=int(np.flatnonzero(order == estimator.best_index_)[0]),
             truth=None if truth is None else np.asarray(truth)[order],
         )
         return display.plot(ax, theme=theme)
@@ -154,23 +123,34 @@ class ForestDisplay(Display):
         if not known:
             raise ValueError("`groups` must hold a group with an estimated risk; got none.")
         known.sort(key=lambda group: -group.risk.value)
-        doubtful = [i for i, group in enumerate(known) if group.verdict == "do not trust"]
-        whole = ("whole target", float(groups.overall.value))
-        estimates = {group.name: group.risk for group in known}
-        given = {"doubtful": doubtful, "reference": whole, **options}
-        return cls.from_estimates(estimates, ax=ax, theme=theme, **given)
+        display = cls(
+            [group.name for group in known],
+            [group.risk for group in known],
+            doubtful=[i for i, group in enumerate(known) if group.verdict == "do not trust"],
+            reference=("whole target", float(groups.overall.value)),
+            **options,
+        )
+        return display.plot(ax, theme=theme)
 
     def _draw(self, ax: Any, palette: Palette) -> None:
-        shown = slice(0, self.rows)
-        wide, narrow = self.wide_.take(shown), self.narrow_.take(shown)
-        axes.set_rows(ax, self.names[shown], self.width, palette)
-        self._set_limits(ax, wide)
-        rows, color = np.arange(self.rows), palette.controlled
-        ax.hlines(rows, wide.low, wide.high, color=color, linewidth=1.3, zorder=3)
-        ax.hlines(rows, narrow.low, narrow.high, color=color, linewidth=4, alpha=0.55, zorder=3)
+        count = min(len(self.names), axes.MOST_ROWS)
+        wide, narrow = (band.take(slice(0, count)) for band in (self.wide_, self.narrow_))
+        axes.set_rows(ax, self.names[:count], self.width, palette)
+        values = [wide.value]
+        values += [] if self.truth is None else [self.truth[:count]]
+        values += [] if self.reference is None else [np.array([self.reference[1]])]
+        limits = axes.clip_limits(np.concatenate(values), wide.low, wide.high)
+        if limits is not None:
+            ax.set_xlim(*limits)
+        axes.plain_ticks(ax, "x")
+        rows, color = np.arange(count), palette.estimate
+        lines = {"color": color, "zorder": 3}
+        ax.hlines(rows, wide.low, wide.high, linewidth=1.3, label="95% interval", **lines)
+        thick = {"linewidth": 4, "alpha": 0.55, "label": "without drift"}
+        ax.hlines(rows, narrow.low, narrow.high, **thick, **lines)
         self.points_ = []
         for row in rows:
-            face = palette.hollow if row in self.doubtful else color
+            face = palette.paper if row in self.doubtful else color
             look = {"color": color, "markerfacecolor": face, "markersize": 6.5, "zorder": 4}
             self.points_ += ax.plot(wide.value[row], row, "o", **look)
             if np.isnan(wide.value[row]):
@@ -178,26 +158,12 @@ class ForestDisplay(Display):
                 ax.annotate("failed", (0.01, row), color=palette.soft, fontsize="small", **place)
             if row == self.chosen:
                 ax.get_yticklabels()[row].set_fontweight("bold")
-        if np.any(np.isfinite(narrow.low)):
-            ax.plot([], [], color=color, linewidth=1.3, label="95% interval")
-            ax.plot([], [], color=color, linewidth=4, alpha=0.55, label="without drift")
         if self.truth is not None:
             look = {"color": palette.truth, "markersize": 17, "markeredgewidth": 1.8, "zorder": 5}
-            ax.plot(self.truth[shown], rows, "|", label="truth", **look)
+            ax.plot(self.truth[:count], rows, "|", label="truth", **look)
         if self.reference is not None:
             line = {"color": palette.soft, "linestyle": "--", "linewidth": 1}
             ax.axvline(self.reference[1], label=axes.legend_text(self.reference[0]), **line)
         ax.set_xlabel(axes.plain_text(self.risk_name, width=56), loc="right", parse_math=False)
-        note = f"The first {self.rows} of {len(self.names):,}"
-        note = note if self.rows < len(self.names) else ""
-        if note or ax.get_legend_handles_labels()[1]:
-            axes.legend_above(ax, palette, note=note, columns=3)
-
-    def _set_limits(self, ax: Any, wide: Band) -> None:
-        values = [wide.value]
-        values += [] if self.truth is None else [self.truth[: self.rows]]
-        values += [] if self.reference is None else [np.array([self.reference[1]])]
-        limits = axes.clip_limits(np.concatenate(values), wide.low, wide.high)
-        if limits is not None:
-            ax.set_xlim(*limits)
-        axes.plain_ticks(ax, "x")
+        note = f"The first {count} of {len(self.names):,}" if count < len(self.names) else ""
+        axes.legend_above(ax, palette, note=note, columns=3)

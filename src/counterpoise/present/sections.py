@@ -1,13 +1,13 @@
 """What is shown of a result, as blocks in reading order.
 
-A block is a paragraph (str), a `Verdict`, `Bullets`, `Facts`, a `Table`, `Pictures` or `Made`.
-Terminal, page and notebook render the same blocks; only a page draws pictures.
+A block is a paragraph (str), a `Verdict`, `Bullets`, a `Table` or `Pictures`. Terminal, page
+and notebook render the same blocks; only a page draws pictures.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,6 @@ __all__ = [
     "Bullets",
     "Column",
     "Document",
-    "Fact",
-    "Facts",
-    "Made",
     "Numeral",
     "Picture",
     "Pictures",
@@ -47,23 +44,6 @@ class Numeral(str):
         numeral = super().__new__(cls, text)
         numeral.value = math.nan if value is None else float(value)
         return numeral
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A quantity: its name, its value as text, and what the value means."""
-
-    name: str
-    value: str
-    meaning: str = ""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Quantities in a table with a title."""
-
-    facts: Sequence[Fact]
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,16 +114,7 @@ class Pictures:
     wide: bool = False
 
 
-@dataclass(frozen=True)
-class Made:
-    """How the numbers were made: the command, facts as (name, value), and all options."""
-
-    command: str
-    facts: Sequence[tuple[str, str]]
-    options: Mapping[str, Any]
-
-
-Block = str | Verdict | Bullets | Facts | Table | Pictures | Made
+Block = str | Verdict | Bullets | Table | Pictures
 
 
 @dataclass(frozen=True)

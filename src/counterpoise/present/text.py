@@ -15,8 +15,6 @@ from counterpoise.present.sections import (
     Block,
     Bullets,
     Document,
-    Facts,
-    Made,
     Section,
     Table,
     Verdict,
@@ -27,7 +25,7 @@ __all__ = ["WIDTH", "fit_table", "section_text", "short_text", "wrap_text"]
 #: Columns of text unless a terminal says otherwise.
 WIDTH = 80
 # Rows of a table; the page and the files have all.
-_ROWS = 12
+_ROWS = 20
 # Characters that a column of text keeps at least.
 _TEXT = 16
 # An interval, and a character that no text has in place of its spaces.
@@ -83,16 +81,8 @@ def _lines(block: Block, width: int) -> list[str]:
         firsts = [f"{block.heading}: ", *[indent] * len(block.items)] if block.heading else None
         items = zip(block.items, firsts or [indent] * len(block.items), strict=False)
         return [line for item, first in items for line in wrap_text(item, width, first)]
-    if isinstance(block, Facts):
-        size = max((len(fact.name) for fact in block.facts), default=0)
-        pairs = [(printable(fact.name), fact.value) for fact in block.facts]
-        lines = [line for name, value in pairs for line in wrap_text(value, width, f"{name:<{size}}  ")]
-        return ["", *wrap_text(block.title, width), *lines] if block.title else lines
     if isinstance(block, Table) and not block.page_only:
         return _table_lines(block, width)
-    if isinstance(block, Made):
-        facts = [line for name, value in block.facts for line in wrap_text(value, width, f"{name}: ")]
-        return [*wrap_text(block.command, width), *facts]
     return []
 
 

@@ -13,37 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    array_namespace,
-    device,
-    exclusive_sum,
-)
-from counterpoise._folds import Folds, Splits, is_partition
-from counterpoise.ridge.block_sums import N_BLOCKS, Collected, collect, risk_sums
+from counterpoise._arrays import Array, Namespace, array_namespace, exclusive_sum, take_rows
+from counterpoise._folds import Splits, is_partition
+from counterpoise.ridge.block_sums import N_BLOCKS, BlockPlan, Collected, risk_sums
 from counterpoise.ridge.folds import RowSample
 from counterpoise.ridge.path import Frame, primal_path
 from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
-from counterpoise.risk import (
-    Average,
-    Controlled,
-    Domains,
-    HeldOut,
-    Method,
-    Normalized,
-    RiskEstimate,
-    Source,
-    Truncated,
-    Weighted,
-    estimate_risk,
-)
+from counterpoise.risk import Average, Domains, Method, RiskEstimate, Truncated, estimate_risk
 from counterpoise.risk.errors import TargetRows
 from counterpoise.risk.estimation import estimate_from_sums
 from counterpoise.risk.link import LOG
 
 __all__ = [
-    "TARGET_ROWS",
     "RidgePath",
     "few_rows",
     "method_by_row",
@@ -61,9 +42,11 @@ _FORMS = 512
 # Losses that are held in memory: 1 GiB of them.
 _MOST_ROW_LOSSES = 2**27
 # Losses of the sampled rows, and about the fewest and most rows of the sample.
-_SAMPLE_LOSSES, _SAMPLE_ROWS = 2**19, (2000, 10_000)
+_SAMPLE_LOSSES, _SAMPLE_ROWS = 2**18, (1000, 10_000)
+# Methods that take a row's weight from the row alone.
+_BY_ROW = ("source", "weighted", "normalized", "controlled")
 # Target rows that tell the tail of the weights.
-TARGET_ROWS = 20_000
+_TARGET_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -112,18 +95,30 @@ def ridge_path_risk(
     1.3e8 of them are refused.
     """
     xp = array_namespace(X, Y, weights, alphas)
-    if not few_rows(*X.shape, alphas.shape[0]) and method.needs_rows is False:
-        if is_partition(splits):
-            return _path_by_blocks(
-                xp, X, Y, weights, splits, alphas, method, intercept, X_target, estimator
-            )
-    _check_room(sum(len(test) for _, test in splits) * alphas.shape[0], method)
-    losses = ridge_held_out(X, Y, weights, splits, alphas, intercept=intercept).losses
-    order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
-    domains = None
+    n, L = X.shape[0], alphas.shape[0]
+    if isinstance(method, Average) and not few_rows(*X.shape, L) and is_partition(splits):
+        folds = np.empty(n, dtype=np.int64)
+        for k, (_, test) in enumerate(splits):
+            folds[test] = k
+        plan = BlockPlan(Frame.of_rows(xp, X, Y), method, len(splits), sample_size(L))
+        target = None
+        if X_target is not None:
+            sample = RowSample.of(_TARGET_ROWS, np.arange(X_target.shape[0]), X_target)
+            target = target_summary(estimator, sample.columns[0], X_target.shape[0], n)
+        collected = plan.collect(xp, X, Y, weights, folds, 0)
+        return path_from_blocks(xp, plan, collected, alphas, intercept, target)
+    count = L * sum(len(test) for _, test in splits)
+    if count > _MOST_ROW_LOSSES:
+        raise ValueError(
+            f"`method` {method.name!r} with this `cv` needs the loss of every row under every "
+            f"penalty, and these are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer "
+            'alphas, fewer rows, or method="controlled" with folds that hold out each row once.'
+        )
+    held_out = ridge_held_out(X, Y, weights, splits, alphas, intercept=intercept)
     if X_target is not None:
-        domains = Domains.of_rows(losses, xp.take(X, order, axis=0), X_target, estimator)
-    held_out = HeldOut(losses, xp.take(weights, order), Folds.of_splits(splits), domains)
+        source = take_rows(X, np.concatenate([test for _, test in splits]))
+        domains = Domains.of_rows(held_out.losses, source, X_target, estimator)
+        held_out = replace(held_out, domains=domains)
     risk, by_fold = estimate_risk(held_out, method)
     best = int(xp.argmin(risk.value))
     coef, constant = ridge_refit(X, Y, weights, alphas[best : best + 1], intercept=intercept)
@@ -136,7 +131,7 @@ def few_rows(n: int, D: int, L: int, /) -> bool:
 
 
 def sample_size(L: int, /) -> int:
-    """Return about how many of many rows are kept as a sample, for L penalties."""
+    """Return how many of many rows are kept as a sample, for L penalties."""
     fewest, most = _SAMPLE_ROWS
     return min(most, max(fewest, _SAMPLE_LOSSES // L))
 
@@ -149,7 +144,7 @@ def method_by_row(method: Method, n: int, /) -> Average:
     if isinstance(method, Truncated) and method.quantile is None:
         # Every chunk has the cap of all rows.
         return replace(method, cap=math.sqrt(n)) if isinstance(method.cap, str) else method
-    if isinstance(method, Average) and type(method) in (Source, Weighted, Normalized, Controlled):
+    if isinstance(method, Average) and method.name in _BY_ROW:
         return method
     raise ValueError(
         f"`method` must take a row's weight from the row alone; got {method!r}. Pass "
@@ -157,97 +152,37 @@ def method_by_row(method: Method, n: int, /) -> Average:
     )
 
 
-def target_summary(estimator: Any, X_target: Any, count: int, n: int, /) -> TargetRows | None:
+def target_summary(estimator: Any, X_target: Array, count: int, n: int, /) -> TargetRows | None:
     """Summarise the weights at some of `count` target rows, for n source rows; None if unknown."""
-    if X_target is None or not hasattr(estimator, "predict"):
+    if not hasattr(estimator, "predict"):
         return None
     weights = estimator.predict(X_target)
     xp = array_namespace(weights)
-    found = TargetRows.of_weights(xp, xp.astype(weights, xp.float64), n)
-    return replace(found, count=count)
+    return replace(TargetRows.of_weights(xp, xp.astype(weights, xp.float64), n), count=count)
 
 
 def path_from_blocks(
     xp: Namespace,
+    plan: BlockPlan,
     collected: Collected,
     alphas: Array,
-    /,
-    *,
-    frame: Frame,
-    n_folds: int,
-    method: Average,
     intercept: str,
     target: TargetRows | None,
+    /,
 ) -> RidgePath:
     """Cross-validate every penalty and train the best one, from the sums over all rows."""
-    folds = collected.folds(xp, n_folds)
+    folds, frame = [collected.fold(xp, k) for k in range(plan.n_folds)], plan.frame
     held_out = xp.stack([xp.sum(fold.training, axis=0) for fold in folds])
     training = exclusive_sum(held_out, axis=0)
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-    ratios = collected.square_ratios(xp, coef, level)
+    ratio = collected.square_ratio(xp, coef, level)
     pairs = [
-        risk_sums(xp, fold, coef[k, ...], level[k, ...], ratios) for k, fold in enumerate(folds)
+        risk_sums(xp, fold, coef[k, ...], level[k, ...], ratio) for k, fold in enumerate(folds)
     ]
     used, plain = zip(*pairs, strict=True)
-    risk, by_fold = estimate_from_sums(xp, method, used, plain, link=LOG, target=target)
+    risk, by_fold = estimate_from_sums(xp, plan.method, used, plain, link=LOG, target=target)
     best = int(xp.argmin(risk.value))
     total, chosen = xp.sum(held_out, axis=0), alphas[best : best + 1]
     model, height = primal_path(xp, total, chosen, frame, intercept=intercept)
-    constant = frame.unshift(model, height)
+    constant = height - frame.offset(model)
     return RidgePath(risk, by_fold.betas, best, model[0, ...], constant[0, ...])
-
-
-def _path_by_blocks(
-    xp: Namespace,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    splits: Splits,
-    alphas: Array,
-    method: Method,
-    intercept: str,
-    X_target: Array | None,
-    estimator: Any,
-) -> RidgePath:
-    """Cross-validate from sums over blocks: rows in memory are one chunk."""
-    assert isinstance(method, Average)
-    n, frame = X.shape[0], Frame.of_rows(xp, X, Y)
-    folds = np.empty(n, dtype=np.int64)
-    for k, (_, test) in enumerate(splits):
-        folds[test] = k
-    collected = collect(
-        xp,
-        frame,
-        X,
-        Y,
-        weights,
-        method=method,
-        folds=folds,
-        n_folds=len(splits),
-        first=0,
-        sample_rows=sample_size(alphas.shape[0]),
-    )
-    target = None
-    if X_target is not None:
-        m = X_target.shape[0]
-        some = RowSample.of(TARGET_ROWS, np.arange(m), X_target).columns[0]
-        target = target_summary(estimator, some, m, n)
-    return path_from_blocks(
-        xp,
-        collected,
-        alphas,
-        frame=frame,
-        n_folds=len(splits),
-        method=method,
-        intercept=intercept,
-        target=target,
-    )
-
-
-def _check_room(count: int, method: Method) -> None:
-    if count > _MOST_ROW_LOSSES:
-        raise ValueError(
-            f"`method` {method.name!r} with this `cv` needs the loss of every row under every "
-            f"penalty, and these are {count:.1e} (at most {_MOST_ROW_LOSSES:.1e} fit). Pass fewer "
-            'alphas, fewer rows, or method="controlled" with folds that hold out each row once.'
-        )

@@ -9,12 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import feature_names
+from counterpoise._arrays import as_float, numpy_namespace
+from counterpoise._validation import (
+    check_finite,
+    check_label_size,
+    check_labels,
+    check_real,
+    feature_names,
+)
 from counterpoise.ridge.folds import RowSample
-from counterpoise.ridge.row_checks import check_chunk
-from counterpoise.ridge.stream import Stream, Task, named_errors
+from counterpoise.ridge.stream import Chunk, Stream, Task
 
-__all__ = ["Classes", "Overview", "look_at", "one_against_rest"]
+__all__ = ["Classes", "Overview", "check_chunk", "look_at", "one_against_rest"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Overview:
         return sum(task.total() for task in self.tasks)
 
     @property
-    def X(self) -> np.ndarray:
+    def features(self) -> np.ndarray:
         """Features of the sampled rows."""
         features: np.ndarray = self.sample.columns[0]
         return features
@@ -45,51 +51,41 @@ class Overview:
     def __add__(self, other: Overview) -> Overview:
         """Return the overview of these tasks and of those that follow."""
         tasks = self.tasks + other.tasks
-        if not (len(self.X) and len(other.X)):
-            return replace(self if len(self.X) else other, tasks=tasks)
-        with named_errors(other.name):
-            self._check_alike(other)
+        if not (len(self.features) and len(other.features)):
+            return replace(self if len(self.features) else other, tasks=tasks)
+        self.check_columns(other, f"{other.name}: `{self.title}`")
+        outputs = [(one.flat, np.shape(one.sample.columns[1])[1:]) for one in (self, other)]
+        if outputs[0] != outputs[1]:
+            raise ValueError(
+                f"{other.name}: `y` must have the outputs of the rows before, and be always 1-D or "
+                "always 2-D. Pass the same outputs in the same order."
+            )
         return replace(self, tasks=tasks, sample=self.sample + other.sample)
 
-    def _check_alike(self, other: Overview) -> None:
-        if other.names is not None and self.names is not None and other.names != self.names:
+    def check_columns(self, other: Overview, title: str, /) -> None:
+        """Refuse other rows with other columns; `title` says what they are."""
+        width, got = self.features.shape[1], other.features.shape[1]
+        named = self.names is not None and other.names is not None
+        if width != got or (named and self.names != other.names):
             raise ValueError(
-                f"`{self.title}` must have the columns {self.names} of the rows before; got "
-                f"{other.names}. Pass the same columns in the same order."
-            )
-        if other.X.shape[1] != self.X.shape[1]:
-            raise ValueError(
-                f"`{self.title}` must have {self.X.shape[1]} features like the rows before; "
-                f"got {other.X.shape[1]}. Pass the same columns in the same order."
-            )
-        before, here = ((one.flat, np.shape(one.sample.columns[1])[1:]) for one in (self, other))
-        if before != here:
-            raise ValueError(
-                "`y` must have the same outputs in all rows, all 1-D or all 2-D; got "
-                f"{sum(here[1])} after {sum(before[1])}. Pass the same outputs in the same order."
+                f"{title} must have {width} features {self.names or ''} like the other rows; got "
+                f"{got} {other.names or ''}. Pass the same columns in the same order."
             )
 
 
 def look_at(stream: Stream, size: int, /, *, labels: str = "none", title: str = "X") -> Overview:
-    """Read a stream once.
+    """Read a stream once, and keep a random sample of `size` rows.
 
-    Parameters
-    ----------
-    stream : Stream
-    size : int
-        Number of rows to keep as a random sample.
-    labels : {"outputs", "classes", "none"}, default="none"
-        What `y` is.
-    title : {"X", "X_target"}, default="X"
-        What the rows are.
+    `labels` says what `y` is ("outputs", "classes" or "none"), `title` what the rows are ("X" or
+    "X_target").
     """
     overview = stream.run(partial(_look, size=size, labels=labels, title=title))
     if overview is None or overview.count == 0:
         raise ValueError(
-            f"`{'chunks' if title == 'X' else title}` must have rows; got none. Check the files, or "
-            "the function that yields the chunks."
+            f"`{'chunks' if title == 'X' else title}` must have rows; got none. Check the files, "
+            "or the function that yields the chunks."
         )
-    return overview if overview.names is not None else replace(overview, names=stream.names)
+    return replace(overview, names=overview.names or stream.names)
 
 
 def _look(task: Task, size: int, labels: str, title: str) -> Overview:
@@ -119,7 +115,7 @@ class Classes:
 
     labels: np.ndarray  # sorted
     ranks: np.ndarray  # each label's place in the order in which they first appear
-    before: np.ndarray  # rows of each class, by rank, before each task and, in the last line, in all
+    before: np.ndarray  # rows of each class, by rank, before each task; in the last line, of all
 
     @classmethod
     def of(cls, overview: Overview, /) -> Classes:
@@ -129,11 +125,6 @@ class Classes:
             raise ValueError(
                 "`y` must hold labels of one kind; got text in some chunks and numbers in others. "
                 "Convert the labels first."
-            )
-        if len(seen) < 2:
-            raise ValueError(
-                f"`y` must hold at least two classes; got 1 class, {seen[0]!r}. "
-                "Pass labels of at least two classes."
             )
         order = sorted(range(len(seen)), key=seen.__getitem__)
         counts = [[task[label] for label in seen] for task in overview.tasks]
@@ -151,8 +142,90 @@ class Classes:
             )
         return index
 
+    def outputs(self, y: np.ndarray, /) -> np.ndarray:
+        """Return the outputs -1 and +1 of labels (n,)."""
+        return one_against_rest(self.index(y), self.labels)
 
-def one_against_rest(index: np.ndarray, n_classes: int, /) -> np.ndarray:
+
+def one_against_rest(index: np.ndarray, labels: np.ndarray, /) -> np.ndarray:
     """Return outputs -1 and +1: one column for two classes, else one for each."""
-    coded = np.where(index[:, None] == np.arange(n_classes), 1.0, -1.0)
-    return coded[:, 1:] if n_classes == 2 else coded
+    if len(labels) < 2:
+        raise ValueError(
+            f"`y` must hold at least two classes; got 1 class, {labels[0]!r}. "
+            "Pass labels of at least two classes."
+        )
+    coded = np.where(index[:, None] == np.arange(len(labels)), 1.0, -1.0)
+    return coded[:, 1:] if len(labels) == 2 else coded
+
+
+def check_chunk(chunk: Chunk, labels: str, name: str, /) -> Chunk:
+    """Return features (n, D), labels or None, and weights (n,) or None, all of them checked.
+
+    `labels` says what `y` is: "outputs" (returned as (n, T)), "classes" (as (n,)) or "none"; `name`
+    what the features are called.
+    """
+    X, y, w = chunk
+    X = _numbers(X, name)
+    if X.ndim != 2:
+        raise ValueError(
+            f"`{name}` must be a 2-D array of shape (rows, features); got shape {X.shape}. "
+            f"Reshape one feature with {name}.reshape(-1, 1)."
+        )
+    if labels == "none":
+        return X, None, None
+    if y is None:
+        raise ValueError(
+            "`y` is missing: the source needs labels. Yield pairs (X, y), or name the label column."
+        )
+    w = None if w is None else _of_rows(_numbers(w, "weights"), len(X), "weights")
+    if w is not None and np.any(w < 0):
+        raise ValueError(
+            f"`weights` must not be negative; {np.count_nonzero(w < 0)} are. Weights are density "
+            "ratios: clip them at 0 or fit them again."
+        )
+    return X, _classes(y, len(X)) if labels == "classes" else _outputs(y, len(X)), w
+
+
+def _outputs(y: Any, n: int) -> np.ndarray:
+    outputs = _of_rows(_numbers(y, "y"), n, "y")
+    if outputs.ndim > 2:
+        raise ValueError(f"`y` must have the shape (n,) or (n, n_outputs); got {outputs.shape}.")
+    check_label_size(outputs)
+    return outputs.reshape(n, -1)
+
+
+def _classes(y: Any, n: int) -> np.ndarray:
+    check_labels(y)
+    labels = _of_rows(np.asarray(y), n, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"`y` must be 1-D class labels; got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
+        bad = labels[labels != np.floor(labels)][0]
+        raise ValueError(
+            f"`y` must be class labels; got {bad:g}, which is missing or has a fraction. Drop rows "
+            "without a label; use ShiftRidgeCV for regression."
+        )
+    return labels
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    """Finite real numbers in double precision."""
+    kinds = np.atleast_1d(np.asarray(getattr(values, "dtypes", "O"), dtype=object))
+    if all(getattr(kind, "kind", "O") in "fiub" for kind in kinds):
+        # Nullable columns of a data frame are numbers too, but NumPy makes objects of them.
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = np.asarray(as_float(check_real(values, name)), dtype=np.float64)
+    check_finite(numpy_namespace, numbers, name, "Drop or impute those rows first.")
+    return np.asarray(numbers)
+
+
+def _of_rows(values: np.ndarray, n: int, name: str) -> np.ndarray:
+    if values.ndim == 0 or values.shape[0] != n:
+        raise ValueError(
+            f"`{name}` must have one entry for each of the {n} rows of X; got shape "
+            f"{values.shape}. Pass features and labels of the same rows."
+        )
+    return values

@@ -93,38 +93,25 @@ class CountedFolds:
     StratifiedKFold, both without shuffling.
     """
 
-    sizes: np.ndarray  # how many rows of each class each fold holds, (n_splits, n_classes)
-
-    @classmethod
-    def from_counts(cls, n_splits: int, counts: np.ndarray, /) -> CountedFolds:
-        """Make folds of classes of these sizes, in the order in which they first appear.
-
-        Of rows sorted by class, row j goes to fold j mod n_splits.
-        """
-        ends = np.cumsum(counts)
-        offsets = np.arange(n_splits)[:, None]
-
-        def rows_until(position: np.ndarray) -> np.ndarray:
-            return (position - offsets + n_splits - 1) // n_splits
-
-        return cls(rows_until(ends) - rows_until(ends - counts))
-
-    @property
-    def n_splits(self) -> int:
-        """Number of folds."""
-        return int(self.sizes.shape[0])
+    n_splits: int
+    counts: np.ndarray  # rows of each class, in the order in which the classes first appear
 
     def assign(self, before: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
         """Return the fold of each row of a chunk: see `RowFolds.assign`."""
-        ends = np.cumsum(self.sizes, axis=0)
-        if self.sizes.shape[1] == 1:
-            first = np.sum(before)
-            return np.searchsorted(ends[:, 0], np.arange(first, first + len(codes)), side="right")
+        if len(self.counts) == 1:
+            before, codes = np.asarray([np.sum(before)]), np.zeros_like(codes)
+
+        def rows_until(position: np.ndarray) -> np.ndarray:
+            # Of rows sorted by class, row j counts for fold j mod n_splits.
+            return (position - np.arange(self.n_splits)[:, None] - 1) // self.n_splits + 1
+
+        ends = np.cumsum(self.counts)
+        ends = np.cumsum(rows_until(ends) - rows_until(ends - self.counts), axis=0)
         folds = np.empty(len(codes), dtype=np.int64)
-        for c in range(self.sizes.shape[1]):
+        for c in range(len(self.counts)):
             where = np.flatnonzero(codes == c)
-            place = np.arange(before[c], before[c] + len(where))
-            folds[where] = np.searchsorted(ends[:, c], place, side="right")
+            places = np.arange(before[c], before[c] + len(where))
+            folds[where] = np.searchsorted(ends[:, c], places, side="right")
         return folds
 
 
@@ -147,18 +134,12 @@ def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds |
     """
     if isinstance(cv, RowFolds):
         return cv
-    K, n = int(getattr(cv, "n_splits", cv)), int(np.sum(counts))
-    if not 2 <= K <= n:
-        raise ValueError(
-            f"`cv` must be from 2 to the number of rows; got {K} folds for n_samples={n}. "
-            "Use fewer folds or more rows."
-        )
-    if not classifier or isinstance(cv, KFold):
-        return CountedFolds.from_counts(K, np.asarray([n]))
-    # scikit-learn's errors and warnings about small classes.
-    small = np.repeat(np.arange(len(counts)), np.minimum(counts, K))
-    next(StratifiedKFold(K).split(small, small))
-    return CountedFolds.from_counts(K, counts)
+    K, stratified = int(getattr(cv, "n_splits", cv)), classifier and not isinstance(cv, KFold)
+    counts = counts if stratified else np.sum(counts, keepdims=True)
+    # scikit-learn's errors and warnings about few rows and small classes.
+    few = np.repeat(np.arange(len(counts)), np.minimum(counts, K))
+    next((StratifiedKFold(K) if stratified else KFold(K)).split(few, few))
+    return CountedFolds(K, counts)
 
 
 def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import accumulate
@@ -20,13 +19,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from counterpoise._dask import as_rows, blocks, tree_reduce
+from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_matrix, feature_names
-from counterpoise.ridge.row_checks import Chunk
 
-__all__ = ["DaskStream", "Stream", "Task", "as_stream", "as_target_stream", "named_errors"]
+__all__ = ["Chunk", "DaskStream", "Stream", "Task", "as_stream", "as_target_stream"]
 
+# Features, labels or None, weights or None.
+Chunk = tuple[Any, Any, Any]
 # What tasks are reduced to: sums, which can be added.
 Result = TypeVar("Result", bound=Any)
 # More threads than this would wait for memory, not compute.
@@ -46,31 +46,17 @@ class Task:
 
     def reduced(self, work: Callable[[Task], Result], /) -> Result:
         """Return what `work` makes of the task; a ValueError says which task it was."""
-        with named_errors(self.name):
+        try:
             return work(self)
-
-
-@contextmanager
-def named_errors(task: str, /) -> Iterator[None]:
-    """Put the task's name before the message of a ValueError."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{task}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
 
 
 class LocalStream:
     """Tasks for threads of this process, a few at a time."""
 
-    def __init__(
-        self,
-        tasks: Callable[[], Iterable[Task]],
-        *,
-        names: list[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._tasks = tasks
-        self.names = names
+    def __init__(self, tasks: Callable[[], Iterable[Task]], names: Any, n_jobs: int | None) -> None:
+        self._tasks, self.names = tasks, names
         default = min(effective_n_jobs(-1), _MOST_THREADS)
         self._n_jobs = default if n_jobs is None else effective_n_jobs(n_jobs)
 
@@ -131,9 +117,6 @@ def _map_in_order(
 
     The calling thread draws the items while the threads work on earlier ones.
     """
-    if n_jobs == 1:
-        yield from map(function, items)
-        return
     pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
@@ -155,29 +138,26 @@ def as_stream(chunks: Any, name: str, /, *, n_jobs: int | None = None) -> LocalS
     `name` is the parameter it came as.
     """
     if hasattr(chunks, "tasks") and hasattr(chunks, "columns"):
-        return LocalStream(chunks.tasks, names=list(chunks.columns), n_jobs=n_jobs)
-    if not callable(chunks):
-        if not isinstance(chunks, Iterable):
-            raise ValueError(
-                f"`{name}` must be a sequence of chunks, or a function that returns an iterator "
-                f"over them; got {type(chunks).__name__}. For one array or data frame use `fit`."
-            )
-        if iter(chunks) is chunks:
-            raise ValueError(
-                f"`{name}` is read twice, but this {type(chunks).__name__} can be read only once. "
-                "Pass a list, or a function that returns a fresh iterator, such as lambda: ..."
-            )
-    return LocalStream(partial(_numbered, chunks), n_jobs=n_jobs)
+        return LocalStream(chunks.tasks, list(chunks.columns), n_jobs)
+    if not callable(chunks) and (not isinstance(chunks, Iterable) or iter(chunks) is chunks):
+        raise ValueError(
+            f"`{name}` must be a sequence of chunks, or a function that returns an iterator over "
+            f"them, such as lambda: ...; got {type(chunks).__name__}. It is read twice. For one "
+            "array or data frame use `fit`."
+        )
+    return LocalStream(partial(_numbered, chunks), None, n_jobs)
 
 
-def as_target_stream(X_target: Any, n_jobs: int | None, /) -> LocalStream:
-    """Return the stream of a target that is in memory, or comes in chunks."""
+def as_target_stream(X_target: Any, /, *, n_jobs: int | None = None) -> Stream:
+    """Return the stream of a target that is on Dask, in memory, or comes in chunks."""
+    if is_dask(X_target):
+        return DaskStream(X_target, name="X_target")
     nested = isinstance(X_target, list) and len(X_target) > 0 and isinstance(X_target[0], list)
     if not (hasattr(X_target, "shape") or nested):
         return as_stream(X_target, "X_target", n_jobs=n_jobs)
     X = np.asarray(check_matrix(X_target, "X_target"))
     parts = [X[start : start + _ROWS] for start in range(0, len(X), _ROWS)]
-    return LocalStream(partial(_numbered, parts), names=feature_names(X_target), n_jobs=n_jobs)
+    return LocalStream(partial(_numbered, parts), feature_names(X_target), n_jobs)
 
 
 def _numbered(chunks: Any) -> Iterator[Task]:
@@ -190,18 +170,12 @@ def _numbered(chunks: Any) -> Iterator[Task]:
         except Exception as error:
             error.add_note(f"while reading chunk {i}")
             raise
-        name = f"chunk {i}"
         pair = chunk if isinstance(chunk, tuple) else (chunk, None)
-        if not 1 <= len(pair) <= 2:
+        if len(pair) != 2:
             raise ValueError(
-                f"{name}: a chunk must be a pair (X, y), or X alone for a target; got a tuple of "
-                f"{len(pair)}. Yield the features and the labels."
+                f"chunk {i}: a chunk must be a pair (X, y), or X alone for a target; got a tuple "
+                f"of {len(pair)}. Yield the features and the labels."
             )
-        content: Chunk = (pair[0], pair[1] if len(pair) == 2 else None, None)
-        yield Task(i, name, first, partial(_only, content))
+        yield Task(i, f"chunk {i}", first, partial(list, [(*pair, None)]))
         first += num_samples(pair[0])
         i += 1
-
-
-def _only(chunk: Chunk) -> list[Chunk]:
-    return [chunk]

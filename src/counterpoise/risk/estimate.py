@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from counterpoise._arrays import Array, array_namespace, device, to_numpy
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_number
-from counterpoise.risk.link import LOG, Link
+from counterpoise.risk.link import LOG, LOGIT, Link
 
 __all__ = ["Combination", "FoldRisks", "RiskEstimate", "as_scalar"]
 
@@ -25,8 +25,8 @@ class Combination:
     n_labels : int
     label_value, label_error : float or array
         The number from the labelled rows alone, and its standard error.
-    weighted_value, weighted_error : float or array
-        The number without them, and its standard error without drift.
+    weighted_value, weighted_error, weighted_degrees : float or array
+        The number without them, its standard error without drift, and the degrees of freedom.
     share : float or array
         Share of the labelled rows in the combination.
     """
@@ -36,6 +36,7 @@ class Combination:
     label_error: Any
     weighted_value: Any
     weighted_error: Any
+    weighted_degrees: Any
     share: Any
 
     def __getitem__(self, key: Any) -> Combination:
@@ -62,7 +63,8 @@ class RiskEstimate:
         do not show it: 0.3 times the divergence that the weights see, at least 0.08, at most 2.
     degrees_of_freedom : float or array
         Of Student's quantile: `n_effective` - 1 and, where the jackknife decides, no more than the
-        rows that its variance rests on, (sum d^2)^2 / sum d^4 for the jackknife's deviations d.
+        rows that its variance rests on, (sum d^2)^2 / sum d^4 for the jackknife's deviations d. For
+        losses that are 0 or 1 the first alone: the variance of a share follows from its value.
     n_effective : float or array
         (sum w)^2 / sum w^2 for the weights that the method uses.
     beta : float or array
@@ -93,8 +95,9 @@ class RiskEstimate:
         """Return the confidence interval as (low, high).
 
         On the link scale the half-width is the root of the sum of two squares: Student's quantile
-        times the sampling error, and the normal quantile times the drift. It does not count the
-        optimism of having chosen the best candidate.
+        times the sampling error, and the normal quantile times the drift. Shares have the exact
+        limits for the number of rows that would have the same sampling error (Korn, Graubard 1998)
+        in place of the first. It does not count the optimism of having chosen the best candidate.
 
         Parameters
         ----------
@@ -111,7 +114,9 @@ class RiskEstimate:
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
         if not isinstance(drift, bool | np.bool_):
             check_number(drift, "drift", low=0, closed="low", remedy="0.1 is an error of 10 %.")
-        allowed = to_numpy(self.drift) if drift is True else float(drift)
+            allowed = float(drift)
+        else:
+            allowed = to_numpy(self.drift) if drift else 0.0
         low, high = self._ends(level, np.asarray(allowed))
         if np.ndim(to_numpy(self.value)) == 0:
             return float(low), float(high)
@@ -122,13 +127,20 @@ class RiskEstimate:
         return low, high
 
     def _ends(self, level: float, drift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, error, dof = (
+        value, error, dof, rows = (
             np.asarray(to_numpy(number), dtype=np.float64)
-            for number in (self.value, self.standard_error, self.degrees_of_freedom)
+            for number in (
+                self.value,
+                self.standard_error,
+                self.degrees_of_freedom,
+                self.n_effective,
+            )
         )
         link = replace(self.link, unit=to_numpy(self.link.unit))
         upper = 0.5 + level / 2
         by_rows = stdtrit(np.maximum(dof, 1.0), upper) * error
+        if np.isfinite(link.low) and np.isfinite(link.high):
+            return _share_ends(value, by_rows / ndtri(upper), rows, upper, drift)
         inside = link.inside(value)
         safe = np.where(inside, value, 0.5 if np.isfinite(link.low) else link.high - 0.5)
         safe = safe if np.isfinite(link.low) or np.isfinite(link.high) else value
@@ -136,12 +148,10 @@ class RiskEstimate:
         low, high = link.move(safe, -half), link.move(safe, half)
         if np.all(inside | np.isnan(value)):
             return np.where(inside, low, np.nan), np.where(inside, high, np.nan)
-        # At an end of the range: the exact limit of a share, or as far as the rows scatter.
-        room = by_rows
-        if np.isfinite(link.low) and np.isfinite(link.high):
-            rows = np.maximum(np.asarray(to_numpy(self.n_effective), dtype=np.float64), 1.0)
-            room = (link.high - link.low) * -np.expm1(np.log((1 - level) / 2) / rows)
-        bottom, top = np.clip(value - room, link.low, None), np.clip(value + room, None, link.high)
+        # At an end of the range: as far as the rows scatter.
+        bottom, top = (
+            np.clip(end, link.low, link.high) for end in (value - by_rows, value + by_rows)
+        )
         return np.where(inside, low, bottom), np.where(inside, high, top)
 
     def __getitem__(self, key: Any) -> RiskEstimate:
@@ -161,6 +171,28 @@ class RiskEstimate:
             f"{format_interval(*self.interval())}, without drift "
             f"{format_interval(*self.interval(drift=False))})"
         )
+
+
+def _share_ends(
+    share: np.ndarray, error: np.ndarray, rows: np.ndarray, upper: float, drift: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Clopper and Pearson's limits of a share, further apart by the drift.
+
+    For the number of rows of which a share has this error, no more than `rows`.
+    """
+    share = np.clip(share, 0, 1)
+    inside = LOGIT.inside(share)
+    with np.errstate(all="ignore"):
+        count = np.clip(share * (1 - share) / error**2, 1, np.maximum(rows, 1))
+        count = np.where(inside, count, np.maximum(rows, 1))
+        low = np.where(
+            share > 0, betaincinv(count * share, count * (1 - share) + 1, 1 - upper), 0 * share
+        )
+        high = np.where(share < 1, betaincinv(count * share + 1, count * (1 - share), upper), share)
+        far = ndtri(upper) * drift
+        lower = LOGIT.move(share, -np.hypot(LOGIT.distance(low, share), far))
+        higher = LOGIT.move(share, np.hypot(LOGIT.distance(share, high), far))
+    return np.where(inside, lower, low), np.where(inside, higher, high)
 
 
 def _picked(record: Any, key: Any, shape: tuple[int, ...]) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
     """Estimate the target risk from the source's losses alone."""
     prepared = prepare_rows(held_out, method)
     shape = prepared.losses.shape
-    link = link_of(array_namespace(held_out.losses), held_out.losses, held_out.weights)
+    xp = array_namespace(held_out.losses)
+    link = link_of(xp, held_out.losses, held_out.weights, held_out.labelled)
     if len(shape) > 1 and shape[0] > 1 and math.prod(shape) > _LARGE:
         found = _in_slices(held_out, prepared, link)
     else:
@@ -219,7 +220,9 @@ def estimate_from_sums(
     n_effective = whole.weight * (whole.weight / whole.weight_squared) / repeats + 0 * value
     n_rows = whole.count / repeats
     most = xp.clip(n_effective - 1, 1, max(1, deviations.shape[-1] - _strata(used, repeats)))
-    dof = xp.minimum(most, xp.clip(rows_deciding(xp, deviations), 1, None))
+    dof = most
+    if math.isinf(link.high):  # the variance of a share follows from its value
+        dof = xp.minimum(most, xp.clip(rows_deciding(xp, deviations), 1, None))
     if target is not None:
         tail = _tail(xp, average, whole, target, value, beta, n_rows)
         # The rows that the jackknife rests on do not matter where the target rows say more.

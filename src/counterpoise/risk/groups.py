@@ -1,14 +1,14 @@
 """Risk by group: the same estimate for subgroups of the target.
 
-The rows of a group are a sample of their own. Their expected weight is known too: it is the share
-of the group in the target over its share in the source. Divided by it, the weights have mean 1
-within the group, and everything works on the group as on the whole.
+The rows of a group are a sample of their own. Their expected weight, the share of the group in the
+target over its share in the source, is not known but estimated: control variates would take its
+error for a shift, so that within groups the mean is self-normalised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
-from counterpoise.risk.averages import Controlled
+from counterpoise.risk.averages import Normalized, Source
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
@@ -82,11 +82,6 @@ class GroupRisks(ByName[GroupRisk]):
     def _entries(self) -> dict[str, GroupRisk]:
         return self.groups
 
-    def _card(self) -> Any:
-        from counterpoise._facts import groups_card
-
-        return groups_card(self)
-
     @property
     def worst(self) -> GroupRisk | None:
         """The group with the highest estimated risk; None if no group has one."""
@@ -136,7 +131,8 @@ def risk_by_group(
     target_groups : array of shape (m,)
         Group of every target row.
     method : str or Method, default="controlled"
-        Methods that need features are replaced with "controlled" within the groups.
+        For the whole. Within groups, methods that rely on a mean weight of 1 are replaced with
+        "normalized".
     predicted : Predicted, optional
         Predictions of the same rows, for `metrics`.
     metrics : iterable of Metric
@@ -168,7 +164,7 @@ def risk_by_group(
             f"losses of shape {tuple(held_out.losses.shape)}. Pick a candidate first."
         )
     overall, _ = estimate_risk(held_out, chosen)
-    within = Controlled() if chosen.needs_features else chosen
+    within = chosen if isinstance(chosen, Normalized | Source) else Normalized()
     weights, groups = to_numpy(held_out.weights), {}
     for name, count in group_shares(other).items():
         rows = np.flatnonzero(own == name)
@@ -176,7 +172,6 @@ def risk_by_group(
         part = held_out.take(rows)
         risk = report = None
         if len(rows) and part.n_rows >= _FEWEST and np.any(weights[rows] > 0):
-            part = replace(part, weights=part.weights * (len(rows) / n / share))
             risk, _ = estimate_risk(part, within)
             if predicted is not None and wanted:
                 report = estimate_metrics(part, predicted.take(rows), wanted, within)

@@ -24,9 +24,6 @@ __all__ = [
     "weighted_variance",
 ]
 
-# The source's variance of losses counts for this many labelled rows: ten right predictions have no
-# variance of their own.
-_PRIOR_ROWS = 5
 # Beyond so many standard errors a difference between labels and estimate is no chance: the drift
 # grows to hold it.
 _CHANCE = 2.0
@@ -51,12 +48,14 @@ def check_labelled_losses(given: Any, losses: Any, /) -> Any:
 
 
 def combine_with_labels(estimate: RiskEstimate, held_out: HeldOut, /) -> RiskEstimate:
-    """Combine an estimate from the source with the losses on labelled target rows."""
+    """Combine an estimate from the source with the losses on labelled target rows.
+
+    The labels' own variance counts, at least the source's: ten right predictions have none.
+    """
     losses = np.asarray(to_numpy(held_out.labelled), dtype=np.float64)
     k = losses.shape[-1]
     squares = np.sum((losses - losses.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
-    prior = weighted_variance(held_out)
-    variance = (squares + _PRIOR_ROWS * prior) / (k - 1 + _PRIOR_ROWS) / k
+    variance = np.maximum(squares / max(k - 1, 1), weighted_variance(held_out)) / k
     return combine(estimate, losses.mean(axis=-1), np.sqrt(variance), k)
 
 
@@ -67,8 +66,8 @@ def combine(
 
     On the link scale. The estimate's variance has the drift in it, which the labels replace as far
     as they count; where the two differ by more than two standard errors, the drift is as large as
-    the rest of the difference. The number from labels is moved towards the estimate by one row in
-    k + 1, so that a mean of 0 has a logarithm.
+    the rest of the difference. A number at an end of its range is moved towards the estimate by one
+    row in k + 1, so that a mean of 0 has a logarithm.
 
     Parameters
     ----------
@@ -89,15 +88,15 @@ def combine(
         )
     )
     seen = np.asarray(label_value, dtype=np.float64)
-    moved = (k * seen + value) / (k + 1)
+    moved = np.where(link.inside(seen), seen, (k * seen + value) / (k + 1))
     with np.errstate(all="ignore"):
         gap = link.distance(value, moved)
-        by_rows, by_labels = (
-            (error * link.slope(value)) ** 2,
-            (label_error * link.slope(moved)) ** 2,
-        )
+        # Near an end of the range the scale is so steep that every error is large: there the mean
+        # slope between the two numbers counts.
+        slope = np.fmin(link.slope(moved), gap / (moved - value))
+        by_rows, by_labels = (error * link.slope(value)) ** 2, (label_error * slope) ** 2
         excess = np.abs(gap) - _CHANCE * np.sqrt(by_rows + by_labels)
-        drift = np.maximum(drift, excess)
+        drift = np.fmax(drift, excess)
         share = (by_rows + drift**2) / (by_rows + drift**2 + by_labels)
         rest = 1 - share
         sampling = rest**2 * by_rows + share**2 * by_labels
@@ -109,15 +108,19 @@ def combine(
     rows = np.asarray(to_numpy(estimate.n_effective), dtype=np.float64)
     usable = np.isfinite(share) & np.isfinite(gap)
     share = np.where(usable, share, k / (k + rows))
-    plain = share * seen + (1 - share) * value
+    rest = 1 - share
+    plain, plain_error = (
+        share * seen + rest * value,
+        np.hypot(share * label_error, rest * np.nan_to_num(error)),
+    )
     numbers = {
         "value": np.where(usable, combined, plain),
-        "standard_error": np.where(usable, standard_error, np.hypot(error, label_error) * share),
-        "drift": np.where(usable, rest * drift, (1 - share) * drift),
+        "standard_error": np.where(usable, standard_error, plain_error),
+        "drift": rest * drift,
         "degrees_of_freedom": np.where(usable, np.maximum(degrees, 1.0), free),
-        "n_effective": rows + k,
+        "n_effective": 1 / (share**2 / k + rest**2 / rows),
     }
-    said = (as_scalar(np.asarray(a)) for a in (seen, label_error, value, error, share))
+    said = (as_scalar(np.asarray(a)) for a in (seen, label_error, value, error, free, share))
     return replace(
         estimate,
         **{name: _like(number, estimate.value) for name, number in numbers.items()},
@@ -201,14 +204,14 @@ def label_test(held_out: HeldOut, estimate: RiskEstimate, /) -> LabelTest:
     mean = float(labelled.mean())
     if k > _MANY:
         v_labels, v_rows = said.label_error**2, said.weighted_error**2
-        free = max(float(np.sum(weights) ** 2 / np.sum(weights**2)) - 1, 1.0)
+        free = said.weighted_degrees
         degrees = (v_labels + v_rows) ** 2 / (v_labels**2 / (k - 1) + v_rows**2 / free + 1e-300)
         gap = abs(mean - said.weighted_value) / math.sqrt(v_labels + v_rows + 1e-300)
         return LabelTest(2 * float(stdtr(degrees, -gap)), k, mean, said.weighted_value)
     rng = np.random.default_rng(0)
     drawn = rng.choice(len(losses), size=(_SAMPLES, k), p=weights / np.sum(weights))
     center = float(np.average(losses, weights=weights))
-    noise = said.weighted_error * rng.standard_normal(_SAMPLES)
+    noise = said.weighted_error * rng.standard_t(said.weighted_degrees, _SAMPLES)
     means = losses[drawn].mean(axis=1) - center + said.weighted_value + noise
     below, above = (np.count_nonzero(side) for side in (means <= mean, means >= mean))
     p_value = min(1.0, 2 * (min(below, above) + 1) / (_SAMPLES + 1))

@@ -44,16 +44,16 @@ class Link:
     def move(self, value: np.ndarray, step: Any, /) -> np.ndarray:
         """Return the number that lies `step` further up on the scale."""
         low, high = self.low, self.high
-        step = np.clip(step, -700, 700)
-        if math.isfinite(low) and math.isfinite(high):
-            odds = (value - low) / (high - value) * np.exp(step)
-            moved = np.where(np.isinf(odds), high, low + (high - low) * odds / (1 + odds))
-        elif math.isfinite(low):
-            moved = low + (value - low) * np.exp(step)
-        elif math.isfinite(high):
-            moved = high - (high - value) * np.exp(-step)
-        else:
-            moved = value + step * self.unit
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(low) and math.isfinite(high):
+                odds = (value - low) / (high - value) * np.exp(step)
+                moved = np.where(np.isinf(odds), high, low + (high - low) * odds / (1 + odds))
+            elif math.isfinite(low):
+                moved = low + (value - low) * np.exp(step)
+            elif math.isfinite(high):
+                moved = high - (high - value) * np.exp(-step)
+            else:
+                moved = value + step * self.unit
         return np.asarray(moved)
 
     def distance(self, start: Any, end: Any, /) -> Any:
@@ -83,15 +83,16 @@ class Link:
 LOG, LOGIT = Link(0.0), Link(0.0, 1.0)
 
 
-def link_of(xp: Namespace, losses: Array, weights: Array, /) -> Link:
+def link_of(xp: Namespace, losses: Array, weights: Array, labelled: Any = None, /) -> Link:
     """Return the scale for the mean of losses (..., n): `LOG`, `LOGIT`, or one without ends.
 
     Losses of both signs have no natural zero. Their scale has the spread of the weighted losses as
     its unit, so that adding a constant to a loss changes no error. Candidates that failed (NaN)
-    show nothing.
+    show nothing; losses `labelled` (..., k) of target rows show theirs.
     """
-    if not bool(xp.any(losses < 0)):
-        binary = (losses == 0) | (losses == 1) | xp.isnan(losses)
+    shown = losses if labelled is None else xp.concat([losses, labelled], axis=-1)
+    if not bool(xp.any(shown < 0)):
+        binary = (shown == 0) | (shown == 1) | xp.isnan(shown)
         return LOGIT if bool(xp.all(binary)) else LOG
     total = xp.sum(weights, axis=-1, keepdims=True)
     share = weights / xp.where(total > 0, total, xp.ones_like(total))

@@ -19,7 +19,7 @@ from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine
-from counterpoise.risk.link import Link
+from counterpoise.risk.link import LOG, Link
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 
@@ -85,11 +85,6 @@ class MetricReport(ByName[MetricEstimate]):
     @property
     def _entries(self) -> dict[str, MetricEstimate]:
         return self.estimates
-
-    def _card(self) -> Any:
-        from counterpoise._facts import metrics_card
-
-        return metrics_card(self)
 
 
 def target_metrics(
@@ -222,6 +217,8 @@ def _of_mean(
     risk, _ = estimate_risk(
         replace(held_out, losses=metric.losses(predicted), labelled=there), method
     )
+    if math.isinf(metric.high):
+        risk = replace(risk, link=LOG)  # squared errors that happen to be 0 or 1 are no share
     value = metric.from_mean(float(risk.value))
     if metric.of_mean == "rest":
         return replace(risk, value=value)  # log odds of the rest have the same errors
@@ -284,8 +281,12 @@ def _jackknife(
         [metric(predicted.take(block != b), weights[block != b]) for b in np.unique(block)]
     )
     inside = bool(link.inside(value))
-    with np.errstate(all="ignore"):
-        steps = link.distance(value, left_out) if inside else left_out - value
+    steps = left_out - value
+    if inside:
+        # Without its only mistakes a metric is at the end of its range: the slope tells how far.
+        with np.errstate(all="ignore"):
+            exact, steps = link.distance(value, left_out), steps * link.slope(value)
+        steps = np.where(np.isfinite(exact), exact, steps)
     steps = steps[np.isfinite(steps)]
     count = len(steps)
     if count < 2:

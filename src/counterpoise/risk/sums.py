@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -75,6 +76,10 @@ class Sums:
 
     def leave_one_out(self) -> Sums:
         """Add up the last axis without the entry at each position, each sum when first used."""
+        return self._left_out
+
+    @cached_property
+    def _left_out(self) -> Sums:
         return cast(Sums, _LeaveOneOut(self))
 
     def folds(self, xp: Namespace, index: Array, /) -> Sums:

@@ -42,8 +42,8 @@ def target_risk(
     ----------
     losses : array of shape (..., n)
         Loss of each source sample, under one model or, on leading axes, many. The models must
-        not have been trained on these samples. Dask arrays are added up where they are, in two
-        passes, for the methods that need sums alone.
+        not have been trained on these samples. Dask arrays are added up where they are, in one
+        pass, for the methods that need sums alone.
     weights : array of shape (n,) or (..., n), str or DensityRatio
         p_target / p_source at each source sample: not negative, with expectation 1. A name or an
         estimator is fitted to `X_source` and `X_target`; it can then say the weights of target
@@ -184,11 +184,6 @@ class RiskComparison(ByName[RiskEstimate]):
     @property
     def _entries(self) -> dict[str, RiskEstimate]:
         return self.estimates
-
-    def _card(self) -> Any:
-        from counterpoise._facts import comparison_card
-
-        return comparison_card(self)
 
 
 def compare_risks(

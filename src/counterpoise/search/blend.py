@@ -67,7 +67,7 @@ def blend_candidates(
     held_out, responses = evaluation.held_out, evaluation.responses
     truth = responses.truth(y[evaluation.held_out_rows])
     usable = np.flatnonzero(~np.isnan(held_out.losses).any(axis=1))
-    predictions, losses = held_out.predictions[usable], held_out.losses[usable]
+    predictions, losses = np.asarray(held_out.predictions)[usable], held_out.losses[usable]
     weights = _half_choice(predictions, truth, int(np.searchsorted(usable, best)))
     mixed = np.empty(predictions.shape[1:])
     sizes = np.array([len(fold) for fold in held_out.folds], dtype=np.float64)
@@ -107,7 +107,7 @@ def stacking_weights(predictions: np.ndarray, truth: np.ndarray, /) -> np.ndarra
     """
     columns = predictions.reshape(len(predictions), -1).T
     # A triangle of L + 1 rows has the same sums of squares as all rows.
-    triangle = np.linalg.qr(np.column_stack([columns, truth.ravel()]), mode="r")
+    triangle: Any = np.linalg.qr(np.column_stack([columns, truth.ravel()]), mode="r")
     length = np.linalg.norm(triangle[:, :-1], axis=0)
     length[length == 0] = 1.0
     try:

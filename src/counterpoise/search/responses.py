@@ -115,9 +115,10 @@ class Responses:
             return Predicted(np.asarray(y, float), stored)
         classes = self._largest(stored) if classes is None else classes
         places = np.searchsorted(self.classes, y)
-        score = np.stack([-stored, stored], axis=1) if self._is_margin else stored
         probability = stored if self.response == "predict_proba" else None
-        score = None if self.response == "predict" else score
+        score = None if self.response == "predict" else stored
+        if self._is_margin:
+            score = np.stack([-stored, stored], axis=1)
         return Predicted(places, classes, probability, score, self.classes)
 
     def _largest(self, stored: np.ndarray) -> np.ndarray:

@@ -35,9 +35,11 @@ class RiskScorer:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             risk = target_risk(losses, weights, method=self.method)
+        # Weights of an estimator have mean 1 over all of its rows; those of a small fold need not.
         # A search scores many folds: the same warning for each would bury everything else.
+        estimated = sample_weight is None and hasattr(self.weights, "weights_")
         for warning in caught:
-            if warning.category not in self._warned:
+            if not estimated and warning.category not in self._warned:
                 self._warned.add(warning.category)
                 warnings.warn(warning.message, warning.category, stacklevel=2)
         return -float(risk.value)

@@ -48,7 +48,7 @@ class ShiftGridSearchCV(ShiftSearch):
     selection : {"source", "target"}, default="source"
         Choose the least held-out loss, as GridSearchCV does, or the least estimated risk in the
         target (the paper). On real tables the latter delivered worse models, see
-        :doc:`/guide/choice`.
+        :doc:`/guide/search`.
     refit : bool or "blend", default=True
         Train the choice on all source rows; or deliver a weighted mean of candidates: half of the
         weight to the choice, half by non-negative least squares of held-out predictions.

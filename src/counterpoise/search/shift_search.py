@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._facts import search_html
+from counterpoise._shown import shown_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import InputError, check_choice, match_columns
 from counterpoise.diagnostics import Diagnostics, diagnose
@@ -68,7 +68,7 @@ class ShiftSearch(BaseSearchCV):
         return clone(self).set_params(estimator=self._estimators[0]).__sklearn_tags__()
 
     def _html_repr(self) -> str:
-        return search_html(self) + str(super()._html_repr())
+        return shown_html(self) + str(super()._html_repr())
 
     def fit(
         self,
@@ -91,8 +91,9 @@ class ShiftSearch(BaseSearchCV):
             of two data frames are matched by name.
         y_target : array of shape (n_target,) or TargetLabels, optional
             Labels of some target rows, drawn at random; NaN, None or masked where unknown. No model
-            is trained on these rows. All risks combine their losses with the weighted estimate, and
-            `label_test_` tests whether the two agree. See :doc:`/guide/labels`.
+            is trained on these rows. All risks, also those that selection="target" goes by, combine
+            their losses with the weighted estimate, and `label_test_` tests whether the two agree.
+            See :doc:`/guide/labels`.
         groups : array of shape (n_source,), optional
             For the splitter, and for the errors: rows of a group are left out together.
         **fit_params
