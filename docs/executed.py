@@ -17,13 +17,18 @@ import sys
 import tempfile
 import textwrap
 import traceback
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
 from sphinx.util.docutils import SphinxDirective
 
-# Columns of the terminal.
-COLUMNS = "80"
+import counterpoise
+
+# The package that is documented, whatever else is installed: commands run in another folder.
+PACKAGES = str(Path(counterpoise.__file__).resolve().parents[1])
+# Columns of the terminal, and characters of a line that Python prints.
+COLUMNS, WIDTH = "80", 95
 COMMAND = [sys.executable, "-c", "from counterpoise.cli import main; main()"]
 
 
@@ -44,7 +49,7 @@ def run_python(code: str, names: dict) -> str:
 
 def wrapped(line: str) -> str:
     """Break a sentence; leave tables, which have runs of spaces, alone."""
-    return line if "  " in line else textwrap.fill(line, int(COLUMNS), break_long_words=False)
+    return line if "  " in line else textwrap.fill(line, WIDTH, break_long_words=False)
 
 
 def run_command(line: str) -> str:
@@ -53,7 +58,7 @@ def run_command(line: str) -> str:
         [*COMMAND, *shlex.split(line.removeprefix("$ counterpoise "))],
         capture_output=True,
         text=True,
-        env={**os.environ, "COLUMNS": COLUMNS},
+        env={**os.environ, "COLUMNS": COLUMNS, "PYTHONPATH": PACKAGES},
     )
     if done.returncode not in (0, 3):
         raise RuntimeError(f"{line}: exit code {done.returncode}\n{done.stderr}")

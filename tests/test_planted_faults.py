@@ -11,7 +11,7 @@ from counterpoise._folds import Folds
 from counterpoise._pareto import fit_generalized_pareto, tail_size
 from counterpoise.diagnostics import pareto_k
 from counterpoise.encoding.rows import some_rows
-from counterpoise.ridge.folds import random_rows
+from counterpoise.ridge.folds import RowSample
 from counterpoise.risk import Domains, DoublyRobust, HeldOut, adjustments
 from counterpoise.risk.estimation import prepare_rows
 
@@ -74,7 +74,7 @@ def test_some_rows_are_random_rows():
     assert len(set(rows.tolist())) == 100
     assert np.all(np.diff(rows) > 0)
     assert 4000 < np.mean(rows) < 6000
-    again = random_rows(10_000, 100)
+    again = RowSample.of(100, np.arange(10_000)).rows
     assert len(set(again.tolist())) == 100
     assert 4000 < np.mean(again) < 6000
     assert some_rows(5, 5, np.random.default_rng(0)) == slice(None)

@@ -41,7 +41,7 @@ TUNED = {
         "_FEW_MARKS": 3,
     },
     "encoding.encoder": {"_CATEGORIES": 30, "_CATEGORY_ROWS": 5, "_SPARSE_COMPONENTS": 20},
-    "ridge.cross_validation": {"_BLOCKS": 100, "_BLOCKS_PER_FOLD": 10, "_REPEATED_BLOCKS": 40},
+    "ridge.block_sums": {"N_BLOCKS": 100, "_BLOCKS_PER_FOLD": 10},
     "ridge.path": {"_SCALE_RATIO": 1e6},
     "risk.controls": {"_MOST_COLUMNS": 100},
     "risk.estimate": {

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
         weights,
     )
     from counterpoise.diagnostics import Diagnostics, diagnose
-    from counterpoise.jobs import Answer, audit, load, select
+    from counterpoise.jobs.answer import Answer
+    from counterpoise.jobs.auditing import audit
+    from counterpoise.jobs.saved import load
+    from counterpoise.jobs.selecting import select
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import (
         MetricReport,

@@ -44,7 +44,7 @@ def as_rows(
     import dask.array as da
 
     if hasattr(values, "to_dask_array"):
-        if not numeric and values.dtype.kind not in "fiub":
+        if not numeric and getattr(getattr(values, "dtype", None), "kind", "f") not in "fiub":
             values = values.astype(object)  # Dask's own texts have no array
         try:
             values = values.to_dask_array(lengths=True)

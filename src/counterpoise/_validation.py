@@ -47,9 +47,9 @@ __all__ = [
 
 #: Losses beyond this are refused: their squares, weighted and summed, would overflow.
 LARGEST_LOSS = 1e100
-# The largest weight must be between these: its square neither underflows nor overflows when it
-# meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
-_WEIGHT_SIZES = (1e-50, 1e50)
+# The largest weight must be between these: weighted losses of any allowed size can be squared and
+# weighted again. No normalised weights, with a largest value from 1 to n, leave the range.
+_WEIGHT_SIZES = (1e-30, 1e30)
 
 
 def check_number(
@@ -320,9 +320,9 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
 def check_label_size(y: np.ndarray, /) -> None:
     """Refuse numbers whose squares overflow, or underflow to nothing."""
     largest = float(np.max(np.abs(y), initial=0.0)) if y.dtype.kind == "f" else 0.0
-    if largest > 1e70 or 0 < largest < 1e-70:
+    if largest > 1e40 or 0 < largest < 1e-40:
         raise InputError(
-            "`y` must have a largest value between 1e-70 and 1e+70 in size, so that squared losses "
+            "`y` must have a largest value between 1e-40 and 1e+40 in size, so that squared losses "
             f"can be squared; got {largest:g}. Multiply the labels by a constant."
         )
 

@@ -37,8 +37,9 @@ def slow(write):
     return ("select", source, target, "--label", "y", *forest)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_termination_leaves_nothing_behind(slow, run, tmp_path, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_leaves_nothing_behind(slow, run, tmp_path, number):
+    # Jobs in the background are started deaf to interrupts, and so would their children be.
     heard = partial(signal.signal, number, signal.SIG_DFL)
     process = start(run, *slow, "--out", tmp_path / "out", preexec_fn=heard)
     try:
@@ -49,7 +50,8 @@ def test_a_termination_leaves_nothing_behind(slow, run, tmp_path, number):
     finally:
         process.kill()
     assert process.returncode == 128 + number
-    assert stderr.strip().splitlines()[-1] == "Terminated: nothing was written."
+    word = "Interrupted" if number == signal.SIGINT else "Terminated"
+    assert stderr.strip().splitlines()[-1] == f"{word}: nothing was written."
     assert stdout == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 

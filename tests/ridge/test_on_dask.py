@@ -51,72 +51,58 @@ def frame(values, partitions):
     return dd.from_pandas(table, npartitions=partitions, sort=False)
 
 
-def assert_same(got, want):
-    assert got.alpha_ == want.alpha_
-    for name in ("value", "standard_error", "drift", "beta", "n_effective", "degrees_of_freedom"):
-        a, b = (getattr(model.risk_curve_, name) for model in (got, want))
-        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(got.fold_betas_, want.fold_betas_, rtol=1e-8, atol=1e-12)
-    for name in ("coef_", "intercept_"):
-        a, b = getattr(got, name), getattr(want, name)
-        assert np.shape(a) == np.shape(b)
-        np.testing.assert_allclose(a, b, rtol=1e-8, err_msg=name)
-
-
 OPTIONS = [{}, {"cv": RowFolds(3)}, {"weights": None}, {"method": "normalized"}]
 
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(("kind", "y"), [(cp.ShiftRidgeCV, Y), (cp.ShiftRidgeClassifierCV, LABELS)])
-def test_collections_give_the_numbers_of_memory(kind, y, options):
+def test_collections_give_the_numbers_of_memory(same_fit, kind, y, options):
     model = kind(ALPHAS, **{"weights": WEIGHTS, **options})
     want = clone(model).fit(X, y)
     # Cut in columns too, and rows of labels cut elsewhere.
-    assert_same(clone(model).fit(array(X, 130), array(y, 400)), want)
+    same_fit(clone(model).fit(array(X, 130), array(y, 400)), want)
     got = clone(model).fit(frame(X, 4), frame(y, 4))
-    assert_same(got, want)
+    same_fit(got, want)
     assert got.feature_names_in_.tolist() == NAMES
     if kind is cp.ShiftRidgeClassifierCV:
         assert got.classes_.tolist() == ["x", "y", "z"]
         assert got.score(pd.DataFrame(X, columns=NAMES), y) == want.score(X, y)
 
 
-def test_fitted_weights_are_those_of_chunks(kept):
+def test_fitted_weights_are_those_of_chunks(same_fit, kept):
     model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian")
     rows = 150 if kept == "a sample" else 10_000
     want = clone(model).fit_chunks([(X, Y)], X_target=TARGET, weight_rows=rows)
     for target in (TARGET, array(TARGET, 90), frame(TARGET, 3)):
-        assert_same(clone(model).fit(array(X, 130), array(Y, 400), X_target=target), want)
-    assert_same(clone(model).fit(X, Y, X_target=array(TARGET, 100)), want)
+        same_fit(clone(model).fit(array(X, 130), array(Y, 400), X_target=target), want)
+    same_fit(clone(model).fit(X, Y, X_target=array(TARGET, 100)), want)
 
 
 @pytest.mark.usefixtures("kept")
-def test_weights_and_what_is_in_memory_may_be_mixed():
+def test_weights_and_what_is_in_memory_may_be_mixed(same_fit):
     want = cp.ShiftRidgeCV(ALPHAS, weights=WEIGHTS).fit(X, Y)
-    for weights in (WEIGHTS, array(WEIGHTS, 250)):
-        model = cp.ShiftRidgeCV(ALPHAS, weights=weights)
-        assert_same(model.fit(array(X, 130), Y), want)
-        assert_same(model.fit(X, array(Y, 130)), want)
-    assert_same(cp.ShiftRidgeCV(ALPHAS, weights=array(WEIGHTS, 300)).fit(X, Y), want)
+    model = cp.ShiftRidgeCV(ALPHAS, weights=array(WEIGHTS, 250))
+    for features, labels in ((array(X, 130), Y), (X, array(Y, 130)), (X, Y)):
+        same_fit(model.fit(features, labels), want)
 
 
 @pytest.mark.usefixtures("kept")
-def test_lengths_may_be_unknown_and_partitions_empty():
+def test_lengths_may_be_unknown_and_partitions_empty(same_fit):
     whole = frame(np.column_stack([X[:, :2], Y]), 5)
     whole = whole[whole["a"] > 3.0]
     half = X[:, 0] > 3.0
     model = cp.ShiftRidgeCV(ALPHAS, weights=None)
     want = clone(model).fit(X[half, :2], Y[half])
     features = whole[["a", "b"]]
-    assert_same(clone(model).fit(features, whole["c"]), want)
+    same_fit(clone(model).fit(features, whole["c"]), want)
     arrays = features.to_dask_array(), whole["c"].to_dask_array()
-    assert_same(clone(model).fit(*arrays), want)
-    order = np.argsort(-X[:, 0], kind="stable")
-    ranked = frame(X[order], 6)
+    same_fit(clone(model).fit(*arrays), want)
+    ranked = frame(X[np.argsort(-X[:, 0])], 6)
     few = ranked["a"] > 3.5  # nothing is left of the last partitions
-    want = clone(model).fit(X[order][X[order, 0] > 3.5], Y[order][X[order, 0] > 3.5])
-    assert_same(clone(model).fit(ranked[few], frame(Y[order], 6)[few]), want)
+    want = clone(model).fit(*(a.compute().to_numpy() for a in (ranked[few], ranked["b"][few])))
+    got = clone(model).fit(ranked[few], ranked["b"][few])
+    np.testing.assert_allclose(got.risk_curve_.value, want.risk_curve_.value, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -173,14 +159,8 @@ def test_bad_collections_are_named(make, message):
     assert not hasattr(model, "coef_")
 
 
-def test_columns_of_the_target_are_compared():
-    other = frame(TARGET, 2).rename(columns={"c": "d"})
-    with pytest.raises(ValueError, match=r"lacks \['c'\] and adds \['d'\]"):
-        cp.ShiftRidgeCV(ALPHAS, weights="gaussian").fit(frame(X, 3), frame(Y, 3), X_target=other)
-
-
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's reader, with a new pandas
-def test_parquet_files_that_dask_would_read_together(tmp_path):
+def test_parquet_files_that_dask_would_read_together(same_fit, tmp_path):
     """Dask's optimiser makes fewer partitions of one column than of many."""
     pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
     table = pd.DataFrame(X, columns=NAMES).assign(label=Y)
@@ -189,4 +169,4 @@ def test_parquet_files_that_dask_would_read_together(tmp_path):
     files = dd.read_parquet(tmp_path)
     assert len(files["label"].to_delayed()) != len(files[NAMES].to_delayed())
     got = cp.ShiftRidgeCV(ALPHAS, weights=None).fit(files[NAMES], files["label"])
-    assert_same(got, cp.ShiftRidgeCV(ALPHAS, weights=None).fit(X, Y))
+    same_fit(got, cp.ShiftRidgeCV(ALPHAS, weights=None).fit(X, Y))

@@ -6,10 +6,9 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from counterpoise._arrays import to_numpy
-from counterpoise._folds import is_partition
 from counterpoise.ridge import ridge_path_risk
 from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
-from counterpoise.risk import Controlled, get_method
+from counterpoise.risk import get_method
 
 ALPHAS = np.logspace(-2, 3, 5)
 
@@ -81,26 +80,3 @@ def test_every_library_gives_numpys_numbers(xp, rng, shape, method, dtype, toler
     if dtype == "float64":
         assert got.best == want.best
         np.testing.assert_allclose(to_numpy(got.coef), want.coef, rtol=1e-9)
-
-
-def test_float32_rows_are_summed_in_float64(rng, many):
-    X, Y, weights = make(rng, 60, 3)
-    X = X.astype(np.float32)
-    splits = list(KFold(5).split(X))
-    got = ridge_path_risk(X, Y, weights, splits, ALPHAS, method=Controlled())
-    want = ridge_path_risk(X.astype(float), Y, weights, splits, ALPHAS, method=Controlled())
-    assert got.coef.dtype == np.float64
-    np.testing.assert_allclose(got.risk.value, want.risk.value, rtol=1e-10)
-
-
-def test_partitions_are_recognised():
-    n = 12
-    assert is_partition(list(KFold(3, shuffle=True, random_state=0).split(np.zeros(n))))
-    rows = np.arange(n)
-    half = rows[:6], rows[6:]
-    assert not is_partition([half])
-    assert not is_partition([half, half])
-    assert is_partition([half, half[::-1]])
-    assert not is_partition([(rows[:5], rows[6:]), (rows[6:], rows[:6])])
-    assert not is_partition([(rows, rows[6:]), (rows[6:], rows[:6])])
-    assert not is_partition([(np.r_[rows[:5], 4], rows[6:]), (rows[6:], rows[:6])])

@@ -27,7 +27,7 @@ LOSSES, WEIGHTS = np.ones(4), np.ones(4)
         (np.float64(1), WEIGHTS, "`losses` must hold one loss per sample"),
         (np.full(4, 1e101), WEIGHTS, r"`losses` must be between 1e-100 and 1e\+100 in size"),
         (np.full(4, 1e-101), WEIGHTS, r"`losses` must be between 1e-100 and 1e\+100 in size"),
-        (LOSSES, np.full(4, 1e51), r"`weights` must have a largest value between.*in logs"),
+        (LOSSES, np.full(4, 1e31), r"`weights` must have a largest value between.*in logs"),
         (LOSSES, "gaussian", "`X_source` and `X_target` are needed to estimate"),
     ],
 )

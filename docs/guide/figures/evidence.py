@@ -22,7 +22,7 @@ for column, label, color, marker, lift in looks:
     covered, errors = zip(*((float(value), 2 * float(error)) for value, error in pairs), strict=True)
     places = [place + lift for place in range(len(rows))]
     left.errorbar(covered, places, xerr=errors, fmt=marker, color=color, label=label, capsize=3)
-left.axvline(0.95, color=GREY, linestyle="--", linewidth=1.2)
+left.axvline(0.95, ymax=0.8, color=GREY, linestyle="--", linewidth=1.2)
 left.set_yticks(range(len(rows)), [row[0] for row in rows])
 left.set(xlabel="share of intervals that cover", xlim=(0.68, 1.02), ylim=(1.55, -0.95))
 left.legend(loc="upper left", ncols=2, fontsize=11, columnspacing=1, handletextpad=0.3)

@@ -18,12 +18,12 @@ from counterpoise._format import printable
 from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option
 from counterpoise.cli.reproduce import reproduce
 from counterpoise.cli.terminal import Commands, guarded, stages
-from counterpoise.jobs.audit import weights_names
+from counterpoise.jobs.auditing import weights_names
 from counterpoise.jobs.directory import output_directory, write_or_keep
 from counterpoise.jobs.formats import json_text
 from counterpoise.jobs.loading import EXAMPLES
 from counterpoise.jobs.saving import summary, write_answer
-from counterpoise.jobs.select import DELIVERIES, SELECTIONS
+from counterpoise.jobs.selecting import DELIVERIES, SELECTIONS
 from counterpoise.jobs.target_labels import LABEL_USES
 from counterpoise.losses import LOSSES
 from counterpoise.metrics import METRICS

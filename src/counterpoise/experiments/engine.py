@@ -204,10 +204,12 @@ def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[
             count=count,
             weight=sums.weight if own else count,
             weight_squared=sums.weight_squared if own else count,
+            weight_log=zero,
             excess=sums.excess if own else zero,
             excess_squared=sums.excess_squared if own else zero,
             weighted_loss=loss,
             loss_excess=loss_excess,
+            weighted_square=zero,
         )
         return (sums.share * method.estimate(xp, given)[0])[..., None]
 

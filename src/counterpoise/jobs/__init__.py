@@ -1,12 +1,12 @@
 """Whole jobs: audit a shift, select a model, reproduce the paper, load what was saved."""
 
 from counterpoise.jobs.answer import Answer
-from counterpoise.jobs.audit import audit
+from counterpoise.jobs.auditing import audit
 from counterpoise.jobs.models import MODELS
 from counterpoise.jobs.reproduce import Reproduction, reproduce, write_reproduction
 from counterpoise.jobs.request import Request
 from counterpoise.jobs.saved import SavedModel, load
-from counterpoise.jobs.select import select
+from counterpoise.jobs.selecting import select
 
 __all__ = [
     "MODELS",

@@ -151,6 +151,8 @@ class Choice:
         The best single candidate.
     shares : array of shape (n_candidates,)
         Weight of each candidate in what is delivered: 1 for the choice, or those of a blend.
+    label_words : str
+        What labels of target rows did for the model; empty without.
     """
 
     task: str
@@ -161,6 +163,7 @@ class Choice:
     source_risks: np.ndarray
     chosen: int
     shares: np.ndarray
+    label_words: str = ""
 
     @property
     def names(self) -> list[str]:

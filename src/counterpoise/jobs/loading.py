@@ -98,7 +98,8 @@ def load_data(
     if need_label and label is None:
         raise InputError("`label` is missing. Pass the column that is to be predicted.")
     names = _names(source, target)
-    tables, notes = [], []
+    tables: list[Any] = []
+    notes: list[str] = []
     for given, name in zip((source, target), names, strict=True):
         progress(f"reading {printable(name)}", 0, 0)
         tables.append(_as_table(given, name, missing, notes))
@@ -118,7 +119,7 @@ def load_data(
             names, (pair.source, pair.target), tables, (source, target), strict=True
         )
     ]
-    return Data(pair, *samples, label or "")
+    return Data(pair, samples[0], samples[1], label or "")
 
 
 def _names(source: Any, target: Any) -> tuple[str, str]:

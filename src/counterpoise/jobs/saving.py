@@ -125,7 +125,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
         }
 
     return {
-        **_some(choice, "task", "selection", "delivered"),
+        **_some(choice, "task", "selection", "delivered", "label_words"),
         "candidates": len(choice.parameters),
         "chosen": candidate(choice.chosen),
         "members": [candidate(place) for place in choice.members],

@@ -68,7 +68,8 @@ def split_labels(
     if labels.task == "regression":
         return np.where(matched.present, matched.y, np.nan), None
     y = np.where(matched.unseen, values, matched.y.astype(object))
-    return np.where(matched.present, y, None), None
+    y[~matched.present] = None
+    return y, None
 
 
 def true_values(

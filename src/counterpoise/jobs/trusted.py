@@ -35,6 +35,8 @@ _OBJECTS = [
     "counterpoise.encoding.encoder.TableEncoder",
     "counterpoise.encoding.encoder._Categories",
     "counterpoise.encoding.encoder._Numbers",
+    "counterpoise.search.offset.OffsetClassifier",
+    "counterpoise.search.offset.OffsetRegressor",
     *(f"sklearn._loss.loss.{name}" for name in _LOSSES),
     *(
         f"sklearn._loss.link.{name}"

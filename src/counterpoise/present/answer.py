@@ -212,8 +212,9 @@ def _delivered(answer: Any) -> str:
         words += f" ({', '.join(named)}{more})"
     plain = format_interval(*found.plain.interval(drift=False))
     value = format_number(found.plain.value)
+    words = f"{words}. {choice.label_words}".rstrip()
     return (
-        f"{words}. Plain cross-validation would promise a {found.loss_words} of {value} ({plain})."
+        f"{words} Plain cross-validation would promise a {found.loss_words} of {value} ({plain})."
     )
 
 
@@ -317,7 +318,7 @@ def _sensitivity(answer: Any) -> list[Section]:
         f"{answer.estimates.loss_words} could be in this range. As it is: "
         f"{both_intervals(answer.risk)}."
     )
-    blocks = [words, sensitivity_table(found)]
+    blocks: list[Block] = [words, sensitivity_table(found)]
     return [Section("sensitivity", "If the weights are wrong", blocks, folded=True)]
 
 

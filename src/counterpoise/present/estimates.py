@@ -8,6 +8,7 @@ from typing import Any
 
 from counterpoise._format import format_interval, format_number
 from counterpoise.present.sections import Column, Numeral, Table
+from counterpoise.risk import Link
 
 __all__ = [
     "NOTHING",
@@ -44,15 +45,13 @@ def interval_text(estimate: Any, /, *, drift: bool = True) -> str:
 
 
 def _says_nothing(low: float, high: float, estimate: Any) -> bool:
-    link = getattr(estimate, "estimate", estimate).link
-    if math.isnan(low) or math.isnan(high):
-        return False
+    link: Link = getattr(estimate, "estimate", estimate).link
     if math.isfinite(link.low) and math.isfinite(link.high):
         return high - low > _SHARE * (link.high - link.low)
     near, far = low - link.low, high - link.low
     if math.isfinite(link.high):
         near, far = link.high - high, link.high - low
-    return math.isfinite(near) and far > _FACTOR * near
+    return 0 < near < math.inf and far > _FACTOR * near
 
 
 def both_intervals(estimate: Any, /) -> str:

@@ -208,8 +208,7 @@ class _ShiftRidge(BaseEstimator):
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
-        decision: np.ndarray = X @ self.coef_.T + self.intercept_
-        return decision
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
 class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
@@ -242,10 +241,8 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
 
     Attributes
     ----------
-    alpha_ : float
-        The penalty with the least estimated target risk.
-    best_index_ : int
-        Its place in `alphas_`.
+    alpha_, best_index_ : float and int
+        The penalty with the least estimated target risk, and its place in `alphas_`.
     best_risk_ : RiskEstimate
         Its risk. The least of many estimates is a little optimistic.
     alphas_ : array of shape (n_alphas,)
@@ -329,10 +326,8 @@ class ShiftRidgeClassifierCV(ClassifierMixin, _ShiftRidge):
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        One row for two classes: positive values speak for the second.
-    intercept_ : array of shape (1,) or (n_classes,)
-        Constant terms.
+    coef_, intercept_ : arrays of shape (k, n_features) and (k,)
+        One row for each class, or a single one for two: positive values speak for the second.
     alpha_, best_index_, best_risk_, alphas_, risk_curve_, fold_betas_, weights_, weight_estimator_
         As for :class:`ShiftRidgeCV`.
 
@@ -377,5 +372,4 @@ class ShiftRidgeClassifierCV(ClassifierMixin, _ShiftRidge):
         """Predict the classes of X (n, n_features)."""
         decision = self.decision_function(X)
         largest = decision > 0 if decision.ndim == 1 else np.argmax(decision, axis=1)
-        labels: np.ndarray = self.classes_[largest.astype(int)]
-        return labels
+        return np.asarray(self.classes_[largest.astype(int)])

@@ -45,8 +45,7 @@ class Overview:
     @property
     def features(self) -> np.ndarray:
         """Features of the sampled rows."""
-        features: np.ndarray = self.sample.columns[0]
-        return features
+        return np.asarray(self.sample.columns[0])
 
     def __add__(self, other: Overview) -> Overview:
         """Return the overview of these tasks and of those that follow."""

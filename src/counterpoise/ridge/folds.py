@@ -68,8 +68,7 @@ class RowFolds:
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
         turns = _hash(runs, K, seed=2 * self.random_state + 1)
-        folds: np.ndarray = (rows + turns[rows // K - first // K]) % K
-        return folds
+        return np.asarray((rows + turns[rows // K - first // K]) % K)
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None

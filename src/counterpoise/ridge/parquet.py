@@ -18,8 +18,9 @@ __all__ = ["ParquetChunks"]
 class ParquetChunks:
     """Rows of Parquet files, a chunk at a time, as often as needed.
 
-    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files. Files that are
-    damaged, or lack a column, are named when the object is made.
+    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files; `n_rows` is the
+    number of rows in all files. Files that are damaged, or lack a column, are named when the object
+    is made.
 
     Parameters
     ----------
@@ -31,11 +32,6 @@ class ParquetChunks:
         Features. Default: all columns of the first file but the label. An attribute, too.
     rows : int, default=65536
         Most rows in a chunk.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows in all files.
 
     Examples
     --------

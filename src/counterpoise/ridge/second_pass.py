@@ -67,8 +67,7 @@ def path_of_stream(
     """
     xp, n, (X, Y, _) = numpy_namespace, overview.count, overview.sample.columns
     Y = Y if classes is None else classes.outputs(Y)
-    frame = Frame.of_rows(xp, X, Y)
-    plan = BlockPlan(frame, method, folds.n_splits, sample_size(len(alphas)))
+    plan = BlockPlan(Frame.of_rows(xp, X, Y), method, folds.n_splits, sample_size(len(alphas)))
     work = partial(_collect, plan=plan, n=n, weights=weights, folds=folds, classes=classes)
     collected = source.run(work) or Collected()
     if collected.rows != n:
@@ -92,7 +91,9 @@ def _collect(
 ) -> Collected:
     """Reduce one task to sums."""
     total, first = Collected(), task.first
-    before = np.asarray([first]) if classes is None else classes.before[task.number]
+    before = np.asarray([first])
+    if classes is not None:
+        before = classes.before[min(task.number, len(classes.before) - 1)]
     for chunk in task.read():
         rows = len(chunk[0])
         if rows == 0:

@@ -119,16 +119,12 @@ def _map_in_order(
     """
     pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            for item in items:
-                pending.append(pool.submit(function, item))
-                if len(pending) > n_jobs:
-                    yield pending.popleft().result()
-            while pending:
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) > n_jobs:
                 yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+        while pending:
+            yield pending.popleft().result()
 
 
 def as_stream(chunks: Any, name: str, /, *, n_jobs: int | None = None) -> LocalStream:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from counterpoise._validation import match_columns
 from counterpoise.risk import (
     Method,
@@ -20,6 +22,7 @@ from counterpoise.search.checks import check_fit_weighted, check_labelled, check
 from counterpoise.search.delivery import deliver_candidate
 from counterpoise.search.evaluate import CrossValidation, evaluate
 from counterpoise.search.fitting import Candidate
+from counterpoise.search.labels import resolve_target_labels
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
@@ -118,7 +121,10 @@ def cross_val_risk(
         metrics=metrics is not None,
         n_jobs=n_jobs,
     )
-    done = evaluate([Candidate(estimator)], X, y, X_target, how, groups=groups, y_target=y_target)
+    labels = resolve_target_labels(
+        y_target, X_target, y, how.loss, classifier=is_classifier(estimator)
+    )
+    done = evaluate([Candidate(estimator)], X, y, X_target, how, groups=groups, labels=labels)
     if metrics is not None:
         return deliver_candidate(done, y, 0).report(metrics, methods[0])
     estimates = [estimate_risk(done.held_out, one)[0][0] for one in methods]

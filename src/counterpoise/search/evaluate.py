@@ -15,11 +15,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples
-from counterpoise.encoding import encode_pair
+from counterpoise.encoding import TableEncoder, encode_pair
 from counterpoise.losses import Loss
 from counterpoise.risk import Domains, HeldOut
 from counterpoise.search.fitting import Candidate, FoldResult, Judged, fit_fold
-from counterpoise.search.labels import TargetLabels, resolve_target_labels
+from counterpoise.search.labels import TargetLabels
 from counterpoise.search.responses import Responses, richest_response
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.default import DEFAULT_WEIGHTS
@@ -44,6 +44,7 @@ class CrossValidation:
     fit_weighted: bool = False
     blend: bool = False  # whether predictions will be averaged
     metrics: bool = False  # whether metrics will be computed from predictions
+    train_labels: bool = False  # whether labelled target rows join the other folds' training rows
     catch: bool = False  # whether a failing fit gives NaN
     n_jobs: int | None = None
     progress: Progress | None = None
@@ -59,6 +60,7 @@ class Evaluation:
     splits: Splits
     weights: np.ndarray  # (n,): of all source rows
     weight_estimator: DensityRatio | None
+    encoder: TableEncoder | None  # of the features that the weights are fitted to
     fit_time: np.ndarray  # (L, K): seconds
     classes: np.ndarray | None = None  # (L, N): places of predicted classes, for metrics
     labels: TargetLabels | None = None
@@ -80,23 +82,29 @@ def evaluate(
     *,
     groups: np.ndarray | None = None,
     fit_params: Mapping[str, Any] | None = None,
-    y_target: Any = None,
+    labels: TargetLabels | None = None,
+    like: Evaluation | None = None,
 ) -> Evaluation:
     """Fit every candidate on every fold; return held-out losses and predictions with weights.
 
     Weights are estimated once, on all source rows (the paper). Of the target rows whose labels are
-    known, row i is judged by the model of fold i modulo K, and none is trained on. Predictions are
-    kept if they take at most 1 GiB; where a blend or metrics need them, more is refused.
+    known, row i is judged by the model of fold i modulo K. Predictions are kept if they take at
+    most 1 GiB; where a blend or metrics need them, more is refused. Splits and weights are those of
+    another evaluation of the same rows, if one is given (`like`).
     """
-    classifier = is_classifier(candidates[0].estimator)
-    splits = resolve_splits(how.cv, X, y, classifier=classifier, groups=groups)
-    labels = resolve_target_labels(y_target, X_target, y, how.loss, classifier=classifier)
-    weights, estimator, domains = _weigh(how.weights, X, X_target, splits)
+    if like is None:
+        classifier = is_classifier(candidates[0].estimator)
+        splits = resolve_splits(how.cv, X, y, classifier=classifier, groups=groups)
+        weights, estimator, domains, encoder = _weigh(how.weights, X, X_target, splits)
+    else:
+        splits, weights, estimator = like.splits, like.weights, like.weight_estimator
+        domains, encoder = like.held_out.domains, like.encoder
     folds = Folds.of_splits(splits, groups=groups)
     responses = _plan_responses(candidates, y, how, folds.n_losses)
     keep = responses.fits(len(candidates), folds.n_losses)
     # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
     weighted = how.fit_weighted and bool(np.any(weights != 1))
+    train_on = labels if how.train_labels else None
     tasks = (
         delayed(fit_fold)(
             candidate,
@@ -108,6 +116,7 @@ def evaluate(
             fit_params or {},
             keep=keep,
             labelled=None if labels is None else labels.part(X_target, k, len(splits)),
+            more=None if train_on is None else train_on.others(X_target, k, len(splits)),
             catch=how.catch,
         )
         for candidate in candidates
@@ -129,6 +138,7 @@ def evaluate(
         splits,
         weights,
         estimator,
+        encoder,
         fits.fit_time,
         classes=fits.held_out.classes,
         labels=labels,
@@ -138,16 +148,17 @@ def evaluate(
 
 def _weigh(
     weights: Any, X: Any, X_target: Any, splits: Splits
-) -> tuple[np.ndarray, DensityRatio | None, Domains | None]:
-    """Return the weights of all source rows, their estimator, and the features of both domains."""
+) -> tuple[np.ndarray, DensityRatio | None, Domains | None, TableEncoder | None]:
+    """Return the weights of all source rows, their estimator, features of both, and the encoder."""
     if X_target is None:
-        return *resolve_weights(weights, np.empty((num_samples(X), 0)), None), None
+        return *resolve_weights(weights, np.empty((num_samples(X), 0)), None), None, None
     pair = encode_pair(X, X_target)
     source, target = pair.independent(pair.source), pair.independent(pair.target)
     values, estimator = resolve_weights(weights, source, target)
     rows = np.concatenate([test for _, test in splits])
     held_out = np.asarray(source[rows], dtype=np.float64)
-    return values, estimator, Domains.of_rows(held_out, held_out, target, estimator)
+    domains = Domains.of_rows(held_out, held_out, target, estimator)
+    return values, estimator, domains, pair.encoder
 
 
 def _plan_responses(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -17,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import num_samples, safe_indexing, safe_split
 from counterpoise._validation import check_loss_size, check_real
+from counterpoise.encoding.rows import stack_tables
 from counterpoise.losses import Loss
 from counterpoise.search.responses import Responses, respond
 
@@ -26,6 +28,7 @@ __all__ = [
     "Judged",
     "fit_estimator",
     "fit_fold",
+    "join_rows",
     "losses_of",
     "weight_parameter",
 ]
@@ -124,12 +127,13 @@ def fit_fold(
     *,
     keep: bool = False,
     labelled: tuple[Any, np.ndarray] | None = None,
+    more: tuple[Any, np.ndarray] | None = None,
     catch: bool = False,
 ) -> FoldResult:
     """Fit a candidate to the training rows and judge it on the held-out rows.
 
     `weights` are those of the training rows. With `keep`, predictions come back too. `labelled` are
-    target rows with their labels; no model is trained on them.
+    target rows with their labels, to be judged; `more` are others that join the training rows.
     """
     train, test = split
     start = time.perf_counter()
@@ -141,6 +145,8 @@ def fit_fold(
             name: safe_indexing(value, train) if _per_row(value, y) else value
             for name, value in fit_params.items()
         }
+        if more is not None:
+            X_train, y_train, weights = join_rows(X_train, y_train, weights, more)
         fit_estimator(model, X_train, y_train, weights, own_params)
         fit_time = time.perf_counter() - start
         held_out = _judge(model, X_test, y_test, responses, keep=keep)
@@ -151,6 +157,16 @@ def fit_fold(
         if not catch:
             raise
         return FoldResult(time.perf_counter() - start, error=traceback.format_exc())
+
+
+def join_rows(
+    X: Any, y: np.ndarray, weights: np.ndarray | None, more: tuple[Any, np.ndarray], /
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Put target rows with their labels below the source rows; they have weight 1."""
+    if weights is not None:
+        weights = np.concatenate([weights, np.ones(len(more[1]))])
+    below = sparse.vstack([X, more[0]]).tocsr() if sparse.issparse(X) else stack_tables(X, more[0])
+    return below, np.concatenate([y, more[1]]), weights
 
 
 def _judge(model: Any, X: Any, y: Any, responses: Responses, *, keep: bool) -> Judged:

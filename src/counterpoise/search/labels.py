@@ -56,6 +56,15 @@ class TargetLabels:
         rows = self.rows[k::K]
         return (safe_indexing(X_target, rows), self.y[k::K]) if len(rows) else None
 
+    def every(self, X_target: Any, /) -> tuple[Any, np.ndarray]:
+        """Return features and labels of all these rows."""
+        return safe_indexing(X_target, self.rows), self.y
+
+    def others(self, X_target: Any, k: int, K: int, /) -> tuple[Any, np.ndarray]:
+        """Return features and labels of all rows that `part` does not return."""
+        left = np.arange(len(self.rows)) % K != k
+        return safe_indexing(X_target, self.rows[left]), self.y[left]
+
 
 def missing_labels(y_target: Any, /) -> np.ndarray:
     """Tell which labels (n_target,) are unknown: masked, NaN, None or pandas' NA."""

@@ -9,11 +9,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from counterpoise._arrays import to_numpy
 from counterpoise._shown import shown_html
-from counterpoise._sklearn import BaseSearchCV, check_method_params
+from counterpoise._sklearn import BaseSearchCV, check_method_params, num_samples
 from counterpoise._validation import InputError, check_choice, match_columns
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.diagnostics.groups import judge_groups
@@ -31,6 +32,7 @@ from counterpoise.risk import (
 from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.labels import label_test
 from counterpoise.risk.methods import check_features
+from counterpoise.risk.rows import RowScores
 from counterpoise.search.blend import blend_candidates, fit_voting
 from counterpoise.search.checks import (
     check_blend,
@@ -41,14 +43,23 @@ from counterpoise.search.checks import (
 )
 from counterpoise.search.delivery import Delivered, deliver_candidate
 from counterpoise.search.evaluate import CrossValidation, Evaluation, Progress, evaluate
-from counterpoise.search.fitting import Candidate, fit_estimator, losses_of
+from counterpoise.search.fitting import Candidate, fit_estimator, join_rows, losses_of
+from counterpoise.search.label_use import Choice, trains, use_labels, with_offset
+from counterpoise.search.labels import resolve_target_labels
 from counterpoise.search.results import results_table
 from counterpoise.search.scoring import resolve_loss
 
 __all__ = ["ShiftSearch"]
 
 # Set by some fits only; removed before each fit.
-_OPTIONAL = ("blend_", "label_test_", "metrics_", "predicted_", "predicted_labelled_")
+_OPTIONAL = (
+    "blend_",
+    "label_test_",
+    "label_use_",
+    "metrics_",
+    "predicted_",
+    "predicted_labelled_",
+)
 
 
 class ShiftSearch(BaseSearchCV):
@@ -90,10 +101,11 @@ class ShiftSearch(BaseSearchCV):
             Unlabelled rows of the target. Needed unless `weights` is an array or None. The columns
             of two data frames are matched by name.
         y_target : array of shape (n_target,) or TargetLabels, optional
-            Labels of some target rows, drawn at random; NaN, None or masked where unknown. No model
-            is trained on these rows. All risks, also those that selection="target" goes by, combine
-            their losses with the weighted estimate, and `label_test_` tests whether the two agree.
-            See :doc:`/guide/labels`.
+            Labels of some target rows, drawn at random; NaN, None or masked where unknown. All
+            risks, also those that selection="target" goes by, combine their losses with the
+            weighted estimate, and `label_test_` tests whether the two agree. Ten or more may train
+            the model or move its predictions by an offset: `label_use_` says what they did. Each of
+            them is judged by a model that has not seen it. See :doc:`/guide/labels`.
         groups : array of shape (n_source,), optional
             For the splitter, and for the errors: rows of a group are left out together.
         **fit_params
@@ -111,19 +123,31 @@ class ShiftSearch(BaseSearchCV):
         X_target = match_columns(X, X_target)
         fit_params = check_method_params(X, params=fit_params)
         check_fit_weighted(self.fit_weighted, self._estimators, fit_params)
-        data: Any = {"groups": groups, "fit_params": fit_params, "y_target": y_target}
+        labels = resolve_target_labels(
+            y_target, X_target, y, how.loss, classifier=is_classifier(candidates[0].estimator)
+        )
+        data: Any = {"groups": groups, "fit_params": fit_params, "labels": labels}
         evaluation = evaluate(candidates, X, y, X_target, how, **data)
         for name in (*_OPTIONAL, "diagnostics_"):
             self.__dict__.pop(name, None)  # of a former fit
-        self._judge(method, evaluation, y)
+        chosen = self._choose(method, evaluation, y)
+        if trains(labels, evaluation, fit_params):
+            how = replace(how, train_labels=True)
+            trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
+            chosen, self.label_use_ = use_labels(chosen, self._choose(method, trained, y))
+            evaluation = chosen.evaluation
+        self._judge(method, chosen, y)
         self._rows = X, X_target
         self._held_out_rows = evaluation.held_out_rows
         self.n_splits_ = len(evaluation.splits)
         self.weights_, self.weight_estimator_ = evaluation.weights, evaluation.weight_estimator
+        self._encoder = evaluation.encoder
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            self._refit(X, y, evaluation, fit_params)
+            use = getattr(self, "label_use_", None)
+            more = labels.every(X_target) if labels is not None and use and use.training else None
+            self._refit(X, y, chosen, fit_params, more)
         return self
 
     def _check_parameters(self) -> tuple[Method, CrossValidation]:
@@ -161,23 +185,31 @@ class ShiftSearch(BaseSearchCV):
         several = isinstance(self.estimator, list)
         return [family[1] for family in self.estimator] if several else [self.estimator]
 
-    def _judge(self, method: Method, evaluation: Evaluation, y: np.ndarray) -> None:
-        """Choose, and set what was learned about the candidates and about the choice."""
+    def _choose(self, method: Method, evaluation: Evaluation, y: np.ndarray) -> Choice:
+        """Choose from the candidates, or blend them."""
         held_out = evaluation.held_out
         risk, by_fold = estimate_risk(held_out, method)
         by_source = self.selection == "source"
         best = _least(held_out.losses.mean(axis=1) if by_source else risk.value)
-        self.held_out_, self.risk_ = held_out, risk
-        self.cv_results_ = results_table(evaluation, risk, by_fold)
-        self.best_index_, self.best_candidate_ = best, evaluation.candidates[best]
-        self.best_params_ = dict(self.best_candidate_.params)
         if self.refit == "blend":
             fold_risks = None if by_source else by_fold.values
-            self.blend_, delivered = blend_candidates(evaluation, y, best, fold_risks)
-            self.best_risk_ = estimate_risk(delivered.held_out, method)[0]
-        else:
-            delivered = deliver_candidate(evaluation, y, best)
-            self.best_risk_ = risk[best]
+            blend, delivered = blend_candidates(evaluation, y, best, fold_risks)
+            return Choice(evaluation, risk, by_fold, best, delivered, blend)
+        return Choice(evaluation, risk, by_fold, best, deliver_candidate(evaluation, y, best))
+
+    def _judge(self, method: Method, chosen: Choice, y: np.ndarray) -> None:
+        """Set what was learned about the candidates and about the choice."""
+        evaluation, best, delivered = chosen.evaluation, chosen.best, chosen.delivered
+        self.held_out_, self.risk_ = evaluation.held_out, chosen.risk
+        self.cv_results_ = results_table(evaluation, chosen.risk, chosen.by_fold)
+        self.best_index_, self.best_candidate_ = best, evaluation.candidates[best]
+        self.best_params_ = dict(self.best_candidate_.params)
+        if chosen.blend is not None:
+            self.blend_ = chosen.blend
+        single = chosen.blend is None and chosen.offset is None
+        self.best_risk_ = (
+            chosen.risk[best] if single else estimate_risk(delivered.held_out, method)[0]
+        )
         self.best_score_ = -self.best_risk_.value
         self.delivered_ = delivered.held_out
         self._describe(method, evaluation, delivered, y)
@@ -204,17 +236,28 @@ class ShiftSearch(BaseSearchCV):
         if self.metrics is not None:
             self.metrics_ = delivered.report(self.metrics, method)
 
-    def _refit(self, X: Any, y: Any, evaluation: Evaluation, fit_params: Mapping[str, Any]) -> None:
+    def _refit(
+        self,
+        X: Any,
+        y: np.ndarray,
+        chosen: Choice,
+        fit_params: Mapping[str, Any],
+        more: tuple[Any, np.ndarray] | None,
+    ) -> None:
+        """Fit what is delivered to all source rows, and to `more` rows of the target."""
         start = time.perf_counter()
+        evaluation = chosen.evaluation
         weighted = self.fit_weighted and bool(np.any(evaluation.weights != 1))
         weights = evaluation.weights if weighted else None
-        if self.refit == "blend":
-            self.best_estimator_ = fit_voting(
-                evaluation, self.blend_, X, y, weights, fit_params, n_jobs=self.n_jobs
+        if more is not None:
+            X, y, weights = join_rows(X, y, weights, more)
+        if chosen.blend is not None:
+            model = fit_voting(
+                evaluation, chosen.blend, X, y, weights, fit_params, n_jobs=self.n_jobs
             )
         else:
-            model = self.best_candidate_.make()
-            self.best_estimator_ = fit_estimator(model, X, y, weights, fit_params)
+            model = fit_estimator(self.best_candidate_.make(), X, y, weights, fit_params)
+        self.best_estimator_ = with_offset(model, chosen.offset)
         self.refit_time_ = time.perf_counter() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -230,6 +273,70 @@ class ShiftSearch(BaseSearchCV):
         return diagnose(
             X, X_target, weights=self.weights_, losses=self._row_losses(), label_test=tested
         )
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Return an interval for the label of each row: weighted conformal prediction.
+
+        Of target rows, about `level` have their label inside, if the weights are right and labels
+        depend on the columns in the same way. See :doc:`/guide/rows`.
+
+        Parameters
+        ----------
+        X : like the X of fit, of shape (m, n_features)
+        level : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        low, high : arrays of shape (m,)
+            NaN for rows that are outside: the source has too little to say about them.
+        """
+        scores = self._row_scores("predict_interval", classes=False)
+        return scores.interval(np.asarray(self.predict(X)), self._new_weights(X), level)
+
+    def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Return the classes that each row may have: adaptive weighted conformal prediction.
+
+        Parameters
+        ----------
+        X : like the X of fit, of shape (m, n_features)
+        level : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        bool array of shape (m, n_classes)
+            In the order of `classes_`. No class for rows that are outside.
+        """
+        scores = self._row_scores("predict_set", classes=True)
+        return scores.sets(np.asarray(self.predict_proba(X)), self._new_weights(X), level)
+
+    def _row_scores(self, name: str, *, classes: bool) -> RowScores:
+        """Return the scores of held-out rows, or say what is missing for them."""
+        check_is_fitted(self, "best_estimator_")
+        predicted = getattr(self, "predicted_", None)
+        if predicted is None or (predicted.classes is not None) != classes:
+            kind = "probabilities of classes" if classes else "predicted numbers"
+            other = "predict_interval" if classes else "predict_set"
+            raise InputError(
+                f"`{name}` needs held-out {kind}, which this search does not have. Use {other}, or "
+                "pass metrics='auto' to the search, so that predictions are kept."
+            )
+        if classes and predicted.probability is None:
+            raise InputError(f"`{name}` needs classifiers with predict_proba.")
+        there = getattr(self, "predicted_labelled_", None)
+        return RowScores.of_predicted(predicted, self.delivered_.weights, there)
+
+    def _new_weights(self, X: Any) -> np.ndarray:
+        """Return the importance weights of new rows."""
+        if self.weight_estimator_ is None:
+            if np.any(self.weights_ != 1):
+                raise InputError(
+                    "`weights` were given as an array, so that weights of new rows are not known. "
+                    'Pass the name of an estimator, such as weights="auto", to the search.'
+                )
+            return np.ones(num_samples(X))
+        encoder: Any = self._encoder
+        encoded = encoder.transform(X)[:, encoder.independent_]
+        return np.asarray(to_numpy(self.weight_estimator_.predict(encoded)), dtype=np.float64)
 
     def risk_by(self, method: str | Method, /) -> RiskEstimate:
         """Return every candidate's target risk by another method, from the same held-out losses.

@@ -73,7 +73,7 @@ def audit(
     >>> import counterpoise as cp
     >>> answer = cp.audit(example="gaussian-2d")
     >>> answer.verdict
-    'plausible'
+    'caution'
     """
     request = Request(arguments=dict(locals()), seed=seed, progress=progress or quiet)
     check_choice(weights, "weights", weights_names())

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from counterpoise._format import format_count, format_number
 from counterpoise._validation import InputError, check_choice
 from counterpoise.jobs.answer import Answer, Choice, Estimates
-from counterpoise.jobs.audit import noted, place_rows, weights_names
+from counterpoise.jobs.auditing import noted, place_rows, weights_names
 from counterpoise.jobs.groups import group_rows
 from counterpoise.jobs.labels import Labels, read_labels
 from counterpoise.jobs.loading import Data, load_data, load_example
@@ -308,6 +308,7 @@ def _choice(search: ShiftGridSearchCV, asked: _Asked) -> Choice:
         source_risks=np.asarray(results["source_risk"]),
         chosen=int(search.best_index_),
         shares=shares,
+        label_words=search.label_use_.words if hasattr(search, "label_use_") else "",
     )
 
 
