@@ -8,7 +8,7 @@ import counterpoise
 sys.path.insert(0, str(Path(__file__).parent))
 
 from executed import Executed
-from figure_style import FIGURE_STYLE
+from figure_style import GUIDE_STYLE
 from name_tables import NameTable
 
 project = "counterpoise"
@@ -53,7 +53,7 @@ def setup(app):
 
 
 # --- Figures -----------------------------------------------------------------------------------
-plot_rcparams = FIGURE_STYLE
+plot_rcparams = GUIDE_STYLE
 plot_apply_rcparams = True
 plot_formats = ["svg"]
 plot_html_show_formats = False

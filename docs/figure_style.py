@@ -35,6 +35,21 @@ FIGURE_STYLE = {
 }
 
 
+# Figures of the guide are SVG: dark text, which the style sheet turns light on a dark page.
+INK = "#333333"
+GUIDE_STYLE = FIGURE_STYLE | {
+    name: INK
+    for name in (
+        "axes.labelcolor",
+        "axes.titlecolor",
+        "legend.labelcolor",
+        "text.color",
+        "xtick.labelcolor",
+        "ytick.labelcolor",
+    )
+}
+
+
 def apply(gallery_conf: dict, script: str) -> None:
     """Set the style before each gallery script (sphinx-gallery resets it after each)."""
     import matplotlib

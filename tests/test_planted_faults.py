@@ -80,28 +80,10 @@ def test_some_rows_are_random_rows():
     assert some_rows(5, 5, np.random.default_rng(0)) == slice(None)
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_predictions_of_all_target_rows_are_summarised(task):
-    # jobs/predictions: as many rows as the source has.
-    pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-    from counterpoise.jobs.labels import Labels
-    from counterpoise.jobs.predictions import summarise
-
-    said = np.r_[np.zeros(3), np.ones(9)]
-    found = summarise({"prediction": said}, Labels(task, np.asarray([0.0, 1.0, 1.0]), ""))
-    assert found.rows == 12
-    if task == "regression":
-        assert found.quantiles["mean"] == 0.75
-        assert found.source_quantiles["mean"] == pytest.approx(2 / 3)
-    else:
-        assert found.classes == {"0.0": 0.25, "1.0": 0.75}
-
-
 def test_losses_of_a_selection_are_those_of_their_rows(tmp_path):
     # jobs/select: losses in the order of the folds.
     pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
     pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-    from counterpoise import jobs
 
     rng = np.random.default_rng(0)
     for name, n, shift in (("source", 120, 0.0), ("target", 150, 0.5)):
@@ -109,7 +91,7 @@ def test_losses_of_a_selection_are_those_of_their_rows(tmp_path):
         # Squared losses grow with the row, whatever the model: noise does.
         noise = np.linspace(0, 10, n) * np.where(np.arange(n) % 2, 1, -1)
         pd.DataFrame({"x": x, "y": x + noise}).to_csv(tmp_path / f"{name}.csv", index=False)
-    data = jobs.load(tmp_path / "source.csv", tmp_path / "target.csv", label="y", labelled=True)
-    record = jobs.select(data, params=["alpha=1"], deliver="one").record
-    losses = record.audit.diagnostics.losses
+    files = tmp_path / "source.csv", tmp_path / "target.csv"
+    answer = cp.select(*files, label="y", model="ridge", params=["alpha=1"], deliver="one")
+    losses = answer.diagnostics.losses
     assert np.corrcoef(losses, np.arange(120) ** 2)[0, 1] > 0.9

@@ -27,7 +27,7 @@ def diagram(measure):
         )
     ax.set_yticks(range(len(rows)), [row["method"] for row in rows], size=10.5)
     ax.invert_yaxis()
-    ax.set(xlabel=f"mean rank over {facts['problems']} problems (smaller is better)")
+    ax.set(xlabel=f"mean rank, {facts['problems']} problems")
     ax.margins(x=0.1)
     ax.grid(visible=False, axis="y")
 

@@ -80,6 +80,7 @@ def rates():
         line = [start * (n / 25) ** -power for n in ends]
         ax.plot(ends, line, "--", color=GREY, linewidth=1.2)
         ax.set(xscale="log", yscale="log", xlabel="source rows", ylabel=name)
+        ax.minorticks_off()
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=11)
 

@@ -42,7 +42,8 @@ class BlockSums:
     def __add__(self, other: BlockSums) -> BlockSums:
         """Return the sums over the rows of both."""
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return BlockSums(*(None if one is None else one + two for one, two in pairs))
+        sums: list[Any] = [None if one is None else one + two for one, two in pairs]
+        return BlockSums(*sums)
 
 
 @dataclass(frozen=True)

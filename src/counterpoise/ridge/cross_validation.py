@@ -95,8 +95,8 @@ def ridge_path_risk(
     1.3e8 of them are refused.
     """
     xp = array_namespace(X, Y, weights, alphas)
-    n, L = X.shape[0], alphas.shape[0]
-    if isinstance(method, Average) and not few_rows(*X.shape, L) and is_partition(splits):
+    (n, D), L = X.shape, alphas.shape[0]
+    if isinstance(method, Average) and not few_rows(n, D, L) and is_partition(splits):
         folds = np.empty(n, dtype=np.int64)
         for k, (_, test) in enumerate(splits):
             folds[test] = k

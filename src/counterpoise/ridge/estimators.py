@@ -132,7 +132,7 @@ class _ShiftRidge(BaseEstimator):
             overview.check_columns(there, "`X_target`")
         classes = Classes.of(overview) if is_classifier(self) else None
         n, (X, y, w) = overview.count, overview.sample.columns
-        kept = {"classes": None if classes is None else classes.labels, "flat": overview.flat}
+        kept: Any = {"classes": None if classes is None else classes.labels, "flat": overview.flat}
         if n == len(X):
             Y = y if classes is None else classes.outputs(y)
             rows = None if there is None else there.features
@@ -145,8 +145,8 @@ class _ShiftRidge(BaseEstimator):
             path = path_of_stream(
                 source, overview, there, found, rule, classes, alphas, method, intercept
             )
-            given = found if isinstance(found, np.ndarray) else None
-            self._keep(path, alphas, given, None if given is not None else found, **kept)
+            pair = (found, None) if isinstance(found, np.ndarray) else (None, found)
+            self._keep(path, alphas, *pair, **kept)
         self.n_features_in_ = X.shape[1]
         if overview.names is not None and all(isinstance(name, str) for name in overview.names):
             self.feature_names_in_ = np.asarray(overview.names, dtype=object)
@@ -162,7 +162,7 @@ class _ShiftRidge(BaseEstimator):
         check_features(method, X_target)
         splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(weights, X, X_target)
-        options = {"method": method, "intercept": intercept, "estimator": estimator}
+        options: Any = {"method": method, "intercept": intercept, "estimator": estimator}
         path = ridge_path_risk(X, Y, weights, splits, alphas, X_target=X_target, **options)
         return self._keep(path, alphas, weights, estimator, classes, flat)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import as_float, numpy_namespace
+from counterpoise._arrays import array_namespace, as_float
 from counterpoise._validation import (
     check_finite,
     check_label_size,
@@ -217,7 +217,7 @@ def _numbers(values: Any, name: str) -> np.ndarray:
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         numbers = np.asarray(as_float(check_real(values, name)), dtype=np.float64)
-    check_finite(numpy_namespace, numbers, name, "Drop or impute those rows first.")
+    check_finite(array_namespace(numbers), numbers, name, "Drop or impute those rows first.")
     return np.asarray(numbers)
 
 

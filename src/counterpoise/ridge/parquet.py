@@ -18,9 +18,8 @@ __all__ = ["ParquetChunks"]
 class ParquetChunks:
     """Rows of Parquet files, a chunk at a time, as often as needed.
 
-    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files; `n_rows` is the
-    number of rows in all files. Files that are damaged, or lack a column, are named when the object
-    is made.
+    Iterating gives pairs (X, y) of at most `rows` rows, `n_rows` in all, in the order of the files.
+    Files that are damaged, or lack a column, are named when the object is made.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import numpy_namespace, to_numpy
+from counterpoise._arrays import array_namespace, to_numpy
 from counterpoise._validation import check_same_width
 from counterpoise.ridge.block_sums import BlockPlan, Collected
 from counterpoise.ridge.cross_validation import (
@@ -65,8 +65,8 @@ def path_of_stream(
 
     `weights` are those of `fit_weights`.
     """
-    xp, n, (X, Y, _) = numpy_namespace, overview.count, overview.sample.columns
-    Y = Y if classes is None else classes.outputs(Y)
+    n, (X, Y, _) = overview.count, overview.sample.columns
+    xp, Y = array_namespace(X), Y if classes is None else classes.outputs(Y)
     plan = BlockPlan(Frame.of_rows(xp, X, Y), method, folds.n_splits, sample_size(len(alphas)))
     work = partial(_collect, plan=plan, n=n, weights=weights, folds=folds, classes=classes)
     collected = source.run(work) or Collected()
@@ -109,7 +109,7 @@ def _collect(
         if classes is not None:
             codes, Y = classes.ranks[classes.index(y)], classes.outputs(y)
         own = _weights_of_rows(weights, first, X, w)
-        total += plan.collect(numpy_namespace, X, Y, own, folds.assign(before, codes), first)
+        total += plan.collect(array_namespace(X), X, Y, own, folds.assign(before, codes), first)
         before = before + np.bincount(codes, minlength=len(before))
         first += rows
     return total

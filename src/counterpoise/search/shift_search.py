@@ -131,6 +131,10 @@ class ShiftSearch(BaseSearchCV):
         for name in (*_OPTIONAL, "diagnostics_"):
             self.__dict__.pop(name, None)  # of a former fit
         chosen = self._choose(method, evaluation, y)
+        if labels is not None:
+            # Of models that no label has trained: do labels fit what the source says?
+            held_out = chosen.delivered.held_out
+            self.label_test_ = label_test(held_out, estimate_risk(held_out, method)[0])
         if trains(labels, evaluation, fit_params):
             how = replace(how, train_labels=True)
             trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
@@ -219,8 +223,6 @@ class ShiftSearch(BaseSearchCV):
     ) -> None:
         """Set labels, baseline and metrics of what is delivered."""
         labels = evaluation.labels
-        if labels is not None:
-            self.label_test_ = label_test(delivered.held_out, self.best_risk_)
         if delivered.predicted is not None:
             self.predicted_ = delivered.predicted
         if delivered.labelled is not None:
