@@ -59,6 +59,7 @@ def test_kinds_follow_the_types(rng):
         ([float("nan")] * N, "'c' has no values in source and target: left out."),
         ([f"p{i}" for i in range(N)], "'c' holds 60 different texts in 60 rows"),
         (list(range(N)), "'c' holds a different whole number in every row, like an identifier"),
+        (["?"] * N, "'c' is the same in every row of both: left out."),
         ([3.5] * N, "'c' is the same in every row of both: left out."),
         (["red"] * N, "'c' is the same in every row of both: left out."),
         ([[1, 2]] * N, "'c' holds list<"),
@@ -203,35 +204,40 @@ def test_all_columns_with_text_among_numbers_are_named_at_once_with_the_remedy(r
         paired(source, target)
     message = str(caught.value)
     assert message.startswith(f"Column 'a' holds text in source ('lots' in row {N}) where numbers ")
-    assert "; column 'b' holds" in message
-    assert "; column 'c' holds text in target" in message
-    assert "If 'lots', 'not known' stands for a missing value, pass it as `missing`." in message
-    # Words that differ from row to row stand for no missing value.
-    several = {"a": [*numbers[:-5], *(f"word {i}" for i in range(6))], "y": x}
-    with pytest.raises(InputError) as caught:
-        paired(several, {"a": x})
-    assert "`missing`" not in str(caught.value)
+    assert "Column 'b' holds" in message
+    assert "Column 'c' holds text in target" in message
+    assert "pass words that stand for missing values as `missing`" in message
+    pair = paired(source, target, missing=["lots", "not known"])
+    assert pair.kinds == dict.fromkeys("abc", "number")
+    assert np.isnan(pair.source["a"].iloc[-1])
 
 
-@pytest.mark.parametrize("target", [[], [2**53 + 1], [2**53 + 1, None]])
+@pytest.mark.parametrize(
+    "target",
+    [
+        *(None, [2**53 + 1], [2**53 + 1, None], [1.5], [None]),
+        [str(2**53 + 1), "unknown"],
+    ],
+)
 def test_whole_numbers_that_floats_merge_stay_apart_as_labels(rng, target):
-    y = np.repeat([2**53, 2**53 + (0 if target else 1), 7], 20)
-    labels = {"y": [*target, *[7] * (N - len(target))]} if target else {}
-    pair = paired(
-        {"x": rng.normal(size=N), "y": y}, {"x": rng.normal(size=N), **labels}, need_label=True
-    )
+    y = np.repeat([2**53, 2**53 + 1, 7], 20)
+    x = rng.normal(size=N)
+    labels = {} if target is None else {"y": target + target[-1:] * (N - len(target))}
+    pair = paired({"x": x, "y": y}, {"x": x, **labels}, need_label=True)
     assert set(pair.y) == {str(value) for value in y}
-    assert pair.y_target is None or pair.y_target[0] == str(2**53 + 1)
-    assert pair.notes == ["The label 'y' holds whole numbers beyond 2^53: read as classes."]
-    # Large numbers that are not merged stay numbers.
-    assert (
-        paired(
-            {"x": rng.normal(size=N), "y": 2.0**60 * np.arange(N)},
-            {"x": rng.normal(size=N)},
-            need_label=True,
-        ).y.dtype
-        == float
-    )
+    assert pair.y_target is None or str(pair.y_target[0]) == str(target[0])
+    assert pair.notes[-1] == "The label 'y' holds whole numbers beyond 2^53: read as classes."
+    # Numbers that do not repeat are no classes: they stay numbers.
+    for own in (2.0**60 * np.arange(N), 2**53 * np.arange(1, N + 1)):
+        assert paired({"x": x, "y": own}, {"x": x}, need_label=True).y.dtype == float
+
+
+def test_texts_among_the_targets_labels_are_no_labels_where_the_source_has_numbers(rng):
+    x, y = rng.normal(size=150), rng.normal(size=150).round(3)
+    texts = [*["unknown"] * 140, *map(str, y[140:])]
+    pair = paired({"x": x, "y": y}, {"x": x, "y": texts}, need_label=True)
+    np.testing.assert_array_equal(pair.y_target, [*[np.nan] * 140, *y[140:]])
+    assert pair.notes == ["Taken as missing: 'unknown' in 'y'."]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -82,6 +82,7 @@ def load(
     target_labels: str | None = None,
     suggested: Path | None = None,
     missing: Sequence[str] = (),
+    encoding: str | None = None,
 ) -> Data:
     """Read two files and bring them to the same columns.
 
@@ -103,7 +104,10 @@ def load(
     suggested : path, optional
         The rows that ``audit --suggest`` drew, with labels filled in there or in the target file.
     missing : sequence of str
-        Texts that stand for missing values, beside the usual ones.
+        Values that stand for missing ones, beside the usual ones; numbers are compared as numbers.
+    encoding : str, optional
+        Character encoding of the text files, such as "latin-1". Default: UTF-8, else a guess that
+        the notes report.
 
     Returns
     -------
@@ -121,10 +125,11 @@ def load(
     notes: list[str] = []
     for path, name in zip((source, target), names, strict=True):
         progress(f"reading {printable(name)}", 0, 0)
-        tables.append(read_table(path, missing=missing, notes=notes))
+        tables.append(read_table(path, encoding=encoding, notes=notes))
     widths = [table.num_columns for table in tables]
     progress("comparing the columns", 0, 0)
-    pair = pair_tables(*tables, label=label, need_label=labelled, drop=drop, names=names)
+    options: Any = {"label": label, "need_label": labelled, "drop": drop, "missing": missing}
+    pair = pair_tables(*tables, names=names, **options)
     pair.notes[:0] = notes
     for name, frame, what in zip(
         names, (pair.source, pair.target), (" with a label" if labelled else "", ""), strict=True
