@@ -158,9 +158,7 @@ def test_rare_categories_share_an_indicator_and_so_do_new_ones(rng):
     assert features_of(encoder) == ["colour=blue", "colour=red", "colour=(rare)", "x"]
     new = pd.DataFrame({"colour": ["rare3", "never seen", "red"], "x": 0.0})
     np.testing.assert_array_equal(encoder.transform(new)[:, 2], [1, 1, 0])
-
-
-def test_only_the_most_frequent_categories_have_an_indicator():
+    # Only the most frequent have an indicator.
     values = np.repeat([f"c{i:02}" for i in range(40)], np.arange(40, 0, -1))
     features = features_of(TableEncoder().fit(values[:, None]))
     assert features == [*(f"x0=c{i:02}" for i in range(29)), "x0=(rare)"]
@@ -203,15 +201,14 @@ def test_it_pickles_and_clones(pair, encoded):
 
 
 def test_bad_values_name_their_column(pair, encoded):
-    encoder = encoded.encoder
-    with pytest.raises(ValueError, match=r"Column 'age' must hold numbers.*'old'"):
-        encoder.transform(pair.target.assign(age="old"))
-    with pytest.raises(ValueError, match="Column 'day' must hold dates"):
-        encoder.transform(pair.target.assign(day="tomorrow"))
-    with pytest.raises(ValueError, match="Column 'age' must be finite"):
-        encoder.transform(pair.target.assign(age=np.inf))
-    with pytest.raises(ValueError, match="`X` has 2 features, `X of fit` has 6"):
-        encoder.transform(np.zeros((3, 2)))
+    for table, message in [
+        (pair.target.assign(age="old"), r"Column 'age' must hold numbers.*'old'"),
+        (pair.target.assign(day="tomorrow"), "Column 'day' must hold dates"),
+        (pair.target.assign(age=np.inf), "Column 'age' must be finite"),
+        (np.zeros((3, 2)), "`X` has 2 features, `X of fit` has 6"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            encoded.encoder.transform(table)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -221,10 +218,10 @@ def test_columns_in_another_order_are_matched_by_name(rng, library):
         frames = [pytest.importorskip("polars").from_pandas(frame) for frame in frames]
     source, target = frames
     want = encode_pair(source, target)
-    turned = encode_pair(source, target[list(target.columns)[::-1]])
+    other_order = target[list(target.columns)[::-1]]
+    turned = encode_pair(source, other_order)
     np.testing.assert_array_equal(turned.target, want.target)
     assert list(turned.X_target.columns) == list(source.columns)
-    other_order = target[list(target.columns)[::-1]]
     np.testing.assert_array_equal(want.encoder.transform(other_order), want.target)
     with pytest.raises(ValueError, match=r"lacks \['day'\] and adds \['b'\]"):
         encode_pair(pd.DataFrame({"day": [1.0], "a": 1.0}), pd.DataFrame({"b": [1.0], "a": 1.0}))

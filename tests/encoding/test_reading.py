@@ -71,9 +71,6 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, mes
         read_table(write(tmp_path / name, content))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_directory_is_no_file(tmp_path):
     with pytest.raises(InputError, match="is a directory"):
         read_table(tmp_path)
 
@@ -110,12 +107,9 @@ def test_columns_without_a_name_get_one_and_the_note_says_so(tmp_path):
     notes = []
     table = read_table(write(tmp_path / "a.csv", b",b, \n1,2,3\n"), notes=notes)
     assert table.column_names == ["column 1", "b", "column 3"]
+    marked = write(tmp_path / "mark.csv", b"\xef\xbb\xbfa,b\n1,2\n")
+    assert read_table(marked).column_names == ["a", "b"]
     assert notes == ["Columns of a.csv without a name are called 'column 1', 'column 3'."]
-
-
-def test_the_mark_of_utf8_is_no_part_of_the_first_name(tmp_path):
-    path = write(tmp_path / "mark.csv", b"\xef\xbb\xbfa,b\n1,2\n")
-    assert read_table(path).column_names == ["a", "b"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tab", ".csv.gz"])

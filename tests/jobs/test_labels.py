@@ -36,7 +36,7 @@ def test_whole_numbers_from_0_with_gaps_or_a_rare_end_are_counts(rows, task):
 def test_a_class_with_one_row_is_refused_with_the_loss_that_makes_it_a_number():
     for first, loss in ((1, "auto"), (0, "zero_one")):
         values = first + np.repeat([0.0, 1.0, 2.0], [30, 20, 1])
-        with pytest.raises(InputError, match="has one row.*or pass --loss squared"):
+        with pytest.raises(InputError, match=r"has one row.*or pass --loss squared"):
             read_labels(values, "visits", loss)
 
 

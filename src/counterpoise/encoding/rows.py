@@ -113,8 +113,10 @@ def columns_of(X: Any, /) -> list[Any]:
     return [X[name] for name in names]
 
 
-def take(X: Any, rows: np.ndarray, /) -> Any:
-    """Return rows of an array or a data frame by their numbers."""
+def take(X: Any, rows: np.ndarray | slice, /) -> Any:
+    """Return rows of an array or a data frame by their numbers; X itself for a slice of all."""
+    if isinstance(rows, slice):
+        return X
     if not is_array(X):
         return safe_indexing(X, rows)
     xp = array_namespace(X)
