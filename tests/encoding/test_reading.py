@@ -97,9 +97,7 @@ def test_other_encodings_are_guessed_and_the_guess_is_noted(tmp_path, encoding):
 def test_an_encoding_that_does_not_fit_is_refused(tmp_path):
     path = write(tmp_path / "a.csv", "größe\n1\n".encode("latin-1"))
     for encoding in ("ascii", "utf-8", "klingon"):
-        with pytest.raises(
-            InputError, match=f"cannot be read as text in the encoding '{encoding}'"
-        ):
+        with pytest.raises(InputError, match=f"cannot be .* in the encoding '{encoding}'"):
             read_table(path, encoding=encoding)
 
 
