@@ -174,7 +174,7 @@ def test_all_columns_with_text_among_numbers_are_named_at_once_with_the_remedy(r
     assert message.startswith(f"Column 'a' holds text in source ('lots' in row {N}) where numbers ")
     assert "Column 'b' holds" in message
     assert "Column 'c' holds text in target" in message
-    assert "pass words that stand for missing values as `missing`" in message
+    assert "If 'lots', 'not known' stands for a missing value, pass it as `missing`." in message
     pair = paired(source, target, missing=["lots", "not known"])
     assert pair.kinds == dict.fromkeys("abc", "number")
     assert np.isnan(pair.source["a"].iloc[-1])

@@ -18,7 +18,6 @@ def equal_pairs(groups):
         lambda rng: rng.choice([0.0, -0.0, 1.0, np.nan], size=(300, 3)),
         lambda rng: rng.normal(size=(50, 4)).astype(np.float32)[rng.integers(0, 50, 120)],
         lambda rng: np.eye(40)[rng.integers(0, 40, 200)],
-        lambda rng: rng.integers(0, 5, size=(300, 2)) @ [[0, 1], [1, 0]],  # columns exchanged
         lambda rng: np.zeros((5, 2)),
     ],
 )
@@ -42,9 +41,9 @@ def test_rows_of_mixed_and_sparse_tables_are_compared(rng, pd):
     ).iloc[rows]
     np.testing.assert_array_equal(equal_pairs(row_groups(table)), equal_pairs(rows))
     assert row_groups(table.drop_duplicates()) is None
-    wide = sparse.random(30, 50, 0.2, format="csr", random_state=0)
+    wide = (sparse.random(30, 50, 0.2, format="csr", random_state=0) > 0).astype(float)
     np.testing.assert_array_equal(equal_pairs(row_groups(wide[rows])), equal_pairs(rows))
-    assert row_groups(wide + sparse.eye(30, 50)) is None
+    assert row_groups(wide) is None
 
 
 def test_columns_that_group_rows_are_named_and_ordinary_ones_are_not(rng, pd):
@@ -69,7 +68,7 @@ def test_columns_that_group_rows_are_named_and_ordinary_ones_are_not(rng, pd):
             "colour": rng.choice(["red", "green", "blue"], n),
             "job": np.char.add("job ", rng.integers(0, 25, n).astype(str)),
             "ill": rng.random(n) > 0.5,
-            "site": rng.normal(size=n),  # by its name, but no whole numbers
+            "site": rng.normal(size=n).round(1),  # by its name, but no whole numbers
             "user": rng.permutation(n),  # different in every row
             "class_no": rng.integers(0, 4, n),  # too few
         }

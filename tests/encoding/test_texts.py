@@ -169,9 +169,7 @@ def test_the_other_table_settles_the_order_and_the_kind(other):
     assert "Read as dates, day before month: 'c'." in notes
     for kind in (1.5, datetime(1998, 6, 25)):  # marks alone are of the other table's kind
         assert retyped([kind], ["?", "-"])[1] == [None, None]
-
-
-def test_an_order_that_nothing_decides_is_named():
+    # An order that nothing decides is named.
     for text, order in (("3/4/1998", "month before day"), ("4.3.1998", "day before month")):
         source, _, notes = retyped([text], [text])
         assert source == [datetime(1998, 3, 4)]

@@ -53,6 +53,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Add the square of every number and date, scaled likewise.
     keep_numeric : bool, default=False
         Leave tables that hold only numbers, none missing, as they are.
+    random_state : int, default=0
+        Seed of the draw of 100 000 rows of each table, where there are more.
 
     Attributes
     ----------
@@ -75,9 +77,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (['x0', 'x1=a', 'x1=b'], ['x0', 'x1', 'x1'])
     """
 
-    def __init__(self, *, squares: bool = False, keep_numeric: bool = False) -> None:
+    def __init__(
+        self, *, squares: bool = False, keep_numeric: bool = False, random_state: int = 0
+    ) -> None:
         self.squares = squares
         self.keep_numeric = keep_numeric
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_target: Any = None) -> TableEncoder:
         """Learn the encoding from one table or, with `X_target`, from both together."""
@@ -109,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _learn(self, names: list[str], tables: Sequence[Any]) -> None:
         """Learn the encoding of each column from at most 100 000 rows of each table."""
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(self.random_state)
         tables = [take(table, some_rows(table.shape[0], _ROWS, rng)) for table in tables]
         for name, *columns in zip(names, *map(columns_of, tables), strict=True):
             self.kinds_[name] = kind = column_kind(columns)
@@ -291,9 +296,11 @@ class EncodedPair:
         return X if len(kept) == X.shape[1] else X[:, kept]
 
 
-def encode_pair(X_source: Any, X_target: Any, /, *, keep_numeric: bool = True) -> EncodedPair:
+def encode_pair(
+    X_source: Any, X_target: Any, /, *, keep_numeric: bool = True, random_state: int = 0
+) -> EncodedPair:
     """Learn the encoding from both tables and apply it to each."""
-    encoder = TableEncoder(keep_numeric=keep_numeric)
+    encoder = TableEncoder(keep_numeric=keep_numeric, random_state=random_state)
     source, target = in_memory(X_source, "X_source"), in_memory(X_target, "X_target")
     target = match_columns(source, target)
     encoder.fit(source, X_target=target)

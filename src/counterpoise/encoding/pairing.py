@@ -129,18 +129,20 @@ def pair_tables(
         rows, y, y_target = _labels(source, target, label, names[0], notes)
         source = source if len(rows) == source.num_rows else source.take(rows)
     kinds: dict[str, str] = {}
-    mistakes: list[str] = []
+    mistakes: dict[str, str] = {}
     for column in columns:
         try:
             kinds[column] = _kind_of_both(column, (source[column], target[column]), names)
         except _LeftOutError as reason:
             notes.append(f"{column!r} {reason}: left out.")
         except _MistakeError as mistake:
-            mistakes.append(f"Column {column!r} {mistake}.")
+            words, value = mistake.args
+            mistakes[f"Column {column!r} {words}."] = value
     if mistakes:
+        marks = listed(list(dict.fromkeys(mistakes.values())), _NAMED)
         raise InputError(
-            f"{' '.join(mistakes[:_NAMED])} Correct the files, pass words that stand for missing "
-            "values as `missing`, or leave columns out with `drop`."
+            f"{' '.join([*mistakes][:_NAMED])} If {marks} stands for a missing value, pass it as "
+            "`missing`. Else correct the files, or leave out what cannot be used with `drop`."
         )
     if not kinds:
         raise InputError(
@@ -220,8 +222,9 @@ def label_values(column: Any, /, *, as_text: bool = False) -> np.ndarray:
     """Return an Arrow column as floats or text; missing are NaN, or None among objects."""
     if kind_of_type(column.type) == "number" and not as_text:
         return np.asarray(_values(column, "number"))
-    texts = np.asarray(_values(column, "category"), dtype=object)
-    return np.where(pd.isna(texts), None, texts) if column.null_count else texts.astype(str)
+    texts = np.array(_values(column, "category"), dtype=object)
+    texts[pd.isna(texts)] = None
+    return texts if column.null_count else texts.astype(str)
 
 
 class _LeftOutError(Exception):
@@ -229,7 +232,7 @@ class _LeftOutError(Exception):
 
 
 class _MistakeError(Exception):
-    """A column of one table holds values of another kind than is expected."""
+    """A column of one table holds a value of another kind than is expected: why, and the value."""
 
 
 def _mistake(values: Any, table: str, kind: str, expected: str, why: str) -> _MistakeError:
@@ -237,10 +240,9 @@ def _mistake(values: Any, table: str, kind: str, expected: str, why: str) -> _Mi
     texts, places = distinct_texts(values)
     belongs = [expected == "number" and reads_as_number(text) for text in texts.to_pylist()]
     row = int(np.argmin(np.asarray([*belongs, True])[places]))
-    return _MistakeError(
-        f"holds {_KINDS[kind]} in {table} ({texts[int(places[row])].as_py()[:40]!r} in row "
-        f"{row + 1}) where {_KINDS[expected]} are expected, {why}"
-    )
+    value = texts[int(places[row])].as_py()[:40]
+    words = f"holds {_KINDS[kind]} in {table} ({value!r} in row {row + 1})"
+    return _MistakeError(f"{words} where {_KINDS[expected]} are expected, {why}", value)
 
 
 def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) -> str:

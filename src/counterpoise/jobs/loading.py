@@ -163,4 +163,4 @@ def encode(data: Data, request: Request, /) -> EncodedPair:
     """Encode both samples; every column is scaled, so that one grid of models serves most data."""
     request.progress("encoding the columns", 0, 0)
     pair = data.pair
-    return encode_pair(pair.source, pair.target, keep_numeric=False)
+    return encode_pair(pair.source, pair.target, keep_numeric=False, random_state=request.seed)
