@@ -182,10 +182,7 @@ def test_all_columns_with_text_among_numbers_are_named_at_once_with_the_remedy(r
 
 @pytest.mark.parametrize(
     "target",
-    [
-        *(None, [2**53 + 1], [2**53 + 1, None], [1.5], [None]),
-        [str(2**53 + 1), "unknown"],
-    ],
+    [None, [2**53 + 1], [2**53 + 1, None], [1.5], [None], [str(2**53 + 1), "unknown"]],
 )
 def test_whole_numbers_that_floats_merge_stay_apart_as_labels(rng, target):
     y = np.repeat([2**53, 2**53 + 1, 7], 20)

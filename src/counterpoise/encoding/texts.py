@@ -151,12 +151,11 @@ def retype_texts(
     read_as_text = [_TextColumn.of(name, tables, name == label) for name in columns]
     unread = [c for c in read_as_text if c.texts and c.kinds <= {"number", "whole", "date"}]
     unread = [c for c in unread if len(c.words) or c.kinds]
-    in_use = {column.decimals[0] for column in unread if len(column.decimals) == 1}
-    if any(pa.types.is_floating(kind) for table in tables for kind in table.schema.types):
-        in_use.add(".")
+    types = [kind for table in tables for kind in table.schema.types]
+    points = any(map(pa.types.is_floating, types)) or any(c.decimals == ["."] for c in unread)
     said: dict[str, list[str]] = {}
     for column in unread:
-        phrase, read = _number_reader(column, in_use) or _date_reader(column) or ("", None)
+        phrase, read = _number_reader(column, points) or _date_reader(column) or ("", None)
         if read is None:
             continue
         marks = listed(list(filter(None, column.marks)))
@@ -262,12 +261,13 @@ def _all_match(texts: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
 
 
-def _number_reader(column: _TextColumn, in_use: set[str]) -> tuple[str, _Reader] | None:
+def _number_reader(column: _TextColumn, points: bool) -> tuple[str, _Reader] | None:
     """Return a phrase and what turns texts into numbers, or None where they are none.
 
     A mark that fits before three decimals and between thousands alike is between thousands if some
-    number has none, or if the other mark is before the decimals of another column. A point is so
-    only in files that are separated by semicolons: elsewhere it is before decimals.
+    number has none. Else `points`, whether other columns have decimal points, decides: with them
+    commas are between thousands, without them points. A point is so only in files that are
+    separated by semicolons: elsewhere it is before decimals.
     """
     words, possible = column.words, column.decimals
     means_text = _all_match(words, _WHOLE) and not (column.marks or column.kinds)
@@ -280,7 +280,7 @@ def _number_reader(column: _TextColumn, in_use: set[str]) -> tuple[str, _Reader]
     unclear = len(possible) == 2 and present and _all_match(words, _UNCLEAR[mark])
     if unclear and (mark == "," or column.semicolons):
         whole = "whole" in column.kinds or not pc.all(has_mark).as_py()
-        decimal = opposite if whole or opposite in in_use else mark
+        decimal = opposite if whole or points == (mark == ",") else mark
     phrase = f"Read as numbers with decimal {_MARK_NAMES[decimal]}:" if "," in present else ""
     if unclear or (present and decimal not in present):
         use = "before decimals" if decimal == mark else "between thousands"
