@@ -47,6 +47,8 @@ def _kind(column: Any) -> str | None:
     """Return the kind of a column of one table; None where every value is missing."""
     if str(column.dtype) == "category":  # of pandas
         return "category"
+    if str(column.dtype).startswith("datetime64["):
+        return "date"
     values = np.asarray(column)
     if values.dtype.kind == "f":
         return None if np.isnan(values).all() else "number"
@@ -88,6 +90,10 @@ def as_numbers(column: Any, /) -> np.ndarray:
 
 def as_dates(column: Any, /) -> np.ndarray:
     """Return dates as datetime64[ms]; text is read by ISO 8601, times with a zone in UTC."""
+    if not isinstance(column, np.ndarray) and str(column.dtype).startswith("datetime64["):
+        # pandas turns times with a zone into UTC here, and into objects elsewhere.
+        dates: np.ndarray = column.to_numpy(dtype="datetime64[ms]")
+        return dates
     values = np.asarray(column)
     if values.dtype.kind == "M":
         return values.astype("datetime64[ms]")
