@@ -10,7 +10,7 @@ import typer
 from counterpoise import jobs as work
 from counterpoise._format import printable
 from counterpoise._validation import check_choice
-from counterpoise.cli.options import Jobs, Quiet, Seed, option, request
+from counterpoise.cli.options import Jobs, Quiet, Seed, option
 from counterpoise.cli.terminal import guarded, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
@@ -26,7 +26,6 @@ _GAMMA = f"Width of the source; repeat for several. Default: {', '.join(map(str,
 
 
 def reproduce(
-    context: typer.Context,
     problems: Annotated[
         list[str] | None, typer.Argument(metavar="[PROBLEM]...", help=_PROBLEMS)
     ] = None,
@@ -58,7 +57,7 @@ def reproduce(
     """
     stopped = "Interrupted. Finished chunks are kept: continue with --resume."
     with guarded(interrupted=stopped), stages(quiet=quiet) as progress:
-        made = request(context, seed, jobs, progress)
+        made = work.Request(seed=seed, jobs=jobs, progress=progress)
         for problem in problems or ():
             check_choice(problem, "problem", (*PROBLEMS, "all"))
         plan = Plan(

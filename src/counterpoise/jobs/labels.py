@@ -14,6 +14,8 @@ __all__ = ["Labels", "Matched", "match_labels", "read_labels"]
 
 # Whole numbers with at most so many different values are classes.
 _CLASSES = 10
+# Rows of the largest value of a count, below which it is rare: some fold would be without it.
+_RARE = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,9 @@ class Labels:
 def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
     """Decide the task from the labels, or from the loss where that settles it.
 
-    Text is classes. Numbers are classes where they are whole and at most 10 different ones; a loss
-    for regression makes any numbers a regression, one for classification classes.
+    Text is classes. Numbers are classes where they are whole and at most 10 different ones, unless
+    they look like counts; a loss for regression makes any numbers a regression, one for
+    classification classes.
 
     Examples
     --------
@@ -46,6 +49,8 @@ def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
     >>> read_labels(np.asarray([0.0, 1.0, 1.0, 0.0]), "ill", "auto").task
     'classification'
     >>> read_labels(np.asarray([0.0, 1.0, 1.0, 0.0]), "ill", "squared").task
+    'regression'
+    >>> read_labels(np.asarray([0.0] * 30 + [1.0] * 20 + [2.0] * 9 + [5.0]), "visits", "auto").task
     'regression'
     """
     tasks = LOSSES[loss].tasks if loss in LOSSES else ("classification", "regression")
@@ -61,9 +66,17 @@ def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
         return Labels("classification", _enough(values, name), words)
     whole = bool(np.all(distinct == np.round(distinct)))
     few = whole and len(distinct) <= min(_CLASSES, len(values) / 2)
-    if asked == "regression" or (asked is None and not few):
-        why = f"loss {loss!r} asks for regression" if few else "regression"
-        return Labels("regression", values, f"{name!r} holds numbers: {why}.")
+    counts = few and _are_counts(values)
+    if asked == "regression" or (asked is None and (counts or not few)):
+        words = f"{name!r} holds numbers: regression."
+        if asked is not None and few:
+            words = f"{name!r} holds numbers: loss {loss!r} asks for regression."
+        elif counts:
+            words = (
+                f"{name!r} holds whole numbers from 0 to {distinct[-1]:.0f} with gaps or a rare "
+                "end, like counts: regression (loss 'zero_one' or 'log' makes it a classification)."
+            )
+        return Labels("regression", values, words)
     if not whole:
         raise InputError(
             f"The label {name!r} holds fractions, so it is no class, but `loss` {loss!r} is for "
@@ -72,6 +85,14 @@ def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
     words = f"{name!r} holds {len(distinct)} different whole numbers: classification"
     hint = " (loss 'squared' makes it a regression)." if asked is None else "."
     return Labels("classification", _enough(values.astype(np.int64), name), words + hint)
+
+
+def _are_counts(values: np.ndarray) -> bool:
+    """Tell counts from classes: three or more values from 0, with gaps or a rare end."""
+    distinct, counts = np.unique(values, return_counts=True)
+    gaps = distinct[-1] > len(distinct) - 1
+    rare = counts[-1] < min(_RARE, counts.mean() / 2)
+    return bool(len(distinct) > 2 and distinct[0] == 0 and (gaps or rare))
 
 
 def _enough(values: np.ndarray, name: str) -> np.ndarray:

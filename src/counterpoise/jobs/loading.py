@@ -74,6 +74,7 @@ def load_data(
     need_label: bool = False,
     drop: Sequence[str] = (),
     missing: Sequence[str] = (),
+    encoding: str | None = None,
 ) -> Data:
     """Read two tables and bring them to the same columns.
 
@@ -89,7 +90,10 @@ def load_data(
     drop : sequence of str
         Columns to leave out.
     missing : sequence of str
-        Texts of a file that stand for missing values, beside the usual ones.
+        Values that stand for missing ones, beside the usual ones; numbers are compared as numbers.
+    encoding : str, optional
+        Character encoding of the text files, such as "latin-1". Default: UTF-8, else a guess that
+        the notes report.
     """
     from counterpoise.encoding.pairing import pair_tables
 
@@ -102,9 +106,10 @@ def load_data(
     notes: list[str] = []
     for given, name in zip((source, target), names, strict=True):
         progress(f"reading {printable(name)}", 0, 0)
-        tables.append(_as_table(given, name, missing, notes))
+        tables.append(_as_table(given, name, encoding, notes))
     progress("comparing the columns", 0, 0)
-    pair = pair_tables(*tables, label=label, need_label=need_label, drop=drop, names=names)
+    options: Any = {"label": label, "need_label": need_label, "drop": drop, "missing": missing}
+    pair = pair_tables(*tables, names=names, **options)
     pair.notes[:0] = notes
     for name, frame in zip(names, (pair.source, pair.target), strict=True):
         if len(frame) < _ENOUGH:
@@ -135,13 +140,13 @@ def _path(given: Any) -> str:
     return os.fspath(given) if isinstance(given, str | os.PathLike) else ""
 
 
-def _as_table(given: Any, name: str, missing: Sequence[str], notes: list[str]) -> Any:
+def _as_table(given: Any, name: str, encoding: str | None, notes: list[str]) -> Any:
     import pyarrow as pa
 
     from counterpoise.encoding.reading import read_table
 
     if _path(given):
-        return read_table(Path(given), missing=missing, notes=notes)
+        return read_table(Path(given), encoding=encoding, notes=notes)
     if hasattr(given, "to_arrow"):  # polars
         return given.to_arrow()
     if not hasattr(given, "columns") or not hasattr(given, "iloc"):

@@ -233,7 +233,8 @@ def estimate_from_sums(
     variance = variance + direct_error**2
     # Against a reference without spread (a constant weighted loss) nothing can be reduced.
     ratio = xp.sum(deviations**2, axis=-1) / xp.where(reference > 0, reference, 1.0)
-    drift = drift_of(xp, Sums.concat(xp, [group.sum(xp) for group in plain]).sum(xp))
+    by_fold = totals if plain is used else Sums.concat(xp, [group.sum(xp) for group in plain])
+    drift = drift_of(xp, by_fold.sum(xp))
     estimate = RiskEstimate(
         value=as_scalar(value + direct),
         standard_error=as_scalar(xp.sqrt(variance)),
