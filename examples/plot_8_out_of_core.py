@@ -83,7 +83,7 @@ print(audit.shift.words)
 
 X, y = columns[first_half].drop(columns="arr_delay"), columns.loc[first_half, "arr_delay"]
 X_target = columns[~first_half].drop(columns="arr_delay")
-weights = on_dask.weights_estimator_.predict(X)
+weights = on_dask.weight_estimator_.predict(X)
 in_memory = cp.ShiftRidgeCV(cv=RowFolds(5), weights=weights).fit(X, y)
 plain = cp.ShiftRidgeCV(cv=RowFolds(5), weights=None).fit(X, y)
 

@@ -24,7 +24,6 @@ EVERY_ESTIMATOR = {
     "relative ulsif": partial(cw.ULSIF, alpha=0.1),
     "classifier": cw.ClassifierRatio,
     "voronoi": cw.NearestNeighborRatio,
-    "kernel density": cw.KernelDensityRatio,
 }
 
 

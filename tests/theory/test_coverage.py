@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from monte_carlo import at_least, at_most, covers
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import GroupKFold
+from monte_carlo import at_most, covers
 
 import counterpoise as cp
+from counterpoise._folds import Folds
 from counterpoise.risk import Domains, HeldOut, estimate_risk, get_method
 
 COEF, INTERCEPT = np.asarray([-0.25, -0.25]), -0.5
@@ -34,27 +33,16 @@ def covered(risk, truth):
     return (low <= truth) & (truth <= high)
 
 
-def test_leverage_corrected_intervals_cover_about_nine_times_in_ten():
-    n = 200
-    problem, losses, weights, _, _ = draw(0.6, n, 4000, 0)
+def test_leverage_corrected_intervals_cover():
+    problem, losses, weights, _, _ = draw(0.6, 200, 4000, 0)
     truth = problem.linear_risk(COEF, INTERCEPT)
     risk = risk_of(losses, weights)
     covers(*risk.interval(drift=False), truth, 0.92)
     # The residual formula without leverage, for comparison.
     f, v = weights * losses, weights - 1
     residuals = f - f.mean(-1, keepdims=True) - risk.beta[:, None] * (v - v.mean(-1, keepdims=True))
-    plain = 1.96 * np.sqrt(np.sum(residuals**2, axis=-1) / (n * (n - 2)))
+    plain = 1.96 * np.sqrt(np.sum(residuals**2, axis=-1) / (200 * 198))
     at_most(np.abs(risk.value - truth) <= plain, 0.83, about="coverage without leverage")
-
-
-def test_the_jackknife_error_tracks_the_spread_where_weights_are_tame():
-    _, losses, weights, _, _ = draw(1.0, 500, 2000, 1)
-    for method in ("weighted", "normalized", "controlled"):
-        risk = risk_of(losses, weights, method)
-        squares = (risk.value - risk.value.mean()) ** 2
-        # The jackknife is a little too large, never too small: by less than a quarter here.
-        at_least(risk.standard_error**2 - squares, 0.0)
-        at_most(risk.standard_error**2 - 1.25 * squares, 0.0)
 
 
 def test_target_rows_show_the_spread_that_source_rows_miss():
@@ -83,27 +71,23 @@ def test_intervals_of_weighted_shares_cover_and_are_not_wide(spread, n, share):
 
 
 def test_intervals_that_know_of_groups_cover_and_others_do_not():
-    n_groups, size, data_sets = 60, 5, 100
-    groups = np.repeat(np.arange(n_groups), size)
-    ends = {"groups": [], "rows": []}
-    for seed in range(data_sets):
-        rng = np.random.default_rng(seed)
-        x = 0.8 * rng.normal(size=n_groups)[groups] + 0.6 * rng.normal(size=len(groups))
-        y = x + rng.normal(size=n_groups)[groups] + 0.5 * rng.normal(size=len(groups))
-        target = rng.normal(0.5, 1, size=(1000, 1))
-        options = {"weights": "gaussian", "cv": list(GroupKFold(5).split(x, y, groups))}
-        for name, labels in (("groups", groups), ("rows", None)):
-            risk = cp.cross_val_risk(
-                Ridge(1e-3), x[:, None], y, X_target=target, groups=labels, **options
-            )
-            ends[name].append(risk.interval(drift=False))
-    # Noise of variance 1.25, and a little for the two coefficients, from 48 groups.
-    truth = 1.25 * (1 + 1 / (0.8 * n_groups))
-    covers(*np.transpose(ends["groups"]), truth, 0.93)
-    low, high = np.transpose(ends["rows"])
-    at_most((low <= truth) & (truth <= high), 0.8, about="coverage without groups")
+    groups, data_sets = np.repeat(np.arange(60), 5), 1000
+    rng = np.random.default_rng(0)
+    x, noise = (
+        0.8 * rng.normal(size=(data_sets, 60))[:, groups] + 0.6 * rng.normal(size=(data_sets, 300))
+        for _ in range(2)
+    )
+    losses, weights = noise**2, np.exp(0.3 * x - 0.045)
+    for labels, check in ((groups, "covers"), (None, "does not")):
+        folds = Folds(np.split(np.arange(300), 5), groups=labels)
+        risk, _ = estimate_risk(HeldOut(losses, weights, folds), get_method("controlled"))
+        if check == "covers":
+            covers(*risk.interval(drift=False), 1.0, 0.93)
+        else:
+            at_most(covered(risk, 1.0), 0.85, about="coverage without groups")
 
 
+@pytest.mark.filterwarnings("ignore::counterpoise.exceptions.WeightWarning")
 @pytest.mark.parametrize("gamma", [0.6, 1.0])
 @pytest.mark.parametrize(("n", "least"), [(50, 0.9), (200, 0.93)])
 def test_intervals_with_estimated_weights_cover_and_are_not_much_wider_than_need_be(
@@ -122,7 +106,7 @@ def test_intervals_with_estimated_weights_cover_and_are_not_much_wider_than_need
     assert np.median(high - low) / 2 <= 1.5 * np.quantile(errors, 0.95)
 
 
-def heteroscedastic(shift, growth, n, repetitions=1500):
+def heteroscedastic(shift, growth, n, repetitions=1000):
     """Risks of squared noise with standard deviation exp(growth x), with the exact weights.
 
     Source N(0, 1), target N(shift, 1): the risk is exp(2 growth shift + 2 growth^2).

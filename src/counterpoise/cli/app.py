@@ -58,6 +58,7 @@ Drop = Annotated[list[str] | None, option("Column to leave out; repeat for sever
 Missing = Annotated[
     list[str] | None, option("Text for a missing value, such as ? or -999; repeat for several.")
 ]
+Encoding = Annotated[str | None, option("Character encoding of text files, such as latin-1.")]
 Weights = Annotated[str, option("Weight estimator", choices=weights_names())]
 Example = Annotated[str | None, option("Problem with a known truth", choices=EXAMPLES)]
 Model = Annotated[
@@ -111,6 +112,7 @@ def audit(
     label: Annotated[str | None, option("Column of the label, which is left out.")] = None,
     drop: Drop = None,
     missing: Missing = None,
+    encoding: Encoding = None,
     weights: Weights = DEFAULT_WEIGHTS,
     example: Example = None,
     seed: Seed = 0,
@@ -136,6 +138,7 @@ def select(
     label: Annotated[str | None, option("Column of the source to predict.")] = None,
     drop: Drop = None,
     missing: Missing = None,
+    encoding: Encoding = None,
     model: Model = None,
     param: Param = None,
     weights: Weights = DEFAULT_WEIGHTS,

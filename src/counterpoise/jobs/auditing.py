@@ -37,6 +37,7 @@ def audit(
     *,
     drop: Sequence[str] = (),
     missing: Sequence[str] = (),
+    encoding: str | None = None,
     weights: str = DEFAULT_WEIGHTS,
     example: str | None = None,
     seed: int = 0,
@@ -53,7 +54,9 @@ def audit(
     drop : sequence of str
         Columns to leave out.
     missing : sequence of str
-        Texts of a file that stand for missing values, such as "?" or "-999".
+        Values that stand for missing ones, such as "?" or "-999".
+    encoding : str, optional
+        Character encoding of text files, such as "latin-1". Default: UTF-8, else a guess.
     weights : str, default="auto"
         Name of a weight estimator, "auto" or "none".
     example : str, optional
@@ -80,7 +83,8 @@ def audit(
     if example is not None:
         data = load_example(example, seed=seed)
     else:
-        data = load_data(source, target, request.progress, label=label, drop=drop, missing=missing)
+        read: Any = {"label": label, "drop": drop, "missing": missing, "encoding": encoding}
+        data = load_data(source, target, request.progress, **read)
     notes = list(data.pair.notes)
     request.progress("diagnosing", 0, 0)
     with noted(notes):

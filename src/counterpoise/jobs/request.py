@@ -1,4 +1,4 @@
-"""How a job was asked for and how it runs: command, options, seed, processes, progress."""
+"""How a job was asked for and how it runs: options, seed, processes, progress."""
 
 from __future__ import annotations
 
@@ -48,8 +48,6 @@ class Request:
 
     Attributes
     ----------
-    command : str
-        The command, for the record.
     arguments : dict
         Every option and its value, for the record.
     seed : int
@@ -60,7 +58,6 @@ class Request:
         Called with (stage, done, total); total is 0 where the end is not known.
     """
 
-    command: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     jobs: int = 1
@@ -72,7 +69,7 @@ class Request:
         check_jobs(self.jobs)
 
     def provenance(self, function: str = "", /) -> Provenance:
-        """Return command (or the call of a function), versions, seed and the seconds so far."""
+        """Return the call of a function, versions, seed and the seconds so far."""
         versions = {"counterpoise": __version__, "python": platform.python_version()}
         for package in _PACKAGES:
             try:
@@ -83,10 +80,8 @@ class Request:
         started = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
         arguments = {name: _plain(value) for name, value in self.arguments.items()}
         arguments.pop("progress", None)
-        command = self.command
-        if not command and function:
-            passed = [f"{k}={v!r}" for k, v in arguments.items() if v not in (None, [], "auto")]
-            command = f"counterpoise.{function}({', '.join(passed)})"
+        passed = [f"{k}={v!r}" for k, v in arguments.items() if v not in (None, [], "auto")]
+        command = f"counterpoise.{function}({', '.join(passed)})"
         return Provenance(command, arguments, versions, self.seed, seconds, started)
 
 

@@ -75,6 +75,7 @@ def select(
     *,
     drop: Sequence[str] = (),
     missing: Sequence[str] = (),
+    encoding: str | None = None,
     model: str | Sequence[str] = "auto",
     params: Sequence[str] = (),
     weights: str = DEFAULT_WEIGHTS,
@@ -103,7 +104,9 @@ def select(
     drop : sequence of str
         Columns to leave out.
     missing : sequence of str
-        Texts of a file that stand for missing values, such as "?" or "-999".
+        Values that stand for missing ones, such as "?" or "-999".
+    encoding : str, optional
+        Character encoding of text files, such as "latin-1". Default: UTF-8, else a guess.
     model : str or sequence of str, default="auto"
         "auto" (:func:`counterpoise.search.menu`), "ridge", "logistic", "forest", "boosting",
         "svm", or several of them, which compete in one search.
@@ -167,8 +170,8 @@ def select(
             raise InputError("`example` brings its own data: leave out the two tables.")
         data = load_example(example, seed=seed)
     else:
-        read: Any = {"label": label, "need_label": True, "drop": drop, "missing": missing}
-        data = load_data(source, target, request.progress, **read)
+        read: Any = {"label": label, "drop": drop, "missing": missing, "encoding": encoding}
+        data = load_data(source, target, request.progress, need_label=True, **read)
     assert data.pair.y is not None  # read with labels
     labels = read_labels(data.pair.y, data.label, loss)
     notes = [*data.pair.notes, labels.words]
