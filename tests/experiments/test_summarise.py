@@ -140,7 +140,7 @@ def test_example_claims_hold_by_theory_and_by_simulation():
     plan = Plan(("example",), 1000)
     data = {}
     for gamma in plan.gammas_of("example"):
-        results = example_results(gamma, *draw_example(gamma, np.random.default_rng(0), 1000))
+        results = example_results(gamma, draw_example(gamma, np.random.default_rng(0), 1000))
         data["example", gamma] = results | {"repetition": np.arange(1000)}
     summary = summarise(FakeStore(plan, data))
     claims = {c.number: c for c in verify_claims(summary, plan)}
@@ -156,7 +156,7 @@ def replace_slope(slope):
 
 
 def test_example_sampling_variances_are_the_closed_forms():
-    results = example_results(1.25, *draw_example(1.25, np.random.default_rng(1), 2000))
+    results = example_results(1.25, draw_example(1.25, np.random.default_rng(1), 2000))
     problem = gaussian_1d(1.25)
     for key, want in (
         ("weighted", problem.weighted_variance),

@@ -25,7 +25,6 @@ from counterpoise import __version__
 from counterpoise._files import lock_directory, replacing, write_atomically
 from counterpoise.exceptions import StoreError
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.ridge_path import library
 
 __all__ = ["Store", "StoreError", "one_run"]
 
@@ -80,11 +79,7 @@ class Store:
         self.plan = plan
         self._chunks = self.directory / "chunks"
         manifest = self.directory / "manifest.json"
-        wanted = {
-            "version": __version__,
-            "library": library(plan.device),
-            "configuration": plan.configuration(),
-        }
+        wanted = {"version": __version__, "configuration": plan.configuration()}
         try:
             if manifest.exists():
                 self._check(manifest, wanted, resume=resume)
@@ -258,10 +253,7 @@ def _parquet(table: Any) -> bytes:
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
-    for key in ("version", "library"):
-        if found.get(key) != wanted[key]:
-            yield f"{key} is {found.get(key)!r}, not {wanted[key]!r}"
-    old, new = found.get("configuration", {}), wanted["configuration"]
+    old, new = ({"version": m.get("version"), **m["configuration"]} for m in (found, wanted))
     for key in {**old, **new}:
         if old.get(key) != new.get(key):
             yield f"{key} is {old.get(key)!r}, not {new.get(key)!r}"
