@@ -147,12 +147,8 @@ def test_example_claims_hold_by_theory_and_by_simulation():
     assert claims["1"].held
     assert [f.held for f in claims["6"].findings] == [True, True]
     # Beta that does not converge must be noticed.
-    stuck = [replace_slope(s) for s in summary.slopes]
+    stuck = [replace(row, slope=-0.2, standard_error=0.01) for row in summary.slopes]
     assert not {c.number: c for c in verify_claims(replace(summary, slopes=stuck), plan)}["6"].held
-
-
-def replace_slope(slope):
-    return slope | {"slope": -0.2, "standard_error": 0.01}
 
 
 def test_example_sampling_variances_are_the_closed_forms():
