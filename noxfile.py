@@ -23,7 +23,7 @@ nox.options.sessions = ["oldest", "newest", "extra"]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 OLDEST = PYTHONS[0]
-EXTRAS = ["none", "cli", "torch", "dask", "fast"]
+EXTRAS = ["none", "cli", "torch", "dask"]
 # What the tests need of any installation. Everything else that is missing, they skip.
 TESTING = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100"]
 # One version, as in .ci/run: the newest comes with gigabytes of CUDA.
@@ -54,7 +54,7 @@ def oldest(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 def newest(session: nox.Session) -> None:
     """Test with the newest dependencies on each Python; their deprecation warnings are errors."""
-    session.install("--upgrade", "--upgrade-strategy=eager", "-e", ".[test,dask,fast]", "polars")
+    session.install("--upgrade", "--upgrade-strategy=eager", "-e", ".[test,dask]", "polars")
     run_tests(session)
 
 
@@ -90,7 +90,7 @@ def package(session: nox.Session, kind: str) -> None:
 @nox.session(python=OLDEST)
 def audit(session: nox.Session) -> None:
     """Compare the dependencies of all extras but torch with the published advisories."""
-    session.install(".[cli,dask,fast]")
+    session.install(".[cli,dask]")
     session.install("pip-audit")
     session.run("python", "-m", "pip", "uninstall", "--yes", "counterpoise")
     # Without --strict, a package whose advisories cannot be reached would count as free of them.

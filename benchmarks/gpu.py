@@ -30,14 +30,14 @@ import torch
 
 from counterpoise._random import TorchGenerator
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.problems import SyntheticProblem
-from counterpoise.experiments.protocols import get_protocol
+from counterpoise.experiments.problems import SyntheticProblem, make_problem
+from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 
-RULES = get_protocol("paper")
+RULES = PROTOCOLS["paper"]
 PROBLEMS = ("synthetic", "kmm", "kliep")
 LIMITS = {"synthetic": 1.0, "kmm": 10.0, "kliep": 25.0}
 # Data sets on the CPU side of each comparison.
@@ -46,8 +46,7 @@ OTHER = {"synthetic": 20_000, "kmm": 4000, "kliep": 4000}
 
 
 def on_gpu(plan: Plan, chunk: Chunk, portions: Portions) -> dict[str, np.ndarray]:
-    problem = SyntheticProblem(RULES, chunk.gamma)
-    parts = list(accelerator_results(plan, chunk, problem, portions))
+    parts = list(accelerator_results(plan, chunk, make_problem(plan, chunk), portions))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 

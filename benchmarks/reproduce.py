@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
 from counterpoise.experiments.problems import SyntheticProblem
-from counterpoise.experiments.protocols import get_protocol
+from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.weights import GaussianRatio
 
-RULES = get_protocol("paper")
+RULES = PROTOCOLS["paper"]
 GAMMA = 0.7
 
 

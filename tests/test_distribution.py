@@ -44,13 +44,13 @@ def test_metadata_has_addresses_extras_and_the_licence(installed):
     # A comma in a label makes the metadata invalid.
     assert all(re.fullmatch(r"[^,]+, https://\S+", address) for address in addresses)
     extras = set(installed.metadata.get_all("Provides-Extra"))
-    assert {"cli", "torch", "dask", "fast", "all"} <= extras
+    assert {"cli", "torch", "dask", "all"} <= extras
     assert any(Path(str(file)).name == "LICENSE" for file in installed.files)
 
 
 def test_extras_are_documented():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for extra in ("cli", "torch", "dask", "fast", "all"):
+    for extra in ("cli", "torch", "dask", "all"):
         assert f"counterpoise[{extra}]" in readme
 
 

@@ -18,7 +18,7 @@ MODULES = [
     if not name.startswith("counterpoise.cli")
 ]
 
-OPTIONAL = ("dask", "distributed", "matplotlib", "numba", "pandas", "pyarrow", "torch")
+OPTIONAL = ("dask", "distributed", "matplotlib", "pandas", "pyarrow", "torch")
 
 
 @pytest.mark.parametrize("name", ["counterpoise", *MODULES])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,20 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     device,
+    free_memory,
     is_numpy_namespace,
     is_torch_namespace,
+    on_cpu,
 )
 
-__all__ = ["add_diagonal", "cholesky_or_nan", "factorised", "pivoted_cholesky"]
+__all__ = ["add_diagonal", "cholesky_or_nan", "factorised", "pivoted_cholesky", "small_eigh"]
+
+# Up to this many rows, passes over all matrices at once beat a call to LAPACK for each.
+_FEW_ROWS = 6
+_SWEEPS = 30
+# Matrices that an accelerator decomposes in one call: its library asks for half a megabyte of
+# work space for each, however small, and fails outright between 25 000 and 100 000.
+_EIGEN_BATCH, _EIGEN_BYTES = 2**15, 2**22
 
 
 def cholesky_or_nan(covariance: Array) -> Array:
@@ -110,3 +120,56 @@ def _factorised_by_lapack(matrix: np.ndarray) -> Any:
         return np.swapaxes(x, -1, -2)
 
     return solve_all
+
+
+def small_eigh(matrices: Array, /) -> tuple[Array, Array]:
+    """Return eigenvalues (..., d), in any order, and vectors of symmetric matrices (..., d, d)."""
+    xp = array_namespace(matrices)
+    d = matrices.shape[-1]
+    flat = xp.reshape(matrices, (-1, d, d))
+    if d <= _FEW_ROWS:
+        values, vectors = _jacobi(xp, flat)
+    elif on_cpu(flat):
+        values, vectors = xp.linalg.eigh(flat)
+    else:
+        free = free_memory(flat)
+        step = _EIGEN_BATCH if free is None else max(256, min(_EIGEN_BATCH, free // _EIGEN_BYTES))
+        parts = [
+            xp.linalg.eigh(flat[start : start + step, ...])
+            for start in range(0, flat.shape[0], step)
+        ]
+        values, vectors = (xp.concat(list(part), axis=0) for part in zip(*parts, strict=True))
+    return xp.reshape(values, matrices.shape[:-1]), xp.reshape(vectors, matrices.shape)
+
+
+def _jacobi(xp: Namespace, matrices: Array) -> tuple[Array, Array]:
+    """Diagonalise matrices (N, d, d) by cyclic Jacobi rotations, all of them at once.
+
+    Every entry is an array over the matrices. For a few rows it is as accurate as LAPACK, whose
+    overhead for each matrix would dominate.
+    """
+    d = matrices.shape[-1]
+    A = {(i, j): matrices[:, i, j] + 0.0 for i, j in combinations_with_replacement(range(d), 2)}
+    unit = xp.eye(d, dtype=matrices.dtype, device=device(matrices))
+    columns = [unit[:, i, None] + 0 * A[0, 0] for i in range(d)]
+    for _ in range(_SWEEPS):
+        beside = sum(A[pair] ** 2 for pair in combinations(range(d), 2))
+        if not bool(xp.any(beside > 1e-34 * sum(A[i, i] ** 2 for i in range(d)))):
+            break
+        for p, s in combinations(range(d), 2):
+            x, gap = A[p, s], A[s, s] - A[p, p]
+            # The tangent of the angle that makes the entry zero; no angle where it is zero.
+            reach = xp.abs(gap) + xp.sqrt(gap * gap + 4 * x * x) + 1e-300
+            tangent = 2 * xp.where(gap < 0, -x, x) / reach
+            cosine = 1 / xp.sqrt(tangent * tangent + 1)
+            sine = tangent * cosine
+            A[p, p], A[s, s], A[p, s] = A[p, p] - tangent * x, A[s, s] + tangent * x, 0 * x
+            for k in set(range(d)) - {p, s}:
+                i, j = (min(k, p), max(k, p)), (min(k, s), max(k, s))
+                A[i], A[j] = cosine * A[i] - sine * A[j], sine * A[i] + cosine * A[j]
+            a, b = columns[p], columns[s]
+            columns[p], columns[s] = cosine * a - sine * b, sine * a + cosine * b
+    vectors = xp.empty_like(matrices)
+    for i, column in enumerate(columns):
+        vectors[:, :, i] = column.T
+    return xp.stack([A[i, i] for i in range(d)], axis=-1), vectors

@@ -1,6 +1,7 @@
 """`counterpoise audit` on files."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,3 +87,14 @@ def test_marks_for_missing_values_can_be_passed(write, invoke):
     done = invoke("audit", source, target, "--missing", "lots", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["columns"]["age"] == "number"
+
+
+def test_the_encoding_of_text_files_can_be_passed(write, invoke, tmp_path):
+    files = [write(name, größe=range(0, 400, 2)) for name in ("a.csv", "b.csv")]
+    for path in map(Path, files):
+        path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
+    done = invoke("audit", *files, "--encoding", "latin-1", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert "größe" in found["columns"]
+    assert not any("guess" in note for note in found["notes"])

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from counterpoise import ShiftRidgeClassifierCV
+from counterpoise._arrays import to_numpy
+from counterpoise._linalg import small_eigh
 from counterpoise.datasets.ozone import load_ozone
 from counterpoise.experiments import ridge_path
-from counterpoise.experiments.compiled_path import path_forms_kernel
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights
-from counterpoise.experiments.problems import Batch, OzoneProblem, SyntheticProblem, fold_masks
-from counterpoise.experiments.protocols import METHODS, get_protocol
-from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
+from counterpoise.experiments.problems import OzoneProblem, SyntheticProblem, fold_masks
+from counterpoise.experiments.protocols import METHODS, PROTOCOLS
+from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
 from counterpoise.weights import KMM, GaussianRatio
 from counterpoise.weights.kliep import fit_kliep
 
@@ -73,7 +74,7 @@ def fold_risk(X, y, w, train, alphas, Z, labels):
 
 def draw(problem, protocol):
     """A batch, and the labels of its target (which the engine only has as moments)."""
-    rules = get_protocol(protocol)
+    rules = PROTOCOLS[protocol]
     if problem == "synthetic":
         made = SyntheticProblem(rules, 0.6)
         batch = made.draw(np.random.default_rng(7), REPETITIONS)
@@ -110,14 +111,13 @@ def test_engine_and_loop_over_the_estimator_agree(problem, weights, protocol):
 
 def test_equal_folds_are_equal_and_random_folds_are_not():
     rng = np.random.default_rng(0)
-    assert fold_masks(rng, get_protocol("paper"), 3, 50, shuffled=False).sum(axis=-1).tolist() == (
-        [10.0] * 5
-    )
-    shuffled = fold_masks(rng, get_protocol("paper"), 3, 80, shuffled=True)
+    blocks = fold_masks(rng, PROTOCOLS["paper"], 3, 50, shuffled=False)
+    assert blocks.sum(axis=-1).tolist() == [10.0] * 5
+    shuffled = fold_masks(rng, PROTOCOLS["paper"], 3, 80, shuffled=True)
     assert shuffled.shape == (3, 5, 80)
     assert np.all(shuffled.sum(axis=-1) == 16)
     assert np.all(shuffled.sum(axis=-2) == 1)
-    released = fold_masks(rng, get_protocol("released"), 200, 50, shuffled=False)
+    released = fold_masks(rng, PROTOCOLS["released"], 200, 50, shuffled=False)
     assert np.all(released.sum(axis=-2) == 1)
     assert len(np.unique(released.sum(axis=-1))) > 5
 
@@ -138,12 +138,12 @@ def test_released_beta_is_the_outer_product_formula():
     w = source_weights(batch, "gaussian")
     for r in range(5):
         folds = [(np.flatnonzero(m == 0), np.flatnonzero(m)) for m in batch.masks[r]]
-        found = ridge_held_out(
+        losses, held_out, parts = ridge_losses(
             batch.X[r], batch.y[r][:, None], w[r], folds, alphas, intercept="penalized"
         )
         risk = np.zeros(len(alphas))
-        for part in found.folds:
-            v, fold_losses = found.weights[part], found.losses[:, part]
+        for part in parts:
+            v, fold_losses = held_out[part], losses[:, part]
             covariance = np.mean((fold_losses - fold_losses.mean(-1)[:, None]) * (v - v.mean()), -1)
             beta = v * (covariance / v.var())[:, None]
             risk += np.sum(v * fold_losses - beta * (v - 1), axis=-1) / 50
@@ -151,57 +151,33 @@ def test_released_beta_is_the_outer_product_formula():
         assert engine["estimate_released_beta"][r] == pytest.approx(risk.min(), rel=1e-9)
 
 
-def test_weights_from_moments_are_those_of_the_estimator():
-    batch, _, _ = draw("synthetic", "paper")
-    weights = source_weights(batch, "gaussian")
-    for r in range(3):
-        want = GaussianRatio(regularization=0).fit(batch.X[r], batch.X_target[r]).weights_
-        np.testing.assert_allclose(weights[r], want, rtol=1e-10)
-
-
 @pytest.mark.parametrize("D", [0, 2, 10])
-@pytest.mark.parametrize("M", [1, 3])
-def test_path_forms_are_residual_sums_in_every_array_library(xp, rng, D, M, monkeypatch):
+def test_risks_are_sums_of_squared_residuals_in_every_array_library(xp, rng, D, monkeypatch):
     monkeypatch.setattr(ridge_path, "_CACHED", 200)  # several portions
-    training, forms, alphas = path_inputs(rng, D, M)
-    moments, form = ridge_path.unpack(training, D + 2), ridge_path.unpack(forms, D + 2)
-    want = np.zeros((len(training), M, len(alphas)))
-    for position, alpha in enumerate(alphas):
-        gram = moments[..., :-1, :-1] + alpha * np.eye(D + 1)
-        theta = np.linalg.solve(gram, moments[..., :-1, -1:])[..., 0]
-        u = np.concatenate([theta, -np.ones_like(theta[..., :1])], axis=-1)
-        want[..., position] = np.einsum("rki,rkmij,rkj->rm", u, form, u)
-    arrays = (xp.asarray(a) for a in (training, forms, alphas))
-    got = ridge_path.path_forms(*arrays, compiled=False)
-    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-10)
+    R, K, m, M, alphas = 7, 3, 5, 2, np.logspace(-3, 3, 9)
+    train, rows = rng.normal(size=(R, K + 1, 20, D + 2)), rng.normal(size=(R, K, m, D + 2))
+    train[..., D], coefficients = 1.0, rng.normal(size=(R, M, K * m))
+    moments = np.swapaxes(train, -1, -2) @ train
+    gram = moments[..., None, :-1, :-1] + alphas[:, None, None] * np.eye(D + 1)
+    theta = np.linalg.solve(gram, moments[..., None, :-1, -1:])[:, 1:, :, :, 0]
+    residuals = rows[..., :-1] @ np.swapaxes(theta, -1, -2) - rows[..., -1:]
+    want = coefficients @ (residuals**2).reshape(R, K * m, -1)
+    paths = ridge_path.RidgePaths.of(xp.asarray(moments))
+    got = paths.risks(slice(1, K + 1), *map(xp.asarray, (rows, coefficients, alphas)))
+    np.testing.assert_allclose(to_numpy(got), want, rtol=1e-9)
 
 
-@pytest.mark.parametrize("D", [0, 2, 10])
-def test_the_compiled_loop_agrees_with_arrays(rng, D):
-    """Without Numba the loop is plain Python, slow but the same."""
-    inputs = path_inputs(rng, D, 3)
-    arrays = ridge_path.path_forms(*inputs, compiled=False)
-    np.testing.assert_allclose(path_forms_kernel(*inputs), arrays, rtol=1e-10, atol=1e-10)
-
-
-def path_inputs(rng, D, M, R=7, K=3):
-    rows = rng.normal(size=(R, K, 20, D + 2))
-    rows[..., D] = 1.0
-    training = ridge_path.pack_outer(rows).sum(axis=-2)
-    other = ridge_path.pack_outer(rng.normal(size=(R, K, M, 5, D + 2))).sum(axis=-2)
-    return training, other, np.logspace(-3, 3, 9)
-
-
-def test_torch_gives_the_same_results_as_numpy():
-    torch = pytest.importorskip("torch")
-    from array_api_compat import array_namespace
-
-    from counterpoise.experiments.engine import to_device
-
-    batch, _, rules = draw("synthetic", "paper")
-    alphas = rules.grid("synthetic")
-    moved = to_device(batch, array_namespace(torch.zeros(1)), "cpu")
-    assert isinstance(moved, Batch)
-    results = analyse(moved, alphas)
-    for key, want in analyse(batch, alphas).items():
-        np.testing.assert_allclose(results[key], want, rtol=1e-9, atol=1e-9, err_msg=key)
+@pytest.mark.parametrize("d", [1, 2, 3, 6, 7])
+def test_eigenvectors_of_small_matrices_are_those_of_lapack(xp, rng, d):
+    rows = rng.normal(size=(2, 50, d + 1, d)) * 10.0 ** rng.integers(-4, 5, size=(2, 50, 1, 1))
+    matrices = np.swapaxes(rows, -1, -2) @ rows
+    matrices[0, :3] = [np.zeros((d, d)), np.eye(d), np.ones((d, d))]  # with equal eigenvalues
+    values, vectors = map(to_numpy, small_eigh(xp.asarray(matrices)))
+    scale = np.max(np.abs(matrices), axis=(-1, -2), initial=1e-300)[..., None]
+    want = np.linalg.eigvalsh(matrices)
+    assert np.all(np.abs(np.sort(values) - want) <= 1e-13 * scale)
+    turned = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    assert np.all(np.abs(turned - matrices) <= 1e-13 * scale[..., None])
+    np.testing.assert_allclose(
+        vectors @ np.swapaxes(vectors, -1, -2), np.eye(d) + 0 * matrices, atol=1e-13
+    )

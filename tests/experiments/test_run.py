@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="results are stored as Parquet")
 
+from counterpoise.exceptions import StoreError
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
 from counterpoise.experiments.run import run_chunk, run_plan
-from counterpoise.experiments.store import Store, StoreError, one_run
+from counterpoise.experiments.store import Store, one_run
 
 # Two chunks at each of two gammas; small, and the last batch is cut.
 PLAN = Plan(("synthetic",), 5000 + 130, gammas=(0.6, 1.0), seed=3)

@@ -140,23 +140,19 @@ def test_example_claims_hold_by_theory_and_by_simulation():
     plan = Plan(("example",), 1000)
     data = {}
     for gamma in plan.gammas_of("example"):
-        results = example_results(gamma, *draw_example(gamma, np.random.default_rng(0), 1000))
+        results = example_results(gamma, draw_example(gamma, np.random.default_rng(0), 1000))
         data["example", gamma] = results | {"repetition": np.arange(1000)}
     summary = summarise(FakeStore(plan, data))
     claims = {c.number: c for c in verify_claims(summary, plan)}
     assert claims["1"].held
     assert [f.held for f in claims["6"].findings] == [True, True]
     # Beta that does not converge must be noticed.
-    stuck = [replace_slope(s) for s in summary.slopes]
+    stuck = [replace(row, slope=-0.2, standard_error=0.01) for row in summary.slopes]
     assert not {c.number: c for c in verify_claims(replace(summary, slopes=stuck), plan)}["6"].held
 
 
-def replace_slope(slope):
-    return slope | {"slope": -0.2, "standard_error": 0.01}
-
-
 def test_example_sampling_variances_are_the_closed_forms():
-    results = example_results(1.25, *draw_example(1.25, np.random.default_rng(1), 2000))
+    results = example_results(1.25, draw_example(1.25, np.random.default_rng(1), 2000))
     problem = gaussian_1d(1.25)
     for key, want in (
         ("weighted", problem.weighted_variance),

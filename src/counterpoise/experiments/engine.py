@@ -1,7 +1,7 @@
 """The experiment on a batch of data sets at once.
 
 Weights, cross-validation of every penalty by every risk estimator, choice, retraining, target
-risk: all from second moments, with repetitions as a leading axis and no Python per repetition.
+risk, with repetitions as a leading axis and no Python per repetition.
 """
 
 from __future__ import annotations
@@ -16,33 +16,28 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     device,
-    is_numpy_namespace,
-    to_numpy,
 )
 from counterpoise._effective import effective_rows
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_choice
-from counterpoise.experiments.problems import Batch
+from counterpoise.experiments.batch import Batch
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
-from counterpoise.experiments.ridge_path import pack_outer, path_forms, unpack
-from counterpoise.risk import Average
-from counterpoise.risk.sums import Sums
+from counterpoise.experiments.ridge_path import RidgePaths
+from counterpoise.risk.sums import Sums, sums_from_losses
 from counterpoise.weights.base import exp_ratio
 from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import kernel_mean_matching
 
-__all__ = ["WEIGHTS", "analyse", "fixed_index", "source_weights", "to_device"]
-
-WEIGHTS = ("gaussian", "kmm", "kliep")
+__all__ = ["analyse", "fixed_index", "source_weights"]
 
 # Kernel centres of KLIEP: the first target rows, which are in random order.
 _KLIEP_CENTERS = 100
 
 
 def analyse(
-    batch: Batch, alphas: np.ndarray, /, *, weights: str = "gaussian", released_beta: bool = False
-) -> dict[str, np.ndarray]:
+    batch: Batch, /, alphas: np.ndarray, *, weights: str = "gaussian", released_beta: bool = False
+) -> dict[str, Array]:
     """Run the experiment on every data set of a batch, with the penalties alphas (L,).
 
     `weights` names the weight estimator; `released_beta` adds the outer-product beta of the
@@ -63,8 +58,8 @@ def analyse(
     >>> import numpy as np
     >>> from counterpoise.experiments.engine import analyse
     >>> from counterpoise.experiments.problems import SyntheticProblem
-    >>> from counterpoise.experiments.protocols import get_protocol
-    >>> rules = get_protocol("paper")
+    >>> from counterpoise.experiments.protocols import PROTOCOLS
+    >>> rules = PROTOCOLS["paper"]
     >>> batch = SyntheticProblem(rules, 0.7).draw(np.random.default_rng(0), 4)
     >>> results = analyse(batch, rules.grid("synthetic"))
     >>> bool(np.all(results["risk_oracle"] <= results["risk_controlled_known"]))
@@ -72,41 +67,40 @@ def analyse(
     """
     xp = array_namespace(batch.X)
     w = source_weights(batch, weights)
-    grid = xp.asarray(alphas, dtype=batch.X.dtype, device=device(batch.X))
-    sums = _fold_sums(xp, batch, w)
-    forms = _risk_forms(xp, sums, released_beta=released_beta)
-    target = batch.target_moments
-    forms["truth"] = sums.share[..., None] * target[:, None, :] + xp.zeros_like(sums.plain)
-    risks = _cross_validate(xp, sums.weighted, forms, grid)
-    retrained = _retrained_risk(xp, sums.weighted, target, grid)
+    like = {"dtype": w.dtype, "device": device(w)}
+    grid = xp.asarray(alphas, **like)
+    folds = _split(xp, batch, w)
+    R, K, _ = folds.weights.shape
+    # For each way of training: the samples without a fold, and the whole sample.
+    training = [_left_out(xp, folds.moments(v)) for v in (folds.weights, folds.inside)]
+    paths = RidgePaths.of(xp.concat(training, axis=1))
+    coefficients = _risk_coefficients(xp, folds, released_beta=released_beta)
+    methods = xp.reshape(xp.stack(list(coefficients.values()), axis=1), (R, len(coefficients), -1))
+    risks = paths.risks(slice(0, K), folds.rows, methods, grid)
+    plain = xp.reshape(coefficients["source"], (R, 1, -1))
+    unweighted = paths.risks(slice(K + 1, 2 * K + 1), folds.rows, plain, grid)
+    # The mean loss over the target is the loss of q rows, a root of its second moments.
+    root = xp.linalg.matrix_transpose(xp.linalg.cholesky(batch.target_moments))
+    q = root.shape[-1]
+    target = root[..., None, :, :] + xp.zeros((R, 1, q, q), **like)
+    ones = xp.ones((R, 1, q), **like)
+    retrained = paths.risks(slice(K, K + 1), target, ones, grid)
+    plain_retrained = paths.risks(slice(2 * K + 1, 2 * K + 2), target, ones, grid)
     fixed = fixed_index(alphas)
-    results: dict[str, Array] = {"fixed_truth": risks.pop("truth")[:, fixed]}
-    for name, path in risks.items():
-        results |= _outcome(xp, name, path, retrained)
-        results[f"fixed_{name}"] = path[:, fixed]
-    results |= _outcome(xp, "oracle", retrained, retrained)
-    path = _cross_validate(xp, sums.plain, {"unweighted": forms["source"]}, grid)["unweighted"]
-    own = _retrained_risk(xp, sums.plain, target, grid)
-    results |= _outcome(xp, "unweighted", path, own)
-    results |= _weight_summary(xp, w)
-    return _to_host(xp, results)
+    shares = xp.reshape(folds.shares[..., None] * ones, (R, 1, K * q))
+    targets = target + xp.zeros((R, K, q, q), **like)
+    truth = paths.risks(slice(0, K), targets, shares, grid[fixed : fixed + 1])
+    results = {f"fixed_{name}": risks[:, m, fixed] for m, name in enumerate(coefficients)}
+    results |= {"fixed_truth": truth[:, 0, 0], **_weight_summary(xp, w)}
+    results |= _outcomes(xp, list(coefficients), risks, retrained)
+    results |= _outcomes(xp, ["oracle"], retrained, retrained)
+    results |= _outcomes(xp, ["unweighted"], unweighted, plain_retrained)
+    return results
 
 
 def fixed_index(alphas: np.ndarray, /) -> int:
     """Place of the penalty nearest to 1, at which risk *estimates* are compared."""
     return int(np.argmin(np.abs(np.log(alphas))))
-
-
-def _to_host(xp: Namespace, results: dict[str, Array]) -> dict[str, np.ndarray]:
-    """Copy results to NumPy, in one piece for each dtype: every copy waits for the device."""
-    if is_numpy_namespace(xp):
-        return results
-    copied: dict[str, np.ndarray] = {}
-    for dtype in (results["fixed_truth"].dtype, results["choice_oracle"].dtype):
-        names = [name for name, value in results.items() if value.dtype == dtype]
-        columns = to_numpy(xp.stack([results[name] for name in names]))
-        copied |= zip(names, columns, strict=True)
-    return {name: copied[name] for name in results}
 
 
 def source_weights(batch: Batch, weights: str, /) -> Array:
@@ -115,7 +109,7 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     "gaussian": ratio of two fitted normal densities, without shrinkage. "kmm" and "kliep": kernel
     width by the paper's rule (mean distance to the five nearest target points).
     """
-    check_choice(weights, "weights", WEIGHTS)
+    check_choice(weights, "weights", ("gaussian", "kmm", "kliep"))
     if weights == "kmm":
         plain: dict[str, Any] = {"width": "knn", "regularization": 0.0}
         return kernel_mean_matching(batch.X, batch.X_target, **plain).weights
@@ -129,160 +123,126 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     return exp_ratio(xp, gaussian_log_ratio(batch.X, source, target))
 
 
-def to_device(batch: Batch, xp: Namespace, place: Any, /) -> Batch:
-    """Return the batch as arrays of another library or device."""
-
-    def move(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(move(v) for v in value)
-        return None if value is None else xp.asarray(value, device=place)
-
-    return replace(batch, **{k: move(v) for k, v in vars(batch).items()})
-
-
 def _fit_from_moments(xp: Namespace, moments: Array, m: int, D: int) -> tuple[Array, Array]:
-    """`fit_gaussian` of target rows whose mean second moments (R, P) are known already.
+    """`fit_gaussian` of target rows whose mean second moments (R, q, q) are known already.
 
     Saves passes over the largest array; the target lies near the origin, so that subtracting the
     mean afterwards loses nothing.
     """
-    full = unpack(moments, D + 2)
-    mean = full[..., :D, D]
-    covariance = (full[..., :D, :D] - mean[..., :, None] * mean[..., None, :]) * (m / (m - 1))
+    mean = moments[..., :D, D]
+    covariance = (moments[..., :D, :D] - mean[..., :, None] * mean[..., None, :]) * (m / (m - 1))
     return mean, cholesky_or_nan(covariance)
 
 
 @dataclass(frozen=True)
-class _FoldSums:
-    """Sums over each fold's rows: packed second moments (R, K, P), and scalars (R, K)."""
+class _Folds:
+    """The source rows by fold, each fold filled up with zeros to the size of the largest."""
 
-    weighted: Array  # sum w a a'
-    weighted_excess: Array  # sum w (w - 1) a a'
-    plain: Array  # sum a a'
-    truncated: Array  # sum min(w, cap) a a'
-    count: Array
-    weight: Array
-    weight_squared: Array
-    excess: Array
-    excess_squared: Array
+    rows: Array  # a = (x, 1, y), (R, K, size, q)
+    weights: Array  # (R, K, size)
+    truncated: Array
+    inside: Array  # 1, or 0 where there is no row
+    shares: Array  # part of the rows that each fold holds, (R, K)
 
-    @property
-    def share(self) -> Array:
-        """Part of the rows that each fold holds."""
-        xp = array_namespace(self.count)
-        return self.count / xp.sum(self.count, axis=-1, keepdims=True)
+    def moments(self, weights: Array) -> Array:
+        """Return the sums of w a a' over each fold, (R, K, q, q)."""
+        xp = array_namespace(weights)
+        return xp.linalg.matrix_transpose(self.rows * weights[..., None]) @ self.rows
 
 
-def _fold_sums(xp: Namespace, batch: Batch, w: Array) -> _FoldSums:
-    one = xp.ones_like(w)
-    rows = xp.concat([batch.X, one[..., None], batch.y[..., None]], axis=-1)
+def _split(xp: Namespace, batch: Batch, w: Array) -> _Folds:
+    R, n = w.shape
     truncated = METHODS["truncated"].effective_weights(xp, w)
-    weightings = xp.stack([w, w * (w - 1), one, truncated], axis=1)
-    masked = weightings[:, :, None, :] * batch.masks[..., None, :, :]
-    R, S, K, n = masked.shape
-    sums = xp.reshape(masked, (R, S * K, n)) @ pack_outer(rows)
-    sums = xp.reshape(sums, (R, S, K, -1))
-    scalars = batch.masks @ xp.stack([one, w, w**2, w - 1, (w - 1) ** 2], axis=-1)
-    return _FoldSums(*(sums[:, s, ...] for s in range(S)), *(scalars[..., s] for s in range(5)))
+    columns = [batch.X, xp.stack([xp.ones_like(w), batch.y, w, truncated], axis=-1)]
+    table = xp.concat(columns, axis=-1)
+    counts = xp.sum(batch.masks, axis=-1)
+    size = int(xp.max(counts))
+    # The rows of a fold first, in their order.
+    order = xp.argsort(batch.masks, axis=-1, descending=True, stable=True)[..., :size]
+    first = xp.arange(0, R * n, n, dtype=order.dtype, device=device(order))
+    places = xp.reshape(order + first[:, None, None], (-1,))
+    inside = xp.astype(xp.arange(size, device=device(w)) < counts[..., None], w.dtype)
+    inside = inside + xp.zeros((R, 1, 1), dtype=w.dtype, device=device(w))
+    table = xp.take(xp.reshape(table, (R * n, -1)), places, axis=0)
+    table = xp.reshape(table, (*inside.shape, -1)) * inside[..., None]
+    shares = xp.sum(inside, axis=-1) / n
+    return _Folds(table[..., :-2], table[..., -2], table[..., -1], inside, shares)
 
 
-def _risk_forms(xp: Namespace, sums: _FoldSums, *, released_beta: bool) -> dict[str, Array]:
-    """Return each estimator's risk of a fold, times the fold's share, as packed forms (R, K, P).
+def _risk_coefficients(xp: Namespace, folds: _Folds, *, released_beta: bool) -> dict[str, Array]:
+    """Return what each estimator multiplies the losses with, (R, K, size).
 
     Given the weights, a risk estimate is linear in the sums of w loss and of w loss (w - 1). Its
-    two coefficients are what the method makes of the sums (1, 0) and (0, 1). The sums are forms
-    in the second moments, hence so is the estimate.
+    two coefficients are what the method makes of the sums (1, 0) and (0, 1).
     """
+    w, inside, n = folds.weights, folds.inside, xp.sum(folds.inside[0, ...])
+    terms = sums_from_losses(xp, xp.zeros_like(w), w)
+    sums = Sums(**{name: xp.sum(inside * v, axis=-1) for name, v in vars(terms).items()})
     # A random fold can be empty. Its share is 0, and nothing may be divided by its count.
-    count = xp.where(sums.count > 0, sums.count, xp.ones_like(sums.count))
-    one, zero = xp.ones_like(count), xp.zeros_like(count)
-    capped = {"source": sums.plain, "truncated": sums.truncated}
-
-    def coefficient(method: Average, own: bool, loss: Array, loss_excess: Array) -> Array:
-        # The method's estimate from these sums of losses, times the share: (R, K, 1).
-        given = Sums(
-            count=count,
-            weight=sums.weight if own else count,
-            weight_squared=sums.weight_squared if own else count,
-            weight_log=zero,
-            excess=sums.excess if own else zero,
-            excess_squared=sums.excess_squared if own else zero,
-            weighted_loss=loss,
-            loss_excess=loss_excess,
-            weighted_square=zero,
-        )
-        return (sums.share * method.estimate(xp, given)[0])[..., None]
-
-    forms = {}
+    sums = replace(sums, count=xp.clip(sums.count, 1, None))
+    one, zero = xp.ones_like(sums.count), xp.zeros_like(sums.count)
+    found = {}
     for name, method in METHODS.items():
-        if name in capped:
-            forms[name] = coefficient(method, False, one, zero) * capped[name]
+        if name in ("source", "truncated"):
+            found[name] = (inside if name == "source" else folds.truncated) / n
             continue
-        forms[name] = (
-            coefficient(method, True, one, zero) * sums.weighted
-            + coefficient(method, True, zero, one) * sums.weighted_excess
+        loss, excess = (
+            folds.shares * method.estimate(xp, replace(sums, weighted_loss=a, loss_excess=b))[0]
+            for a, b in ((one, zero), (zero, one))
         )
+        found[name] = w * (loss[..., None] + excess[..., None] * (w - 1))
     if released_beta:
-        forms[RELEASED_BETA] = _released_form(xp, sums, count)
-    return forms
+        found[RELEASED_BETA] = _released_coefficients(xp, folds, sums)
+    return found
 
 
-def _released_form(xp: Namespace, sums: _FoldSums, count: Array) -> Array:
-    """Return the released synthetic script's estimate, as a form.
+def _released_coefficients(xp: Namespace, folds: _Folds, sums: Sums) -> Array:
+    """Return the coefficients of the released synthetic script's estimate.
 
     mean(w loss) - mean(beta_i (w_i - 1)) with beta_i = w_i cov(loss, w) / var(w): the unweighted
     loss is correlated with the weights, and beta is a vector.
     """
-    mean_excess = sums.excess / count
+    mean_excess = sums.excess / sums.count
     variance = sums.excess_squared - mean_excess * sums.excess
     spread = variance > 1e-12 * sums.excess_squared
     # sum w (w - 1), from sums of w - 1: w (w - 1) = (w - 1)^2 + (w - 1).
-    pull = (sums.excess_squared + sums.excess) / count
+    pull = (sums.excess_squared + sums.excess) / sums.count
     pull = xp.where(spread, pull / xp.where(spread, variance, xp.ones_like(pull)), 0.0 * pull)
     # sum (loss - mean)(w - mean w) = sum w loss - mean(w) sum loss.
-    mean_weight = 1 + mean_excess
-    own, other = sums.share * (1 / count - pull), sums.share * pull * mean_weight
-    return own[..., None] * sums.weighted + other[..., None] * sums.plain
+    own, other = 1 / sums.count - pull, pull * (1 + mean_excess)
+    weighted = own[..., None] * folds.weights + other[..., None] * folds.inside
+    return folds.shares[..., None] * weighted
 
 
-def _cross_validate(
-    xp: Namespace, held_out: Array, forms: dict[str, Array], grid: Array
-) -> dict[str, Array]:
-    """Evaluate forms (R, K, P) at the solutions trained without each fold: (R, L) each."""
-    values = path_forms(_sums_of_others(xp, held_out), xp.stack(list(forms.values()), axis=2), grid)
-    return {name: values[:, m, :] for m, name in enumerate(forms)}
+def _left_out(xp: Namespace, held_out: Array) -> Array:
+    """Return the sums of all folds but one, and of all folds: (R, K + 1, ...) from (R, K, ...).
 
-
-def _sums_of_others(xp: Namespace, held_out: Array) -> Array:
-    """Add up the other folds of (R, K, P): subtracting the own one would cancel.
-
-    As `exclusive_sum` does, fold by fold: scans along short axes are slow on accelerators.
+    Subtracting a fold from the total would cancel. As `exclusive_sum` does, fold by fold: scans
+    along short axes are slow on accelerators.
     """
     folds = list(xp.unstack(held_out, axis=1))
     before, after = [xp.zeros_like(folds[0])], [xp.zeros_like(folds[0])]
-    for fold in folds[:-1]:
+    for fold in folds:
         before.append(before[-1] + fold)
     for fold in folds[:0:-1]:
         after.append(after[-1] + fold)
-    return xp.stack([b + a for b, a in zip(before, after[::-1], strict=True)], axis=1)
+    others = [b + a for b, a in zip(before, after[::-1], strict=False)]
+    return xp.stack([*others, before[-1]], axis=1)
 
 
-def _retrained_risk(xp: Namespace, held_out: Array, target: Array, grid: Array) -> Array:
-    """Target risk (R, L) of the classifiers trained on all source rows."""
-    total = xp.sum(held_out, axis=1, keepdims=True)
-    form = target[:, None, None, :] + xp.zeros_like(total)[:, :, None, :]
-    return path_forms(total, form, grid)[:, 0, :]
-
-
-def _outcome(xp: Namespace, name: str, risks: Array, target: Array) -> dict[str, Array]:
-    """Choice of the least risk, its estimate, and what it costs in the target."""
-    choice = xp.argmin(risks, axis=-1)
-    R, L = target.shape
-    place = choice + L * xp.arange(R, dtype=choice.dtype, device=device(choice))
+def _outcomes(xp: Namespace, names: list[str], risks: Array, target: Array) -> dict[str, Array]:
+    """Choice of the least risk (R, M, L), its estimate, and what it costs in the target."""
+    choices = xp.argmin(risks, axis=-1)
+    estimates = xp.min(risks, axis=-1)
+    R, _, L = target.shape
+    first = xp.arange(0, R * L, L, dtype=choices.dtype, device=device(choices))
+    places = xp.reshape(choices + first[:, None], (-1,))
+    costs = xp.reshape(xp.take(xp.reshape(target, (-1,)), places), choices.shape)
+    columns = {"choice": choices, "risk": costs, "estimate": estimates}
     return {
-        f"choice_{name}": choice,
-        f"risk_{name}": xp.take(xp.reshape(target, (-1,)), place),
-        f"estimate_{name}": xp.min(risks, axis=-1),
+        f"{column}_{name}": values[:, m]
+        for m, name in enumerate(names)
+        for column, values in columns.items()
     }
 
 

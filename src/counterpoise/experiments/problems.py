@@ -1,83 +1,71 @@
-"""The data sets of the experiments, drawn in batches with repetitions as the leading axis."""
+"""The paper's problems: how their data sets are drawn, and what is computed from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import array_namespace
+from counterpoise._arrays import Array, array_namespace
 from counterpoise._random import on_device_of, permutations, smallest
-from counterpoise.datasets.gaussian_2d import Gaussian2D, gaussian_2d
+from counterpoise.datasets import gaussian_2d
+from counterpoise.datasets.gaussian_2d import Gaussian2D
 from counterpoise.datasets.ozone import Ozone
-from counterpoise.experiments.protocols import Protocol as Rules
+from counterpoise.experiments.batch import Batch
+from counterpoise.experiments.engine import analyse
+from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
+from counterpoise.experiments.plan import WEIGHTS_OF, Chunk, Plan
+from counterpoise.experiments.protocols import PROTOCOLS, Protocol
 from counterpoise.weights.gaussian import fit_gaussian
 
 __all__ = [
-    "Batch",
     "OzoneProblem",
     "Problem",
     "SyntheticProblem",
     "fold_masks",
-    "joined",
+    "make_problem",
     "mean_moments",
-    "portion",
 ]
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Data sets to analyse together, as arrays of any library."""
+class Problem:
+    """What a run does with a chunk.
 
-    X: Any  # source, (R, n, D)
-    y: Any  # (R, n)
-    masks: Any  # 1.0 where a row belongs to a fold, (K, n) or (R, K, n)
-    X_target: Any  # (R, m, D) or (m, D)
-    # Packed means of a a' over the labelled target rows a = (z, 1, u), (R, P) or (1, P).
-    target_moments: Any
-    # Mean and Cholesky factor of the target, where they are the same for every data set.
-    target_fit: tuple[Any, ...] | None = None
+    `draw` takes a NumPy generator or a `TorchGenerator`, and the number of data sets; it returns
+    arrays of the generator's library.
+    """
 
-
-def joined(parts: Sequence[Batch], /) -> Batch:
-    """Return one batch of the data sets of several; what they share is kept once."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    xp = array_namespace(first.X)
-
-    def together(name: str) -> Any:
-        return xp.concat([getattr(part, name) for part in parts], axis=0)
-
-    return replace(first, **{name: together(name) for name in _own(first)})
+    draw: Callable[[Any, int], Batch]
+    analyse: Callable[[Batch], dict[str, Array]]  # arrays of shape (R,) by column name
+    bytes_each: int  # about how much memory the analysis of one data set takes
 
 
-def portion(batch: Batch, part: slice, /) -> Batch:
-    """Return some of the data sets of a batch."""
-    return replace(batch, **{name: getattr(batch, name)[part, ...] for name in _own(batch)})
+def make_problem(plan: Plan, chunk: Chunk, ozone: Ozone | None = None, /) -> Problem:
+    """Return the problem of a chunk."""
+    gamma, rules = chunk.gamma, PROTOCOLS[plan.protocol]
+    if chunk.problem == "example":
+        steps: Any = (partial(function, gamma) for function in (draw_example, example_results))
+        return Problem(*steps, bytes_each=8 * 12 * max(SIZES))
+    alphas = rules.grid(chunk.problem)
+    if chunk.problem != "ozone":
+        sampler: Any = SyntheticProblem(rules, gamma)
+        n, q = rules.n_source, 4
+    elif ozone is None:
+        raise ValueError("`ozone` is missing: the ozone problem needs its data. Pass load_ozone().")
+    else:
+        sampler = OzoneProblem(rules, gamma, ozone)
+        n, q = 2 * rules.ozone_per_class, rules.ozone_components + 2
+    # Solutions of the folds, three times, and losses of the rows, in folds that may differ.
+    entries = (3 * rules.n_folds * q + 2 * n) * len(alphas) + 8 * rules.n_target
+    options: Any = {"weights": WEIGHTS_OF[chunk.problem], "released_beta": plan.released_beta}
+    return Problem(sampler.draw, partial(analyse, alphas=alphas, **options), 8 * entries)
 
 
-def _own(batch: Batch) -> list[str]:
-    """Names of the arrays of which every data set has its own."""
-    names = ["X", "y"]
-    if batch.masks.ndim == 3:
-        names.append("masks")
-    if batch.target_fit is None:
-        names += ["X_target", "target_moments"]
-    return names
-
-
-class Problem(Protocol):
-    """What the engine needs of a problem."""
-
-    def draw(self, rng: Any, repetitions: int, /) -> Batch:
-        """Draw data sets with a NumPy generator or a `TorchGenerator`, in its array library."""
-
-
-def fold_masks(rng: Any, rules: Rules, repetitions: int, n: int, /, *, shuffled: bool) -> Any:
+def fold_masks(rng: Any, rules: Protocol, repetitions: int, n: int, /, *, shuffled: bool) -> Array:
     """Return which rows each fold holds out: (K, n), or (R, K, n) where that varies.
 
     Rows in random order need no shuffling: their folds are equal blocks. With `shuffled`, the
@@ -96,11 +84,27 @@ def fold_masks(rng: Any, rules: Rules, repetitions: int, n: int, /, *, shuffled:
     return xp.astype(folds[..., None, :] == every, xp.float64)
 
 
+def mean_moments(Z: Array, u: Array, /) -> Array:
+    """Return means (..., q, q) of a a' over rows a = (z, 1, u), for Z (..., m, D) and u (..., m).
+
+    Column by column: the rows are never put together, because that would move more memory than
+    the products read.
+    """
+    xp = array_namespace(Z, u)
+    columns = [*(Z[..., j] for j in range(Z.shape[-1])), xp.ones_like(u), u]
+    pairs = np.triu_indices(len(columns))
+    means = [xp.vecdot(columns[i], columns[j]) / u.shape[-1] for i, j in zip(*pairs, strict=True)]
+    place = np.zeros((len(columns), len(columns)), dtype=int)
+    place[pairs] = place.T[pairs] = np.arange(len(means))
+    flat = xp.stack([means[number] for number in place.ravel()], axis=-1)
+    return xp.reshape(flat, (*flat.shape[:-1], *place.shape))
+
+
 @dataclass(frozen=True)
 class SyntheticProblem:
     """The 2-D problem: 50 source and 1000 target points from `datasets.gaussian_2d`."""
 
-    rules: Rules
+    rules: Protocol
     gamma: float
 
     @cached_property
@@ -118,18 +122,6 @@ class SyntheticProblem:
         return Batch(X, y, masks, Z, mean_moments(Z, u))
 
 
-def mean_moments(Z: Any, u: Any, /) -> Any:
-    """Return packed means of a a' over rows a = (z, 1, u), for Z (..., m, D) and u (..., m).
-
-    Column by column: the rows are never put together, because that would move more memory than
-    the products read.
-    """
-    xp = array_namespace(Z, u)
-    columns = [*(Z[..., j] for j in range(Z.shape[-1])), xp.ones_like(u[..., :1]), u]
-    pairs = zip(*np.triu_indices(len(columns)), strict=True)
-    return xp.stack([xp.mean(columns[i] * columns[j], axis=-1) for i, j in pairs], axis=-1)
-
-
 @dataclass(frozen=True)
 class OzoneProblem:
     """The ozone problem: source rows early in time, target all rows.
@@ -139,28 +131,23 @@ class OzoneProblem:
     without replacement, the same number from either class.
     """
 
-    rules: Rules
+    rules: Protocol
     gamma: float
     data: Ozone
 
     @cached_property
-    def features(self) -> np.ndarray:
-        """The first principal components of the z-scored measurements, (rows, 10)."""
-        X = self.data.X
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """Features, labels, the target's moments, its mean and its Cholesky factor.
+
+        The features are the first principal components of the z-scored measurements.
+        """
+        X, y = self.data.X, self.data.y
         if self.rules.ozone_date:
             X = np.column_stack([self.data.day, X])
         scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
         left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-        count = self.rules.ozone_components
-        scores: np.ndarray = left[:, :count] * singular[:count]
-        return scores
-
-    @cached_property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        """Features, labels, the target's moments, its mean and its Cholesky factor."""
-        mean, factor = fit_gaussian(self.features)
-        moments = mean_moments(self.features, self.data.y)[None]
-        return self.features, self.data.y, moments, mean, factor
+        features = (left * singular)[:, : self.rules.ozone_components]
+        return features, y, mean_moments(features, y), *fit_gaussian(features)
 
     def draw(self, rng: Any, repetitions: int, /) -> Batch:
         """Draw `repetitions` data sets."""

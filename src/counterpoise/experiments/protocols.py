@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterpoise._validation import check_choice
 from counterpoise.risk import Average, Controlled, Normalized, Source, Truncated, Weighted
 
-__all__ = ["GAMMAS", "LABELS", "METHODS", "PROTOCOLS", "RELEASED_BETA", "Protocol", "get_protocol"]
+__all__ = ["GAMMAS", "LABELS", "METHODS", "PROTOCOLS", "RELEASED_BETA", "Protocol"]
 
 # The gammas of the paper's figures: variances in the synthetic problem, shares of the rows in
 # the ozone problem (whose values the paper does not list; the same ones are used).
@@ -85,8 +84,3 @@ PROTOCOLS = {
         ozone_date=True,
     ),
 }
-
-
-def get_protocol(name: str, /) -> Protocol:
-    """Return the protocol of that name."""
-    return PROTOCOLS[check_choice(name, "protocol", PROTOCOLS)]

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import array_namespace, free_memory, to_numpy
+from counterpoise._arrays import Array, array_namespace, free_memory, to_numpy
 from counterpoise._random import TorchGenerator
-from counterpoise.experiments.engine import analyse, to_device
-from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
-from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, WEIGHTS_OF, Chunk, Plan
-from counterpoise.experiments.problems import Problem, joined, portion
-from counterpoise.experiments.protocols import get_protocol
+from counterpoise.experiments.batch import Batch, joined, portion, to_device
+from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, Chunk, Plan
+from counterpoise.experiments.problems import Problem
 
 __all__ = ["Note", "Portions", "accelerator_results"]
 
@@ -26,8 +24,6 @@ _DRAW = BATCH * BATCHES_PER_DRAW
 
 Results = dict[str, np.ndarray]
 Note = Callable[[str], None]
-# Some data sets of a chunk, computed: given which.
-Work = Callable[[slice], dict[str, Any]]
 
 
 class Portions:
@@ -43,7 +39,7 @@ class Portions:
         self._note: Note | None = note or _warn
         self._limit: int | None = None
 
-    def size(self, bytes_each: int, like: Any) -> int:
+    def size(self, bytes_each: int, like: Array) -> int:
         """Return how many data sets, of so many bytes, fit where the array lives."""
         free = free_memory(like)
         fits = 10 * _DRAW if free is None else max(1, free // (2 * bytes_each))
@@ -70,67 +66,55 @@ def _warn(message: str) -> None:
 
 
 def accelerator_results(
-    plan: Plan, chunk: Chunk, problem: Problem | None, portions: Portions, /
+    plan: Plan, chunk: Chunk, problem: Problem, portions: Portions, /
 ) -> Iterator[Results]:
-    """Yield the results of a chunk in parts; `problem` is None for the example."""
+    """Yield the results of a chunk in parts."""
     import torch
 
     like = torch.zeros(1, device=plan.device)
     start = 0
     while start < chunk.repetitions:
-        size = portions.size(_bytes_each(plan, chunk), like)
+        size = portions.size(problem.bytes_each, like)
         # Whole draws, as many as are analysed at once, so that the others take no memory.
         stop = min(chunk.repetitions, start + max(1, size // _DRAW) * _DRAW)
         size = min(size, stop - start)
         try:
-            found = _computed(_work(plan, chunk, problem, start, stop), stop - start, size)
+            batch = _drawn(plan, chunk, problem, start, stop)
+            found = [
+                _to_host(problem.analyse(portion(batch, slice(i, min(i + size, stop - start)))))
+                for i in range(0, stop - start, size)
+            ]
         except torch.cuda.OutOfMemoryError as error:
-            found, reason = None, str(error).splitlines()[0]
+            batch, found, reason = None, [], str(error).splitlines()[0]
         # Outside of the handler, whose traceback keeps the arrays alive.
-        if found is None:
+        if found:
+            yield from found
+            start = stop
+        else:
             torch.cuda.empty_cache()
             portions.halve(size, reason)
-            continue
-        yield found
-        start = stop
 
 
-def _computed(work: Work, length: int, size: int) -> Results:
-    parts = [work(slice(i, min(i + size, length))) for i in range(0, length, size)]
-    return {key: np.concatenate([to_numpy(part[key]) for part in parts]) for key in parts[0]}
-
-
-def _work(plan: Plan, chunk: Chunk, problem: Problem | None, start: int, stop: int) -> Work:
+def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) -> Batch:
     """Draw the data sets from `start` to `stop` of a chunk."""
     streams = [stream for stream, _ in chunk.batches()][start // BATCH : -(-stop // BATCH)]
-    generators = [TorchGenerator(s, plan.device) for s in streams[::BATCHES_PER_DRAW]]
-    if problem is None:
-        drawn = [draw_example(chunk.gamma, g, _DRAW) for g in generators]
-        xp = array_namespace(drawn[0][0])
-        x, y = (xp.concat(list(parts), axis=0) for parts in zip(*drawn, strict=True))
-        return lambda part: example_results(chunk.gamma, x[part, :], y[part, :])
-    if plan.same_data:
-        # The draws of the CPU, batch by batch.
-        on_host = joined([problem.draw(np.random.default_rng(s), BATCH) for s in streams])
-        batch = to_device(on_host, _torch_namespace(), plan.device)
-    else:
-        batch = joined([problem.draw(g, _DRAW) for g in generators])
-    alphas = get_protocol(plan.protocol).grid(chunk.problem)
-    weights, beta = WEIGHTS_OF[chunk.problem], plan.released_beta
-    return lambda part: analyse(portion(batch, part), alphas, weights=weights, released_beta=beta)
-
-
-def _torch_namespace() -> Any:
+    if not plan.same_data:
+        generators = [TorchGenerator(s, plan.device) for s in streams[::BATCHES_PER_DRAW]]
+        return joined([problem.draw(generator, _DRAW) for generator in generators])
     import torch
 
-    return array_namespace(torch.zeros(1))
+    on_host = joined([problem.draw(np.random.default_rng(s), BATCH) for s in streams])
+    return to_device(on_host, array_namespace(torch.zeros(1)), plan.device)
 
 
-def _bytes_each(plan: Plan, chunk: Chunk) -> int:
-    """Return about how much memory the analysis of one data set takes: its path, four times."""
-    rules = get_protocol(plan.protocol)
-    if chunk.problem == "example":
-        return 8 * 12 * max(SIZES)
-    q = 2 + (rules.ozone_components if chunk.problem == "ozone" else 2)
-    entries = rules.n_folds * q * (q + 1) // 2 * len(rules.grid(chunk.problem))
-    return 8 * (4 * entries + 8 * rules.n_target)
+def _to_host(results: dict[str, Array]) -> Results:
+    """Copy results to NumPy, in one piece for each dtype: every copy waits for the device."""
+    xp = array_namespace(*results.values())
+    names: dict[Any, list[str]] = {}
+    for name, values in results.items():
+        names.setdefault(values.dtype, []).append(name)
+    copied: Results = {}
+    for same in names.values():
+        columns = to_numpy(xp.stack([results[name] for name in same]))
+        copied |= zip(same, columns, strict=True)
+    return {name: copied[name] for name in results}

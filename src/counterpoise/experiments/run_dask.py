@@ -17,7 +17,6 @@ import numpy as np
 from counterpoise import __version__
 from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.ridge_path import library
 
 __all__ = ["dask_results"]
 
@@ -39,8 +38,7 @@ def dask_results(
     Raises
     ------
     RuntimeError
-        When a worker has another version of this package or another library, or a chunk fails
-        repeatedly.
+        When a worker has another version of this package, or a chunk fails repeatedly.
     ConnectionError
         When the scheduler is lost. What was yielded before stays good.
     """
@@ -61,7 +59,6 @@ def _collected(
     # A task, not scattered data: it can be made again when the worker that holds it dies.
     data = None if ozone is None else client.submit(_same, ozone, key=f"ozone-data-{uuid4().hex}")
     running: dict[Any, Chunk] = {}
-    wanted = _environment(plan)
 
     def submit(count: int) -> list[Any]:
         futures = []
@@ -69,7 +66,7 @@ def _collected(
             own = data if chunk.problem == "ozone" else None
             # A name of its own for every run: another run's task is never taken for this one's.
             options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
-            futures.append(client.submit(_work, plan, chunk, own, wanted, **options))
+            futures.append(client.submit(_work, plan, chunk, own, __version__, **options))
             running[futures[-1]] = chunk
         return futures
 
@@ -92,19 +89,14 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _environment(plan: Plan) -> str:
-    return f"counterpoise {__version__} with {library(plan.device)}"
-
-
-def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, wanted: str) -> Results:
+def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, version: str) -> Results:
     """Compute a chunk on a worker, if that gives the numbers that the store expects."""
     from counterpoise.experiments.run import run_chunk
 
-    found = _environment(plan)
-    if found != wanted:
+    if __version__ != version:
         raise RuntimeError(
-            f"a worker has {found} and this run is {wanted}: the numbers would differ. Give all "
-            "machines the same environment"
+            f"a worker has counterpoise {__version__} and this run is counterpoise {version}: the "
+            "numbers would differ. Give all machines the same environment"
         )
     return run_chunk(plan, chunk, ozone)
 

@@ -25,9 +25,8 @@ from counterpoise import __version__
 from counterpoise._files import lock_directory, replacing, write_atomically
 from counterpoise.exceptions import StoreError
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.ridge_path import library
 
-__all__ = ["Store", "StoreError", "one_run"]
+__all__ = ["Store", "one_run"]
 
 _DIGEST = b"counterpoise.sha256"
 
@@ -44,16 +43,15 @@ def one_run(directory: str | os.PathLike[str], /) -> Iterator[None]:
         If another run is writing there, or nothing can be written.
     """
     place = Path(os.path.realpath(directory))
-    try:
+    with _writing(directory):
         place.mkdir(parents=True, exist_ok=True)
-        lock = lock_directory(place)
-    except BlockingIOError as error:
-        raise StoreError(
-            f"`out` is being written by another run: {directory}. Wait until it has ended, or name "
-            "another directory."
-        ) from error
-    except OSError as error:
-        raise _unwritable(directory, error) from error
+        try:
+            lock = lock_directory(place)
+        except BlockingIOError as error:
+            raise StoreError(
+                f"`out` is being written by another run: {directory}. Wait until it has ended, or "
+                "name another directory."
+            ) from error
     try:
         if lock is not None:
             for pattern in ("chunks/.*.tmp", ".results.parquet.*.tmp", ".manifest.json.*.tmp"):
@@ -63,6 +61,19 @@ def one_run(directory: str | os.PathLike[str], /) -> Iterator[None]:
     finally:
         if lock is not None:
             os.close(lock)
+
+
+@contextmanager
+def _writing(directory: str | os.PathLike[str]) -> Iterator[None]:
+    """Make a StoreError of what goes wrong with the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"`out` must be a directory that can be written; {directory}: "
+            f"{error.strerror or error}. Free some space or name another directory. Finished "
+            "chunks are kept: continue with --resume."
+        ) from error
 
 
 class Store:
@@ -78,23 +89,19 @@ class Store:
     ) -> None:
         self.directory = Path(directory)
         self.plan = plan
-        self._chunks = self.directory / "chunks"
         manifest = self.directory / "manifest.json"
-        wanted = {
-            "version": __version__,
-            "library": library(plan.device),
-            "configuration": plan.configuration(),
-        }
-        try:
+        wanted = {"version": __version__, "configuration": plan.configuration()}
+        with _writing(directory):
             if manifest.exists():
                 self._check(manifest, wanted, resume=resume)
-            self._refuse_link(self._chunks)
-            self._chunks.mkdir(parents=True, exist_ok=True)
+            self._make_folder(self.directory / "chunks")
             if not manifest.exists():
                 write_atomically(manifest, (json.dumps(wanted, indent=2) + "\n").encode())
-        except OSError as error:
-            raise self._unwritable(error) from error
-        self._done = {c.name for c in plan.chunks() if self._complete(c)}
+        self._done = set()
+        for chunk in plan.chunks():
+            if os.path.lexists(self._path(chunk)):
+                self._table(chunk)
+                self._done.add(chunk.name)
 
     def has(self, chunk: Chunk, /) -> bool:
         """Tell whether the chunk is stored."""
@@ -103,14 +110,16 @@ class Store:
     def write(self, chunk: Chunk, results: dict[str, np.ndarray], /) -> None:
         """Store a finished chunk."""
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
         repetition = np.arange(chunk.start, chunk.start + chunk.repetitions)
         table = pa.table({"repetition": repetition, **results})
         table = table.replace_schema_metadata({_DIGEST: _digest(table)})
-        try:
-            write_atomically(self._path(chunk), _parquet(table))
-        except OSError as error:
-            raise self._unwritable(error) from error
+        buffer = io.BytesIO()
+        # Random floats do not compress, and dictionaries would only be tried in vain.
+        pq.write_table(table, buffer, use_dictionary=False, compression="zstd")
+        with _writing(self.directory):
+            write_atomically(self._path(chunk), buffer.getvalue())
         self._done.add(chunk.name)
 
     def read(self, problem: str, gamma: float, /) -> dict[str, np.ndarray]:
@@ -130,53 +139,44 @@ class Store:
         import pyarrow.parquet as pq
 
         path = self.directory / "results.parquet"
-        groups = [(p, g) for p in self.plan.problems for g in self.plan.gammas_of(p)]
-        types: dict[str, Any] = {}
+        types: dict[str, Any] = {"problem": pa.string(), "gamma": pa.float64()}
+        first = {chunk.problem: chunk for chunk in reversed(self.plan.chunks())}
         for problem in self.plan.problems:
-            first = next(c for c in self.plan.chunks() if c.problem == problem)
-            types |= {f.name: f.type for f in pq.read_schema(self._path(first))}
-        schema = pa.schema([("problem", pa.string()), ("gamma", pa.float64()), *types.items()])
-        try:
-            with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
-                for problem, gamma in groups:
-                    data = self.read(problem, gamma)
+            types |= {f.name: f.type for f in pq.read_schema(self._path(first[problem]))}
+        schema = pa.schema(list(types.items()))
+        with (
+            _writing(self.directory),
+            replacing(path) as temporary,
+            pq.ParquetWriter(temporary, schema) as writer,
+        ):
+            for problem in self.plan.problems:
+                for gamma in self.plan.gammas_of(problem):
+                    data: dict[str, Any] = self.read(problem, gamma)
                     n = len(data["repetition"])
-                    columns = {**data, "problem": [problem] * n, "gamma": np.full(n, gamma)}
-                    arrays = [
-                        pa.array(columns[f.name], f.type)
-                        if f.name in columns
-                        else pa.nulls(n, f.type)
-                        for f in schema
-                    ]
-                    writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-        except OSError as error:
-            raise self._unwritable(error) from error
+                    data |= {"problem": [problem] * n, "gamma": np.full(n, gamma)}
+                    columns = [pa.array(data.get(f.name, [None] * n), f.type) for f in schema]
+                    writer.write_table(pa.Table.from_arrays(columns, schema=schema))
         return path
 
     def save(self, name: str, content: bytes, /) -> Path:
         """Write another file into the directory."""
         path = self.directory / name
-        try:
+        with _writing(self.directory):
             if path.parent != self.directory:
-                self._refuse_link(path.parent)
-            path.parent.mkdir(parents=True, exist_ok=True)
+                self._make_folder(path.parent)
             write_atomically(path, content)
-        except OSError as error:
-            raise self._unwritable(error) from error
         return path
 
     def _path(self, chunk: Chunk) -> Path:
-        return self._chunks / f"{chunk.name}.parquet"
+        return self.directory / "chunks" / f"{chunk.name}.parquet"
 
-    def _unwritable(self, error: OSError) -> StoreError:
-        return _unwritable(self.directory, error)
-
-    def _refuse_link(self, path: Path) -> None:
+    def _make_folder(self, path: Path) -> None:
         if path.is_symlink():
             raise StoreError(
                 f"`out` must not hold links to other places; {path} is one. Delete it, or name "
                 "another directory."
             )
+        path.mkdir(parents=True, exist_ok=True)
 
     def _check(self, manifest: Path, wanted: dict[str, Any], *, resume: bool) -> None:
         if not resume:
@@ -186,56 +186,44 @@ class Store:
             )
         try:
             found = json.loads(manifest.read_text())
-            differences = [*_differences(found, wanted)]
-        except (ValueError, AttributeError) as error:
+            old, new = ({"version": m["version"], **m["configuration"]} for m in (found, wanted))
+        except (ValueError, LookupError, TypeError) as error:
             raise StoreError(
                 f"{manifest} is not a manifest of results ({error}). Name another directory."
             ) from error
+        differences = [
+            f"{key} is {old.get(key)!r}, not {new.get(key)!r}"
+            for key in {**old, **new}
+            if old.get(key) != new.get(key)
+        ]
         if differences:
             raise StoreError(
                 f"`out` holds results of another configuration: {'; '.join(differences)}. "
                 "Pass the same options, or name another directory."
             )
 
-    def _complete(self, chunk: Chunk) -> bool:
-        if not os.path.lexists(self._path(chunk)):
-            return False
-        self._table(chunk)
-        return True
-
     def _table(self, chunk: Chunk) -> Any:
         """Read a chunk, if it is as it was written."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self._path(chunk)
-        if not path.is_file():
-            raise self._damaged(path, "it is not a file")
+        path, reason = self._path(chunk), ""
         try:
+            if not path.is_file():
+                raise OSError("it is not a file")
             table = pq.read_table(path, partitioning=None)
-            whole = (table.schema.metadata or {}).get(_DIGEST) == _digest(table)
+            if table.num_rows != chunk.repetitions:
+                reason = f"it has {table.num_rows} of {chunk.repetitions} rows"
+            elif (table.schema.metadata or {}).get(_DIGEST) != _digest(table):
+                reason = "its values do not have the checksum it was written with"
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise self._damaged(path, (str(error).splitlines() or ["unreadable"])[0]) from error
-        if table.num_rows != chunk.repetitions:
-            raise self._damaged(path, f"it has {table.num_rows} of {chunk.repetitions} rows")
-        if not whole:
-            raise self._damaged(path, "its values do not have the checksum it was written with")
+            reason = (str(error).splitlines() or ["unreadable"])[0]
+        if reason:
+            raise StoreError(
+                f"{path} is damaged: {reason}. Delete it and run again with --resume: only that "
+                "chunk is computed again."
+            )
         return table.replace_schema_metadata(None)
-
-    def _damaged(self, path: Path, reason: str) -> StoreError:
-        return StoreError(
-            f"{path} is damaged: {reason}. Delete it and run again with --resume: "
-            "only that chunk is computed again."
-        )
-
-
-def _unwritable(directory: str | os.PathLike[str], error: OSError) -> StoreError:
-    reason = error.strerror or str(error)
-    return StoreError(
-        f"`out` must be a directory that can be written; {directory}: {reason}. "
-        "Free some space or name another directory. Finished chunks are kept: continue with "
-        "--resume."
-    )
 
 
 def _digest(table: Any) -> bytes:
@@ -246,22 +234,3 @@ def _digest(table: Any) -> bytes:
         found.update(f"{name}\0{values.dtype.str}\0{len(values)}\0".encode())
         found.update(values.tobytes())
     return found.hexdigest().encode()
-
-
-def _parquet(table: Any) -> bytes:
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    # Random floats do not compress, and dictionaries would only be tried in vain.
-    pq.write_table(table, buffer, use_dictionary=False, compression="zstd")
-    return buffer.getvalue()
-
-
-def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
-    for key in ("version", "library"):
-        if found.get(key) != wanted[key]:
-            yield f"{key} is {found.get(key)!r}, not {wanted[key]!r}"
-    old, new = found.get("configuration", {}), wanted["configuration"]
-    for key in {**old, **new}:
-        if old.get(key) != new.get(key):
-            yield f"{key} is {old.get(key)!r}, not {new.get(key)!r}"

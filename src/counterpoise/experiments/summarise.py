@@ -12,8 +12,7 @@ from scipy.special import log_ndtr
 from scipy.stats import wilcoxon
 
 from counterpoise.experiments.example_rates import SIZES
-from counterpoise.experiments.plan import Plan
-from counterpoise.experiments.protocols import LABELS, PROTOCOLS
+from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.store import Store
 
 __all__ = [
@@ -21,6 +20,7 @@ __all__ = [
     "ErrorRow",
     "RateRow",
     "RiskRow",
+    "Slope",
     "Summary",
     "signed_rank_test",
     "summarise",
@@ -99,19 +99,27 @@ class RateRow:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """All tables of a run, and the slopes of the example's rates.
+class Slope:
+    """One-dimensional example: slope of log error on log n, with its jackknife standard error."""
 
-    `slopes` has, for each gamma, centring and quantity, the slope of log error on log n and its
-    jackknife standard error.
-    """
+    gamma: float
+    center: str
+    quantity: str
+    slope: float
+    standard_error: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All tables of a run."""
 
     protocol: str
     risks: list[RiskRow] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     errors: list[ErrorRow] = field(default_factory=list)
     rates: list[RateRow] = field(default_factory=list)
-    slopes: list[dict[str, Any]] = field(default_factory=list)
+    slopes: list[Slope] = field(default_factory=list)
 
 
 def summarise(store: Store, /) -> Summary:
@@ -128,7 +136,7 @@ def summarise(store: Store, /) -> Summary:
             for sets, picked in _subsets(data):
                 here = {"problem": problem, "gamma": gamma, "sets": sets}
                 summary.risks.extend(_risks(here, picked))
-                summary.comparisons.extend(_comparisons(plan, here, picked))
+                summary.comparisons.extend(_comparisons(here, picked))
                 summary.errors.extend(_errors(here, picked))
     return summary
 
@@ -147,29 +155,19 @@ def _risks(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[RiskRo
     for name in LABELS:
         if f"risk_{name}" in data:
             values = data[f"risk_{name}"]
-            mean, error = _mean(values)
-            yield RiskRow(
-                **here, estimator=name, mean=mean, standard_error=error, repetitions=len(values)
-            )
+            yield RiskRow(**here, estimator=name, **_mean(values), repetitions=len(values))
 
 
-def _comparisons(
-    plan: Plan, here: dict[str, Any], data: dict[str, np.ndarray]
-) -> Iterator[Comparison]:
-    plain = data["risk_weighted"]
-    own = PROTOCOLS[plan.protocol].controlled
-    names = [own, *(n for n in LABELS if n != own and n != "weighted")]
-    for name in names:
-        if f"risk_{name}" not in data:
+def _comparisons(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[Comparison]:
+    for name in LABELS:
+        if f"risk_{name}" not in data or name == "weighted":
             continue
-        difference = data[f"risk_{name}"] - plain
-        mean, error = _mean(difference)
+        difference = data[f"risk_{name}"] - data["risk_weighted"]
         log10_p, direction = signed_rank_test(difference)
         yield Comparison(
             **here,
             estimator=name,
-            difference=mean,
-            standard_error=error,
+            **_mean(difference, "difference"),
             log10_p=log10_p,
             direction=direction,
             share_better=float(np.mean(difference < 0)),
@@ -195,77 +193,63 @@ def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:
 
 
 def _errors(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
-    truth = data["fixed_truth"]
     for name in LABELS:
         if f"fixed_{name}" not in data:
             continue
-        error = data[f"fixed_{name}"] - truth
-        bias, bias_error = _mean(error)
-        square, square_error = _mean(error**2)
-        rmse = math.sqrt(square)
+        error = data[f"fixed_{name}"] - data["fixed_truth"]
+        bias, square = _mean(error), _mean(error**2)
+        rmse = math.sqrt(square["mean"])
         yield ErrorRow(
             **here,
             estimator=name,
-            bias=bias,
-            bias_standard_error=bias_error,
+            bias=bias["mean"],
+            bias_standard_error=bias["standard_error"],
             rmse=rmse,
-            rmse_standard_error=square_error / (2 * rmse) if rmse > 0 else 0.0,
+            rmse_standard_error=square["standard_error"] / (2 * rmse) if rmse > 0 else 0.0,
             median_absolute_error=float(np.median(np.abs(error))),
             repetitions=len(error),
         )
 
 
-def _mean(values: np.ndarray) -> tuple[float, float]:
-    """Mean and its standard error (NaN for one repetition)."""
+def _mean(values: np.ndarray, name: str = "mean") -> dict[str, Any]:
+    """Mean, under that name, and its standard error (NaN for one repetition)."""
     n = len(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    return float(np.mean(values)), error
+    return {name: float(np.mean(values)), "standard_error": error}
 
 
 def _rates(gamma: float, data: dict[str, np.ndarray]) -> Iterator[RateRow]:
     for center in ("known", "sample"):
         for n in SIZES:
-            bias, error = _mean(data[f"excess_{center}_{n}"])
+            bias = _mean(data[f"excess_{center}_{n}"])
             yield RateRow(
                 gamma=gamma,
                 size=n,
                 center=center,
                 beta_rmse=float(np.sqrt(np.mean(data[f"beta_{center}_{n}"] ** 2))),
-                bias=bias,
-                bias_standard_error=error,
+                bias=bias["mean"],
+                bias_standard_error=bias["standard_error"],
                 weighted_variance=float(n * np.mean(data[f"weighted_{n}"] ** 2)),
                 controlled_variance=float(n * np.mean(data[f"controlled_{n}"] ** 2)),
                 repetitions=len(data["repetition"]),
             )
 
 
-def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[Slope]:
     """Slopes of log error on log n, with a jackknife over blocks of repetitions.
 
     The sizes share their data; leaving out repetitions at all sizes at once counts that.
     """
-    sizes = [n for n in SIZES if n >= _LARGE_SIZE]
-    x = np.log(sizes)
-    count = min(_BLOCKS, len(data["repetition"]))
-    blocks = np.arange(len(data["repetition"])) * count // len(data["repetition"])
+    sizes = [size for size in SIZES if size >= _LARGE_SIZE]
+    n = len(data["repetition"])
+    count = min(_BLOCKS, n) if n > 1 else 0
+    blocks = np.arange(n) * count // n
     for center in ("known", "sample"):
-        squares = np.stack([data[f"beta_{center}_{n}"] ** 2 for n in sizes])
-        excesses = np.stack([data[f"excess_{center}_{n}"] for n in sizes])
+        squares = np.stack([data[f"beta_{center}_{size}"] ** 2 for size in sizes])
+        excesses = np.stack([data[f"excess_{center}_{size}"] for size in sizes])
         for quantity, values, power in (("beta", squares, 0.5), ("bias", excesses, 1.0)):
-
-            def slope(keep: np.ndarray, values: np.ndarray = values, power: float = power) -> float:
-                means = np.abs(values[:, keep].mean(axis=1))
-                return float(power * np.polyfit(x, np.log(means), 1)[0])
-
-            error = math.nan
-            if count > 1:
-                left_out = [slope(blocks != block) for block in range(count)]
-                error = math.sqrt((count - 1) * float(np.var(left_out)))
-            yield {
-                "gamma": gamma,
-                "center": center,
-                "quantity": quantity,
-                "slope": slope(np.full(len(blocks), True)),
-                "standard_error": error,
-                "repetitions": len(blocks),
-            }
+            left_out = [values[:, blocks != block] for block in range(count)]
+            means = np.abs([part.mean(axis=1) for part in (values, *left_out)])
+            slope, *others = power * np.polyfit(np.log(sizes), np.log(means).T, 1)[0]
+            error = math.sqrt((count - 1) * np.var(others)) if others else math.nan
+            yield Slope(gamma, center, quantity, float(slope), error, n)

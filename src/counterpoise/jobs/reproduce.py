@@ -22,7 +22,6 @@ from counterpoise.datasets.ozone import OZONE_URL, Ozone, fetch_ozone, load_ozon
 from counterpoise.experiments.claims import Claim, verify_claims
 from counterpoise.experiments.errata import ERRATA
 from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan
-from counterpoise.experiments.ridge_path import library
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store, one_run
 from counterpoise.experiments.summarise import Summary, summarise
@@ -55,7 +54,7 @@ class Reproduction:
             ("γ", ", ".join(f"{g:g}" for g in plan.gammas)),
             ("protocol", plan.protocol),
             ("seed", str(plan.seed)),
-            ("computed by", f"counterpoise {__version__}, {library(plan.device)} on {plan.device}"),
+            ("computed by", f"counterpoise {__version__} on {plan.device}"),
         ]
 
 

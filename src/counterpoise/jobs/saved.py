@@ -105,8 +105,9 @@ class SavedModel:
         from counterpoise.encoding.pairing import read_frame
 
         notes: list[str] = []
-        missing = self.run["arguments"].get("missing") or ()
-        frame = read_frame(path, self.run["columns"], missing=missing, notes=notes)
+        asked = self.run["arguments"]
+        read: Any = {"missing": asked.get("missing") or (), "encoding": asked.get("encoding")}
+        frame = read_frame(path, self.run["columns"], **read, notes=notes)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return frame
