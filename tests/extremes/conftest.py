@@ -27,14 +27,14 @@ EVERY_ESTIMATOR = {
 }
 
 
-@pytest.fixture(params=EVERY_METHOD)
+@pytest.fixture(params=EVERY_METHOD.values(), ids=EVERY_METHOD)
 def method(request):
-    return EVERY_METHOD[request.param]
+    return request.param
 
 
-@pytest.fixture(params=EVERY_ESTIMATOR)
+@pytest.fixture(params=EVERY_ESTIMATOR.values(), ids=EVERY_ESTIMATOR)
 def make_weights(request):
-    return EVERY_ESTIMATOR[request.param]
+    return request.param
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from counterpoise._folds import block_numbers
 from counterpoise.ridge import RowFolds
-from counterpoise.ridge.folds import CountedFolds, RowSample, block_numbers, fold_rule
+from counterpoise.ridge.folds import CountedFolds, RowSample, fold_rule
 
 
 @pytest.mark.parametrize("n", [7, 100, 1003])

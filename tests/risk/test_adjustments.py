@@ -98,21 +98,6 @@ def values_of(method, sample):
     return found.average.estimate(np_xp, sums)[0] + found.direct
 
 
-@pytest.mark.parametrize(
-    "method", [m for m in (*METHODS.values(), *MORE) if m.needs_rows], ids=repr
-)
-def test_a_batch_of_data_sets_is_a_loop(rng, method):
-    losses, weights = rng.random((3, 2, 60)), rng.exponential(size=(3, 1, 60))
-    source, target = rng.normal(size=(3, 60, 2)), rng.normal(size=(50, 2))
-
-    def values(pick):
-        domains = Domains(source[pick], target)
-        return values_of(method, HeldOut.of_sample(losses[pick], weights[pick], domains=domains))
-
-    for b in range(3):
-        np.testing.assert_allclose(values(slice(None))[b], values(slice(b, b + 1))[0], rtol=1e-6)
-
-
 def controlled(losses, weights):
     return cp.risk.Controlled().estimate(
         np_xp, sums_from_losses(np_xp, losses, weights).sum(np_xp)

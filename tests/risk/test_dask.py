@@ -1,10 +1,10 @@
-"""The target risk of Dask arrays is that of memory: sums of 256 blocks of rows."""
+"""The target risk of Dask arrays is that of memory: sums of 256 random blocks of rows."""
 
 import numpy as np
 import pytest
 
 import counterpoise as cp
-from counterpoise._folds import Folds
+from counterpoise._folds import Folds, block_numbers
 from counterpoise.risk import Controlled, HeldOut, Truncated, estimate_risk, get_method
 from counterpoise.risk.dask import N_BLOCKS
 
@@ -34,8 +34,8 @@ def on_dask(losses, weights, chunks, **options):
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 @pytest.mark.parametrize("kind", ["positive", "both signs", "binary"])
-def test_up_to_256_rows_everything_is_equal(rng, method, kind):
-    data = sample(rng, N_BLOCKS, kind)
+def test_below_256_rows_everything_is_equal(rng, method, kind):
+    data = sample(rng, N_BLOCKS - 1, kind)
     got, want = on_dask(*data, 75, method=method), cp.target_risk(*data, method=method)
     for name in FIELDS:
         np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=1e-9, atol=1e-12)
@@ -47,11 +47,13 @@ def test_beyond_the_jackknife_leaves_out_blocks_whatever_the_chunks(rng, method)
     n = 1000
     losses, weights = sample(rng, n, "positive")
     found = [on_dask(losses, weights, c, method=method) for c in (n, 333, ((1, 0, 499, 500),))]
-    folds = Folds([np.arange(n)], groups=np.arange(n) % N_BLOCKS)
+    folds = Folds([np.arange(n)], groups=block_numbers(np.arange(n), N_BLOCKS))
     want, _ = estimate_risk(HeldOut(losses, weights, folds), method)
     for got in found:
         for name in FIELDS:
-            np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=1e-9)
+            # A block without rows counts among the 256.
+            np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=1e-4)
+            np.testing.assert_allclose(getattr(got, name), getattr(found[0], name), rtol=1e-9)
     rows = cp.target_risk(losses, weights, method=method)
     np.testing.assert_allclose(found[0].value, rows.value)
     np.testing.assert_allclose(found[0].standard_error, rows.standard_error, rtol=0.25)

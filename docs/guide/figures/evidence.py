@@ -19,7 +19,9 @@ rows = read("intervals")
 looks = ((1, "with drift", BLUE, "o", -0.13), (2, "without drift", VERMILLION, "s", 0.13))
 for column, label, color, marker, lift in looks:
     pairs = [row[column].rstrip(")").split(" (") for row in rows]
-    covered, errors = zip(*((float(value), 2 * float(error)) for value, error in pairs), strict=True)
+    covered, errors = zip(
+        *((float(value), 2 * float(error)) for value, error in pairs), strict=True
+    )
     places = [place + lift for place in range(len(rows))]
     left.errorbar(covered, places, xerr=errors, fmt=marker, color=color, label=label, capsize=3)
 left.axvline(0.95, ymax=0.8, color=GREY, linestyle="--", linewidth=1.2)

@@ -42,4 +42,3 @@ def means():
 
 def risk():
     diagram("risk")
-

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, take_rows
-from counterpoise.ridge.folds import RowSample, block_numbers, grouped
+from counterpoise._folds import block_numbers
+from counterpoise.ridge.folds import RowSample, grouped
 from counterpoise.ridge.path import Frame
 from counterpoise.ridge.row_losses import losses_of_rows
 from counterpoise.risk import Average, Weighted

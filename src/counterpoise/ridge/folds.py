@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from counterpoise._arrays import array_namespace, take_rows
+from counterpoise._folds import hash_numbers
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_number
 
@@ -22,7 +23,6 @@ __all__ = [
     "CountedFolds",
     "RowFolds",
     "RowSample",
-    "block_numbers",
     "check_cv_of_stream",
     "fold_rule",
     "grouped",
@@ -67,7 +67,7 @@ class RowFolds:
         first, K = int(np.sum(before)), self.n_splits
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
-        turns = _hash(runs, K, seed=2 * self.random_state + 1)
+        turns = hash_numbers(runs, K, seed=2 * self.random_state + 1)
         return np.asarray((rows + turns[rows // K - first // K]) % K)
 
     def split(
@@ -141,15 +141,6 @@ def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds |
     return CountedFolds(K, counts)
 
 
-def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
-    """Return a jackknife block in 0 .. count - 1 for each row number, by a hash of the number.
-
-    The jackknife assumes exchangeable blocks. Neighbours in sorted data are not exchangeable, and
-    blocks that each take the same share of every stretch of sorted data differ too little.
-    """
-    return _hash(rows, count, seed=0)
-
-
 @dataclass(frozen=True)
 class RowSample:
     """A random sample of rows, by a hash of the row's number, that adds up over chunks."""
@@ -162,7 +153,7 @@ class RowSample:
     def of(cls, size: int, rows: np.ndarray, /, *columns: Any) -> RowSample:
         """Draw the sample of some rows; all of them if they are no more than `size`."""
         if len(rows) > size:
-            chosen = np.argpartition(_hash(rows, 2**32, seed=-1), size)[:size]
+            chosen = np.argpartition(hash_numbers(rows, 2**32, seed=-1), size)[:size]
             chosen.sort()
             columns = tuple(None if c is None else take_rows(c, chosen) for c in columns)
             rows = rows[chosen]
@@ -180,15 +171,3 @@ def grouped(numbers: np.ndarray, count: int, /) -> list[np.ndarray]:
     small = numbers.astype(np.min_scalar_type(count))  # two bytes or less are sorted by radix
     ends = np.cumsum(np.bincount(small, minlength=count))
     return np.split(np.argsort(small, kind="stable"), ends[:-1])
-
-
-def _hash(numbers: np.ndarray, count: int, *, seed: int) -> np.ndarray:
-    """Hash integers to 0 .. count - 1, mixed like SplitMix64 (doi:10.1145/2660193.2660195)."""
-    z = np.asarray(numbers).astype(np.uint64)
-    z += np.uint64((seed * 0xD1342543DE82EF95 + 1) % 2**64)
-    z *= np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z ^= z >> np.uint64(shift)
-        z *= np.uint64(factor)
-    z ^= z >> np.uint64(31)
-    return (((z >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

@@ -12,13 +12,14 @@ import numpy as np
 from array_api_compat import numpy as xp
 
 from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
+from counterpoise._folds import block_numbers
 from counterpoise._validation import check_loss_size, check_real, check_weight_size, refuse_column
 from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated, Weighted
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_from_sums
 from counterpoise.risk.link import LOG, LOGIT, Link
 from counterpoise.risk.method import Average, Method
-from counterpoise.risk.sums import Sums, block_sums
+from counterpoise.risk.sums import Sums, sums_from_losses
 
 __all__ = ["N_BLOCKS", "target_risk_dask"]
 
@@ -32,8 +33,8 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     """Estimate the target risk from losses and weights in Dask arrays, in one pass.
 
     The sums are those of `target_risk` in memory, and so is the value, to rounding. The jackknife
-    leaves out blocks of rows (row i is in block i modulo 256) instead of single rows: up to 256
-    rows its errors are the same, and beyond they differ as two samples of the same error do.
+    leaves out 256 random blocks of rows instead of single rows: with fewer rows its errors are the
+    same, and beyond they differ as two samples of the same error do.
 
     Parameters
     ----------
@@ -78,9 +79,12 @@ def _chunk(
     bad = [np.sum(~np.isfinite(losses)), np.sum(~finite), np.sum(weights[finite] < 0)]
     with np.errstate(invalid="ignore", over="ignore"):
         changed = average.effective_weights(xp, weights)
+        rows = first + np.arange(len(weights))
+        labels = rows if count < N_BLOCKS else block_numbers(rows, count)
+        used, plain = (sums_from_losses(xp, losses, w) for w in (changed, weights))
         return _Chunk(
-            block_sums(xp, losses, changed, first, count),
-            block_sums(xp, losses, weights, first, count),
+            used.by_label(xp, labels, count),
+            plain.by_label(xp, labels, count),
             np.array(bad),
             float(np.max(np.abs(losses))),
             bool(np.any(losses < 0)),

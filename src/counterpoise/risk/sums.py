@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
-__all__ = ["Sums", "block_sums", "sum_by_label", "sums_from_losses"]
+__all__ = ["Sums", "sum_by_label", "sums_from_losses"]
 
 
 @dataclass(frozen=True)
@@ -141,16 +141,6 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
         loss_excess=weighted_loss * excess,
         weighted_square=weighted_loss * losses,
     )
-
-
-def block_sums(xp: Namespace, losses: Array, weights: Array, first: int, n_blocks: int, /) -> Sums:
-    """Return the sums (..., n_blocks) of consecutive rows, of which the first has this number.
-
-    Row i belongs to block i modulo the number of blocks, whatever the chunk it comes in: sums of
-    chunks add up to the same blocks.
-    """
-    labels = (first + np.arange(losses.shape[-1])) % n_blocks
-    return sums_from_losses(xp, losses, weights).by_label(xp, labels, n_blocks)
 
 
 def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, n: int = 0, /) -> Array:
