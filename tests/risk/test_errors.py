@@ -85,16 +85,6 @@ def test_the_tail_follows_the_weights_that_are_used(data):
     assert risk.standard_error**2 == pytest.approx(tail + share)
 
 
-@pytest.mark.parametrize("noise", [0.0, 1e-15, 1e-8, 1e-4])
-def test_a_beta_of_weights_without_spread_makes_no_tail(data, noise, rng):
-    """It was any number: a tail error of 136 570 beside a risk of 1.04."""
-    losses, _, X, Z = data
-    weights, there = (1 + noise * rng.normal(size=n) for n in (N, M))
-    risk = risk_of((losses, weights, X, Z), Controlled(), there)
-    plain = np.std(losses)
-    assert risk.standard_error == pytest.approx(plain * np.sqrt(1 / N + 1 / M), rel=0.6)
-
-
 def deleted(losses, weights):
     """Deviations of the self-normalised mean."""
     left = [

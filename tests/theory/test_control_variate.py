@@ -7,7 +7,7 @@ simulation itself to have finite variances. Replicates are data sets.
 import numpy as np
 import pytest
 from array_api_compat import numpy as xp
-from monte_carlo import at_least, differs, matches
+from monte_carlo import differs, matches
 
 import counterpoise as cp
 from counterpoise.risk import Controlled, HeldOut, Normalized, estimate_risk, get_method
@@ -74,10 +74,6 @@ def test_the_best_beta_leaves_the_share_1_minus_rho_squared(gamma):
     share = 1 - problem.correlation**2
     assert problem.controlled_variance == pytest.approx(share * problem.weighted_variance)
     matches(controlled - share * plain, 0.0, about="variance less 1 - rho^2 of the plain one")
-    # Any other beta has more.
-    for other in (0.5 * problem.beta, 1.5 * problem.beta):
-        terms = np.mean(weights * losses - other * (weights - 1), axis=-1)
-        at_least(spread_of(terms, problem.target_risk) - controlled, 0.0)
 
 
 def moments(problem, powers):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from monte_carlo import matches, same_law
-from scipy import integrate, optimize, stats
+from scipy import integrate, stats
 
 from counterpoise.datasets import gaussian_1d
 
@@ -61,11 +61,6 @@ def test_values_of_the_paper():
     assert round(gaussian_1d(0.7).exceedance(10.0), 5) == 0.00808
     assert round(gaussian_1d(0.7).exceedance(10.0, domain="target"), 3) == 0.247
     np.testing.assert_allclose(gaussian_1d(0.8).target_risk, 1 - 1 / np.pi, rtol=1e-14)
-
-
-def test_default_theta_is_the_best_in_the_target():
-    best = optimize.minimize_scalar(lambda theta: gaussian_1d(1.0, theta=theta).target_risk)
-    np.testing.assert_allclose(gaussian_1d().theta, best.x, atol=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.3])

@@ -46,11 +46,10 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     """
     losses, weights = _aligned(losses, weights)
     average, n = _blockwise(method, weights.shape[0]), weights.shape[0]
-    count = min(N_BLOCKS, n)
     parts = blocks(losses, weights)
     first = np.cumsum([0, *weights.chunks[0]])[:-1]
     tasks = [(*part, int(start)) for part, start in zip(parts, first, strict=True)]
-    seen: _Chunk = tree_reduce(tasks, partial(_chunk, average, count), _merge).compute()
+    seen: _Chunk = tree_reduce(tasks, partial(_chunk, average, n), _merge).compute()
     _refuse_bad(seen, losses.shape)
     used, plain = ([_one_fold(sums)] for sums in (seen.used, seen.plain))
     estimate, _ = estimate_from_sums(xp, average, used, plain, link=_link(seen))
@@ -72,15 +71,14 @@ class _Chunk:
     binary: bool
 
 
-def _chunk(
-    average: Average, count: int, losses: np.ndarray, weights: np.ndarray, first: int
-) -> _Chunk:
+def _chunk(average: Average, n: int, losses: np.ndarray, weights: np.ndarray, first: int) -> _Chunk:
     finite = np.isfinite(weights)
     bad = [np.sum(~np.isfinite(losses)), np.sum(~finite), np.sum(weights[finite] < 0)]
     with np.errstate(invalid="ignore", over="ignore"):
         changed = average.effective_weights(xp, weights)
         rows = first + np.arange(len(weights))
-        labels = rows if count < N_BLOCKS else block_numbers(rows, count)
+        count = min(N_BLOCKS, n)
+        labels = rows if count == n else block_numbers(rows, count)
         used, plain = (sums_from_losses(xp, losses, w) for w in (changed, weights))
         return _Chunk(
             used.by_label(xp, labels, count),
