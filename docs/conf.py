@@ -7,6 +7,7 @@ import counterpoise
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from evidence_tables import EvidenceTable
 from executed import Executed
 from figure_style import GUIDE_STYLE
 from name_tables import NameTable
@@ -48,6 +49,7 @@ def skip_foreign(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("autodoc-skip-member", skip_foreign)
+    app.add_directive("evidence-table", EvidenceTable)
     app.add_directive("executed", Executed)
     app.add_directive("name-table", NameTable)
 

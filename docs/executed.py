@@ -18,6 +18,7 @@ import tempfile
 import textwrap
 import traceback
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
@@ -70,7 +71,7 @@ class Executed(SphinxDirective):
 
     has_content = True
     required_arguments = 1
-    option_spec = {"hidden": flag, "quiet": flag}
+    option_spec: ClassVar = {"hidden": flag, "quiet": flag}
 
     def run(self):
         state = self.env.temp_data

@@ -37,17 +37,8 @@ FIGURE_STYLE = {
 
 # Figures of the guide are SVG: dark text, which the style sheet turns light on a dark page.
 INK = "#333333"
-GUIDE_STYLE = FIGURE_STYLE | {
-    name: INK
-    for name in (
-        "axes.labelcolor",
-        "axes.titlecolor",
-        "legend.labelcolor",
-        "text.color",
-        "xtick.labelcolor",
-        "ytick.labelcolor",
-    )
-}
+_TEXT = "axes.labelcolor axes.titlecolor legend.labelcolor text.color xtick.labelcolor"
+GUIDE_STYLE = FIGURE_STYLE | dict.fromkeys([*_TEXT.split(), "ytick.labelcolor"], INK)
 
 
 def apply(gallery_conf: dict, script: str) -> None:

@@ -1,4 +1,4 @@
-"""The tables that the guide's code blocks use: a biased sample of scikit-learn's breast cancer data.
+"""The tables that the guide's code blocks use: biased rows of scikit-learn's breast cancer data.
 
 200 labelled tumours are the source, the others the target. Which tumours were selected depends on
 the columns alone.

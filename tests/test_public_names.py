@@ -44,6 +44,15 @@ def test_all_names_exist_and_nothing_public_is_left_out(name):
     assert defined <= set(listed)
 
 
+def test_public_names_are_few():
+    """An object that two packages name, such as cp.select, counts once; packages are no names."""
+    found = {name: getattr(cp, name) for name in cp.__all__ if name != "__version__"}
+    packages = [value for value in found.values() if inspect.ismodule(value)]
+    values = [value for value in found.values() if not inspect.ismodule(value)]
+    values += [getattr(package, name) for package in packages for name in package.__all__]
+    assert len({id(value) for value in values}) <= 120
+
+
 @pytest.mark.parametrize("name", sorted(set(cp.__all__) - {"__version__"}))
 def test_public_names_are_documented(name):
     assert inspect.getdoc(getattr(cp, name))

@@ -94,6 +94,14 @@ def test_a_pipe_is_refused_by_name_and_does_not_hang(write, run, tmp_path, comma
     assert "pipe.csv is a pipe or a device, not a regular file" in done.stderr
 
 
+def test_a_huge_cell_is_explained(write, invoke, tmp_path):
+    (tmp_path / "big.csv").write_text('x,z,kind,y\n1,2,"' + "a" * 5_000_000 + '",3\n')
+    done = invoke("audit", tmp_path / "big.csv", write("b.csv"), "--label", "y")
+    assert done.exit_code == 2
+    assert "big.csv has a row longer than 1 MB" in done.stderr
+    assert "quotation mark" in done.stderr
+
+
 def test_no_escape_sequence_reaches_the_terminal(write, run, tmp_path):
     source, target = tmp_path / f"a{EVIL}.csv", tmp_path / f"b{EVIL}.csv"
     for path, label in ((source, True), (target, False)):

@@ -156,6 +156,7 @@ def test_every_library_combines_as_numpy_does(xp, rng, shift):
         (np.ones((2, 5)), "leading axes"),
         (np.ones((5, 1)), "leading axes"),
         (np.array([1.0, np.nan]), "must be finite"),
+        (np.array([1.0, 1e101]), "`target_losses` must be between 1e-100"),
         (np.array(["a", "b"]), "must hold real numbers"),
     ],
 )

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 from monte_carlo import at_least, at_most, covers
+from scipy.special import expit
 
 from counterpoise.risk import HeldOut, estimate_risk, get_method, label_test
 
 METHOD = get_method("controlled")
-
-
-def expit(z):
-    return 1 / (1 + np.exp(-z))
 
 
 def losses_of(rng, kind, mean, size):

@@ -39,7 +39,7 @@ def panels(table, problem, value, error, label, *, log=False):
                 bars = [2 * e for e in errors]
                 look = {"color": color, "marker": marker, "linestyle": line, "linewidth": 1.5}
                 ax.errorbar(gamma, numbers, yerr=bars, label=words, markersize=5, **look)
-        ax.set(title=title, xlabel="γ")
+        ax.set(title=title, xlabel=r"$\gamma$")
         if log:
             ax.set_yscale("log")
         else:
@@ -71,7 +71,7 @@ def rates():
         size = [float(row["size"]) for row in rows]
         for ax, key in zip(axes, ("beta_rmse", "bias"), strict=True):
             values = [abs(float(row[key])) for row in rows]
-            label = f"{center} mean, γ = {gamma}"
+            label = rf"{center} mean, $\gamma$ = {gamma}"
             ax.plot(size, values, color=color, marker=marker, markersize=5, lw=1.5, label=label)
     for ax, power, start, name in zip(
         axes, (0.5, 1.0), (0.2, 0.008), ("RMSE of beta", "|bias of the risk|"), strict=True

@@ -11,7 +11,7 @@ from scipy.special import stdtr
 
 from counterpoise._arrays import array_namespace, as_float, device, to_numpy
 from counterpoise._format import format_count, format_number, format_p_value
-from counterpoise._validation import check_finite, check_real, refuse_column
+from counterpoise._validation import check_finite, check_loss_size, check_real, refuse_column
 from counterpoise.risk.estimate import Combination, RiskEstimate, as_scalar
 from counterpoise.risk.held_out import HeldOut
 
@@ -44,6 +44,7 @@ def check_labelled_losses(given: Any, losses: Any, /) -> Any:
         )
     refuse_column(checked.shape, "target_losses")
     check_finite(xp, checked, "target_losses", "Pass labelled rows only.")
+    check_loss_size(float(xp.max(xp.abs(checked))), "target_losses")
     return checked
 
 
