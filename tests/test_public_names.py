@@ -80,7 +80,6 @@ def test_packages_import_only_from_packages_on_their_left():
         "_files",
         "_sklearn",
         "_arrays",
-        "_effective",
         "_pareto",
     ]
     order += ["_validation", "_random", "_cluster", "_dask", "_folds", "_linalg", "_neighbors"]

@@ -13,7 +13,7 @@ from counterpoise.present.estimates import NOTHING, interval_text
 from counterpoise.present.sections import Bullets, Column, Document, Section, Table
 from counterpoise.present.text import fit_table, short_text, wrap_text
 from counterpoise.risk import RiskEstimate
-from counterpoise.risk.link import LOG, LOGIT, Link
+from counterpoise.risk.estimate import LOG, LOGIT, Link
 
 NAMES = ["audit", "select", "labels", "classes", "doubtful", "hostile audit", "hostile select"]
 

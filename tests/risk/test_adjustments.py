@@ -109,7 +109,10 @@ def controlled(losses, weights):
 )
 def test_doubly_robust_is_a_loop_over_folds(data, folds, model):
     losses, weights, source, target = data
-    risk = over_folds(data, folds, DoublyRobust(model), None)
+    held_out = HeldOut(losses, weights, folds, Domains(source, target))
+    risk, by_fold = estimate_risk(held_out, DoublyRobust(model))
+    shares = np.array([len(fold) for fold in folds]) / 60
+    np.testing.assert_allclose(by_fold.values @ shares, risk.value)
     many = over_folds((*data[:3], np.concatenate([target] * 50)), folds, DoublyRobust(model), None)
     for i, loss in enumerate(losses):
         value, at_target = 0.0, np.zeros(90)

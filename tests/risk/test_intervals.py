@@ -10,7 +10,7 @@ from scipy import stats
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
 from counterpoise.risk import Link, RiskEstimate
-from counterpoise.risk.link import LOG, LOGIT, link_of
+from counterpoise.risk.estimate import LOG, LOGIT, link_of
 
 # Each scale as a function and its inverse.
 SCALES = {

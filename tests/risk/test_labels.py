@@ -9,8 +9,8 @@ from scipy import stats
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
 from counterpoise.risk import HeldOut, LabelTest, Link, RiskEstimate, estimate_risk, label_test
+from counterpoise.risk.estimate import LOG, LOGIT
 from counterpoise.risk.labels import combine
-from counterpoise.risk.link import LOG, LOGIT
 
 METHOD = cp.risk.get_method("controlled")
 SCALES = {

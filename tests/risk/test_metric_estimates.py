@@ -12,8 +12,8 @@ from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS, Predicted, get_metric
 from counterpoise.risk import Domains, HeldOut, estimate_metrics, estimate_risk, get_method
 from counterpoise.risk.baseline import baseline_risk, constant_for_metric
+from counterpoise.risk.estimate import Link
 from counterpoise.risk.labels import combine
-from counterpoise.risk.link import Link
 
 CONTROLLED = get_method("controlled")
 OF_ROWS = [name for name, metric in METRICS.items() if metric.losses is None]

@@ -21,8 +21,8 @@ from counterpoise.ridge.path import Frame, primal_path
 from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
 from counterpoise.risk import Average, Domains, Method, RiskEstimate, Truncated, estimate_risk
 from counterpoise.risk.errors import TargetRows
+from counterpoise.risk.estimate import LOG
 from counterpoise.risk.estimation import estimate_from_sums
-from counterpoise.risk.link import LOG
 
 __all__ = [
     "RidgePath",

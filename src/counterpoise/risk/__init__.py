@@ -10,12 +10,11 @@ from counterpoise.risk.averages import (
     Weighted,
 )
 from counterpoise.risk.baseline import Baseline
-from counterpoise.risk.estimate import Combination, RiskEstimate
+from counterpoise.risk.estimate import Combination, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import LabelTest, label_test
-from counterpoise.risk.link import Link
 from counterpoise.risk.method import Adjustment, Average, Method
 from counterpoise.risk.methods import METHODS, get_method, register_method
 from counterpoise.risk.metric_estimates import (

@@ -15,9 +15,8 @@ from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._folds import block_numbers
 from counterpoise._validation import check_loss_size, check_real, check_weight_size, refuse_column
 from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated, Weighted
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import LOG, LOGIT, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_from_sums
-from counterpoise.risk.link import LOG, LOGIT, Link
 from counterpoise.risk.method import Average, Method
 from counterpoise.risk.sums import Sums, sums_from_losses
 

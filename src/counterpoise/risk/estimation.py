@@ -19,10 +19,9 @@ from counterpoise.risk.errors import (
     spread_around,
     tail_variance,
 )
-from counterpoise.risk.estimate import FoldRisks, RiskEstimate, as_scalar
+from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, as_scalar, link_of
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine_with_labels
-from counterpoise.risk.link import Link, link_of
 from counterpoise.risk.method import Average, Method, Prepared
 from counterpoise.risk.strata import Strata, used_weights
 from counterpoise.risk.sums import Sums

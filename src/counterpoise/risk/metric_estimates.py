@@ -15,11 +15,10 @@ from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
 from counterpoise.risk.baseline import constant_for_metric
-from counterpoise.risk.estimate import RiskEstimate
+from counterpoise.risk.estimate import LOG, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine
-from counterpoise.risk.link import LOG, Link
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 
