@@ -291,7 +291,7 @@ def get_metric(metric: Any, task: str = "", /) -> Metric:
 
     Classification: "accuracy", "balanced_accuracy", "auc", "average_precision", "f1", "precision",
     "recall", "log_loss", "brier". Regression: "mse", "rmse", "mae", "r2". A function
-    ``f(y, prediction, sample_weight=w)``, such as those of :mod:`sklearn.metrics`, is taken to be
+    ``f(y, prediction, sample_weight=w)``, such as those of ``sklearn.metrics``, is taken to be
     better where it is greater, unless its name ends in "loss" or "error".
 
     Examples
