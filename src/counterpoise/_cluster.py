@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from counterpoise._validation import InputError
 
-__all__ = ["connect", "connect_timeout"]
+__all__ = ["connect"]
 
 # Seconds to wait for a scheduler, and for its first worker.
 _TIMEOUT = 10.0
 
 
 @contextmanager
-def connect(
-    address: str, /, *, workers: int | None = None, timeout: float | None = None
-) -> Iterator[Any]:
+def connect(address: str, /, *, workers: int | None = None) -> Iterator[Any]:
     """Give a Dask client for the duration of a `with` block.
+
+    Dask's configuration value ``counterpoise.connect-timeout`` (the environment variable
+    ``DASK_COUNTERPOISE__CONNECT_TIMEOUT``) is the number of seconds to wait for a scheduler, and
+    for its first worker; by default 10.
 
     Parameters
     ----------
@@ -31,10 +32,6 @@ def connect(
         ``tcp://host:8786``; that one is left running.
     workers : int, optional
         Processes of a local cluster; by default one per core that this process may use.
-    timeout : float, optional
-        Seconds to wait for the scheduler and for its first worker. By default Dask's
-        configuration value ``counterpoise.connect-timeout`` (the environment variable
-        ``DASK_COUNTERPOISE__CONNECT_TIMEOUT``), or else 10.
 
     Yields
     ------
@@ -47,46 +44,30 @@ def connect(
         no workers.
     """
     try:
-        from distributed import Client
+        import dask
+        from distributed import Client, LocalCluster
     except ModuleNotFoundError as error:
         raise InputError(
             f"`--dask {address}` needs Dask, which is not installed here. "
             'Install "counterpoise[dask]", or leave --dask out.'
         ) from error
     if address == "local":
-        with _local_cluster(workers) as cluster, Client(cluster) as client:
+        # Any free port for the dashboard: another run may hold the usual one.
+        options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+        with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
             yield client
         return
-    timeout = connect_timeout() if timeout is None else timeout
+    timeout = float(dask.config.get("counterpoise.connect-timeout", _TIMEOUT))
     _check_scheduler(address, timeout)
     with Client(address, timeout=timeout) as client:
-        _wait_for_worker(client, address, timeout)
+        try:
+            client.wait_for_workers(1, timeout=timeout)
+        except TimeoutError as error:
+            raise InputError(
+                f"`--dask {address}`: the scheduler has no workers after {timeout:g} s. "
+                f"Start some with `dask worker {address} --nthreads 1`."
+            ) from error
         yield client
-
-
-def connect_timeout() -> float:
-    """Seconds to wait for a scheduler, from Dask's configuration."""
-    import dask
-
-    return float(dask.config.get("counterpoise.connect-timeout", _TIMEOUT))
-
-
-def _local_cluster(workers: int | None) -> Any:
-    from distributed import LocalCluster
-
-    return LocalCluster(
-        n_workers=workers or _cores(),
-        threads_per_worker=1,
-        processes=True,
-        # Any free port: another run may hold the usual one.
-        dashboard_address=":0",
-    )
-
-
-def _cores() -> int:
-    with suppress(AttributeError):  # not on every system
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _check_scheduler(address: str, timeout: float) -> None:
@@ -111,14 +92,4 @@ def _check_scheduler(address: str, timeout: float) -> None:
         raise InputError(
             f"`--dask` must be `local` or the address of a running scheduler; got {address!r}: "
             f"{reason}. Start one with `dask scheduler`, and pass the tcp://host:port it prints."
-        ) from error
-
-
-def _wait_for_worker(client: Any, address: str, timeout: float) -> None:
-    try:
-        client.wait_for_workers(1, timeout=timeout)
-    except TimeoutError as error:
-        raise InputError(
-            f"`--dask {address}`: the scheduler has no workers after {timeout:g} s. "
-            f"Start some with `dask worker {address} --nthreads 1`."
         ) from error

@@ -10,14 +10,12 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.multiclass import _ovr_decision_function as ovr_decision_function
 from sklearn.utils.validation import _check_method_params as check_method_params
-from sklearn.utils.validation import _num_features as num_features
 from sklearn.utils.validation import _num_samples as num_samples
 
 __all__ = [
     "BaseSearchCV",
     "InvalidParameterError",
     "check_method_params",
-    "num_features",
     "num_samples",
     "ovr_decision_function",
     "safe_indexing",

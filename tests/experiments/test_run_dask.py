@@ -1,7 +1,8 @@
-"""Chunks on a real Dask cluster of separate processes: the same bits, whatever dies."""
+"""Chunks on a Dask cluster of separate processes: the same bits, whatever dies."""
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -13,14 +14,16 @@ pytest.importorskip("pyarrow", reason="results are stored as Parquet")
 pytest.importorskip("distributed", reason="the cluster needs the dask extra")
 pytest.importorskip("typer", reason="the command line needs the cli extra")
 
+import dask
 import distributed
 from typer.testing import CliRunner
 
-from counterpoise._cluster import connect, connect_timeout
+from counterpoise._cluster import connect
 from counterpoise.cli.app import app
 from counterpoise.experiments import plan as plan_module
 from counterpoise.experiments import run_dask, run_plan
 from counterpoise.experiments.plan import Plan
+from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.store import Store
 
 PLAN = Plan(("example",), 1450, seed=3)
@@ -42,7 +45,9 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
         yield cluster
 
 
@@ -58,23 +63,17 @@ def results(directory, client, progress=None):
     return store.finish().read_bytes()
 
 
-def test_two_workers_give_the_bits_of_no_dask(client, whole, tmp_path):
-    assert len(PLAN.chunks()) == 16
-    assert len(client.nthreads()) == 2
-    assert results(tmp_path / "two", client) == whole
-
-
 def reproduce(*arguments):
     return CliRunner().invoke(app, ["reproduce", "example", *map(str, arguments)])
 
 
-def test_so_does_the_command_line_on_one_worker_and_on_a_running_scheduler(
+def test_one_worker_and_a_running_scheduler_give_the_bits_of_no_dask(
     cluster, whole, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("counterpoise.cli.reproduce.draw_figures", lambda *args, **kwargs: ())
-    for dask in (["local", "--jobs", 1], [cluster.scheduler_address]):
-        out = tmp_path / str(len(dask))
-        done = reproduce("--reps", 1450, "--seed", 3, "--out", out, "--dask", *dask)
+    for options in (["local", "--jobs", 1], [cluster.scheduler_address]):
+        out = tmp_path / str(len(options))
+        done = reproduce("--reps", 1450, "--seed", 3, "--out", out, "--dask", *options)
         assert done.exit_code == 0, done.output
         assert (out / "results.parquet").read_bytes() == whole
 
@@ -92,11 +91,12 @@ def test_workers_killed_in_the_middle_lose_nothing(cluster, client, whole, tmp_p
     assert results(tmp_path, client, progress) == whole
     assert len(killed) == 2
     assert sorted(stored) == sorted(chunk.name for chunk in PLAN.chunks())
+    assert len(stored) == 16
     client.wait_for_workers(2)  # the nannies start new ones
     assert not {worker.pid for worker in cluster.workers.values()} & set(killed)
 
 
-def test_a_run_run_dask_is_resumed_without_it_and_the_other_way_round(client, whole, tmp_path):
+def test_a_run_on_dask_is_resumed_without_it(client, whole, tmp_path):
     def stop(chunk):
         raise KeyboardInterrupt
 
@@ -113,12 +113,9 @@ def test_ozone_data_travels_once_and_comes_back_the_same(client):
     rng = np.random.default_rng(0)
     label = np.where(np.arange(200) % 2, 1.0, -1.0)
     data = SimpleNamespace(X=rng.normal(size=(200, 12)), y=label, day=np.arange(200.0))
-    from counterpoise.experiments.run import run_chunk
-
-    chunks = plan.chunks()
-    found = dict(run_dask.dask_results(plan, chunks, client, data))
-    assert set(found) == set(chunks)
-    for chunk, values in found.items():
+    computed = dict(run_dask.dask_results(plan, plan.chunks(), client, data))
+    assert set(computed) == set(plan.chunks())
+    for chunk, values in computed.items():
         for key, want in run_chunk(plan, chunk, data).items():
             assert np.array_equal(values[key], want), key
 
@@ -140,41 +137,28 @@ def test_a_chunk_that_fails_is_named(client):
 
 
 def test_the_scheduler_dies_in_the_middle(tmp_path):
-    script = "from distributed.cli.dask_scheduler import main; main()"
-    address = f"tcp://127.0.0.1:{free_port()}"
-    options = ["--host", address, "--no-dashboard"]
-    scheduler = subprocess.Popen(
-        [sys.executable, "-c", script, *options], stderr=subprocess.DEVNULL
-    )
-    script = "from distributed.cli.dask_worker import main; main()"
-    options = ["--nthreads", "1", "--no-dashboard", "--death-timeout", "5"]
-    worker = subprocess.Popen(
-        [sys.executable, "-c", script, address, *options], stderr=subprocess.DEVNULL
-    )
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+    worker = [address, "--nthreads", "1", "--death-timeout", "5"]
+    processes = []
+    for name, options in (("scheduler", ["--host", address]), ("worker", worker)):
+        script = f"from distributed.cli.dask_{name} import main; main()"
+        command = [sys.executable, "-c", script, *options, "--no-dashboard"]
+        processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
     store = Store(tmp_path, PLAN)
+    message = r"(scheduler is lost|chunk example-.* failed).*--resume"
     try:
         with (
             connect(address) as client,
-            pytest.raises(
-                (ConnectionError, RuntimeError),
-                match=r"(scheduler is lost|chunk example-.* failed).*--resume",
-            ),
+            pytest.raises((ConnectionError, RuntimeError), match=message),
         ):
-            run_plan(PLAN, store, client=client, progress=lambda chunk: scheduler.kill())
+            run_plan(PLAN, store, client=client, progress=lambda chunk: processes[0].kill())
     finally:
-        for process in (scheduler, worker):
+        for process in processes:
             process.kill()
             process.wait()
-    done = sum(store.has(chunk) for chunk in PLAN.chunks())
-    assert 1 <= done < 16
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
+    assert 1 <= sum(store.has(chunk) for chunk in PLAN.chunks()) < 16
 
 
 @pytest.mark.parametrize(
@@ -186,10 +170,10 @@ def free_port():
     ],
 )
 def test_an_unreachable_scheduler_is_one_line_exit_code_2_and_no_directory(
-    tmp_path, monkeypatch, options, message
+    tmp_path, options, message
 ):
-    monkeypatch.setattr("counterpoise._cluster._TIMEOUT", 0.5)
-    done = reproduce("--out", tmp_path / "out", *options)
+    with dask.config.set({"counterpoise.connect-timeout": 0.5}):
+        done = reproduce("--out", tmp_path / "out", *options)
     assert done.exit_code == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -197,12 +181,12 @@ def test_an_unreachable_scheduler_is_one_line_exit_code_2_and_no_directory(
 
 
 def test_a_scheduler_without_workers_is_a_clear_error():
+    empty = distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0")
     with (
-        distributed.LocalCluster(
-            n_workers=0, threads_per_worker=1, dashboard_address=":0"
-        ) as cluster,
+        empty as cluster,
+        dask.config.set({"counterpoise.connect-timeout": 0.2}),
         pytest.raises(ValueError, match=r"has no workers after 0.2 s.*dask worker tcp://"),
-        connect(cluster.scheduler_address, timeout=0.2),
+        connect(cluster.scheduler_address),
     ):
         pass
 
@@ -211,11 +195,3 @@ def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ValueError, match=r'Install "counterpoise\[dask\]"'), connect("local"):
         pass
-
-
-def test_the_timeout_is_that_of_dasks_configuration():
-    import dask
-
-    assert connect_timeout() == 10.0
-    with dask.config.set({"counterpoise.connect-timeout": 3}):
-        assert connect_timeout() == 3.0

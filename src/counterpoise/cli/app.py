@@ -23,7 +23,7 @@ from counterpoise.jobs.directory import output_directory, write_or_keep
 from counterpoise.jobs.formats import json_text
 from counterpoise.jobs.loading import EXAMPLES
 from counterpoise.jobs.saving import summary, write_answer
-from counterpoise.jobs.selecting import DELIVERIES, SELECTIONS
+from counterpoise.jobs.selecting import DELIVERIES
 from counterpoise.jobs.target_labels import LABEL_USES
 from counterpoise.losses import LOSSES
 from counterpoise.metrics import METRICS
@@ -70,7 +70,9 @@ Param = Annotated[
     option("Values to search, NAME=V1,V2,... or MODEL.NAME=V1,V2,...; repeatable."),
 ]
 Metrics = Annotated[list[str] | None, option("Report; repeat for several", choices=METRICS)]
-Selection = Annotated[str, option("Choose by loss in the source or risk in", choices=SELECTIONS)]
+Groups = Annotated[
+    str | None, option("Column of rows that belong together: a person, a clinic, a day.")
+]
 Deliver = Annotated[str, option("Blend of candidates or one model", choices=DELIVERIES)]
 TargetLabels = Annotated[
     str | None,
@@ -146,7 +148,7 @@ def select(
     loss: Annotated[str, option("Loss per row", choices=["auto", *LOSSES])] = "auto",
     metric: Metrics = None,
     by: Annotated[str | None, option("Column of both files whose groups are reported.")] = None,
-    selection: Selection = SELECTIONS[0],
+    groups: Groups = None,
     deliver: Deliver = DELIVERIES[0],
     target_labels: TargetLabels = None,
     dask: Annotated[str | None, option('Fit on Dask: "local" or tcp://host:port.')] = None,

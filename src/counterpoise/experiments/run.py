@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from counterpoise.datasets.ozone import Ozone
@@ -59,10 +63,24 @@ def _results(
         portions = Portions(note)
         yield from ((chunk, run_chunk(plan, chunk, ozone, portions=portions)) for chunk in todo)
         return
-    # A few at a time, so that finished results do not pile up in memory.
-    parallel = Parallel(jobs, backend="loky", return_as="generator", pre_dispatch="2*n_jobs")
-    results = parallel(delayed(run_chunk)(plan, chunk, ozone) for chunk in todo)
-    yield from zip(todo, results, strict=True)
+    # Fresh processes: a fork of one that has threads (BLAS, progress) may hang.
+    context = multiprocessing.get_context("spawn")
+    data = [ozone if chunk.problem == "ozone" else None for chunk in todo]
+    with ProcessPoolExecutor(jobs, context, initializer=_end_with_parent) as pool:
+        try:
+            yield from zip(todo, pool.map(partial(run_chunk, plan), todo, data), strict=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is killed; alone it would wait for work forever."""
+
+    def follow(parent: Any) -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, args=(multiprocessing.parent_process(),), daemon=True).start()
 
 
 def run_chunk(

@@ -8,6 +8,7 @@ worker. The process that started the run stores each chunk once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -42,51 +43,36 @@ def dask_results(
     ConnectionError
         When the scheduler is lost. What was yielded before stays good.
     """
+    from distributed import as_completed
+
+    waiting, running, data = iter(todo), {}, None
+
+    def submit() -> Iterator[Any]:
+        # Workers may have come or gone in the meantime.
+        window = _AHEAD * max(1, sum(client.nthreads().values()))
+        for chunk in islice(waiting, max(0, window - len(running))):
+            rows = data if chunk.problem == "ozone" else None
+            # A name of its own for every run: another run's task is never taken for this one's.
+            options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
+            future = client.submit(_work, plan, chunk, rows, __version__, **options)
+            running[future] = chunk
+            yield future
+
     try:
-        yield from _collected(plan, iter(todo), client, ozone)
+        if ozone is not None:
+            # A task, not scattered data: it can be made again when the worker that holds it dies.
+            data = client.submit(copy, ozone, key=f"ozone-data-{uuid4().hex}")
+        finished = as_completed(list(submit()))
+        for future in finished:
+            chunk = running.pop(future)
+            yield chunk, _result(future, chunk)
+            future.release()
+            finished.update(list(submit()))
     except OSError as error:  # of the connection
         raise ConnectionError(
             f"`--dask`: the scheduler is lost ({_first_line(error)}). Start it again. Finished "
             "chunks are kept: continue with --resume."
         ) from error
-
-
-def _collected(
-    plan: Plan, waiting: Iterator[Chunk], client: Any, ozone: Ozone | None
-) -> Iterator[tuple[Chunk, Results]]:
-    from distributed import as_completed
-
-    # A task, not scattered data: it can be made again when the worker that holds it dies.
-    data = None if ozone is None else client.submit(_same, ozone, key=f"ozone-data-{uuid4().hex}")
-    running: dict[Any, Chunk] = {}
-
-    def submit(count: int) -> list[Any]:
-        futures = []
-        for chunk in islice(waiting, count):
-            own = data if chunk.problem == "ozone" else None
-            # A name of its own for every run: another run's task is never taken for this one's.
-            options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
-            futures.append(client.submit(_work, plan, chunk, own, __version__, **options))
-            running[futures[-1]] = chunk
-        return futures
-
-    finished = as_completed(submit(_window(client)))
-    for future in finished:
-        chunk = running.pop(future)
-        yield chunk, _result(future, chunk)
-        future.release()
-        # Workers may have come or gone in the meantime.
-        for new in submit(max(0, _window(client) - len(running))):
-            finished.add(new)
-
-
-def _window(client: Any) -> int:
-    threads: int = _AHEAD * max(1, sum(client.nthreads().values()))
-    return threads
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, version: str) -> Results:

@@ -83,7 +83,7 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class TrueValues:
-    """What the delivered model cost on labelled target rows that were used for nothing else.
+    """What the delivered model cost on labelled target rows that no estimate has used.
 
     `risk` is NaN and a metric is left out where it cannot be known; `note` says where the labels
     come from.

@@ -8,6 +8,8 @@ import numpy as np
 
 from counterpoise._format import format_number
 from counterpoise._validation import InputError
+from counterpoise.encoding.kinds import column_kind
+from counterpoise.jobs.loading import Data
 
 __all__ = ["group_rows"]
 
@@ -17,20 +19,21 @@ _MOST_GROUPS = 12
 _FEW = 6
 
 
-def group_rows(pair: Any, by: str, /) -> tuple[np.ndarray, np.ndarray]:
+def group_rows(data: Data, by: str, /) -> tuple[np.ndarray, np.ndarray]:
     """Return the group of every source row and of every target row by one column.
 
-    Numbers and dates with more than 6 different values are cut at the quartiles of the target. Of
+    The column need not be a feature. Numbers and dates with more than 6 different values are cut at the quartiles of the target. Of
     many categories, the 12 most frequent in the target are kept.
     """
-    if by not in pair.kinds:
+    pair = data.pair
+    columns = (pair.source[by], pair.target[by]) if by in pair.kinds else data.aside.get(by)
+    if columns is None or any(column is None for column in columns):
         raise InputError(
-            f"`by` {by!r} is not a column that both tables share and that is used. Known are "
-            f"{', '.join(pair.kinds)}."
+            f"`by` {by!r} is not a column that both tables share. Used are {', '.join(pair.kinds)}."
         )
-    columns = pair.source[by], pair.target[by]
-    if pair.kinds[by] in ("number", "date") and columns[1].nunique() > _FEW:
-        return _quartiles(columns, pair.kinds[by])
+    kind = column_kind(columns)
+    if kind in ("number", "date") and columns[1].nunique() > _FEW:
+        return _quartiles(columns, kind)
     labels = [
         np.asarray(column.astype(object).where(column.notna(), "missing").astype(str), dtype=object)
         for column in columns

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,9 @@ class Data:
         Name of the label column; empty where there is none.
     truth : Truth or None
         Labelled target rows of an example.
+    aside : dict
+        Columns that are no features but were asked for: the name, and the values of the source
+        rows and of the target rows (None where the table has no such column).
     """
 
     pair: TablePair
@@ -57,6 +60,7 @@ class Data:
     target: Sample
     label: str = ""
     truth: Truth | None = None
+    aside: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def tables(self, notes: Sequence[str], /) -> Tables:
         """Return what an answer keeps of them."""
@@ -75,6 +79,8 @@ def load_data(
     drop: Sequence[str] = (),
     missing: Sequence[str] = (),
     encoding: str | None = None,
+    groups: str | None = None,
+    by: str | None = None,
 ) -> Data:
     """Read two tables and bring them to the same columns.
 
@@ -94,6 +100,8 @@ def load_data(
     encoding : str, optional
         Character encoding of the text files, such as "latin-1". Default: UTF-8, else a guess that
         the notes report.
+    groups, by : str, optional
+        Columns that are kept aside if they are no features. `groups` never is one.
     """
     from counterpoise.encoding.pairing import pair_tables
 
@@ -108,9 +116,13 @@ def load_data(
         progress(f"reading {printable(name)}", 0, 0)
         tables.append(_as_table(given, name, encoding, notes))
     progress("comparing the columns", 0, 0)
-    options: Any = {"label": label, "need_label": need_label, "drop": drop, "missing": missing}
+    if groups is not None and (groups == label or groups not in tables[0].column_names):
+        raise InputError(f"`groups` {groups!r} must be a column of {names[0]}, and not the label.")
+    left_out = [*drop, groups] if groups is not None else drop
+    options: Any = {"label": label, "need_label": need_label, "drop": left_out, "missing": missing}
     pair = pair_tables(*tables, names=names, **options)
     pair.notes[:0] = notes
+    asked = [name for name in (groups, by) if name is not None and name not in pair.kinds]
     for name, frame in zip(names, (pair.source, pair.target), strict=True):
         if len(frame) < _ENOUGH:
             what = " with a label" if need_label and frame is pair.source else ""
@@ -124,7 +136,25 @@ def load_data(
             names, (pair.source, pair.target), tables, (source, target), strict=True
         )
     ]
-    return Data(pair, samples[0], samples[1], label or "")
+    aside = _aside(tables, asked, pair.rows, missing)
+    return Data(pair, samples[0], samples[1], label or "", aside=aside)
+
+
+def _aside(
+    tables: Sequence[Any], names: Sequence[str], rows: np.ndarray, missing: Sequence[str]
+) -> dict[str, tuple[Any, Any]]:
+    """Return columns that are no features as series."""
+    from counterpoise.encoding.texts import retype_texts
+
+    if not names:
+        return {}
+    source, target = retype_texts(tables, names, [], missing=missing)
+    columns = (
+        (table[name].to_pandas(date_as_object=False) if name in table.column_names else None)
+        for name in names
+        for table in (source.take(rows), target)
+    )
+    return {name: (next(columns), next(columns)) for name in names}
 
 
 def _names(source: Any, target: Any) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,15 +10,16 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from sklearn.base import is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from counterpoise._format import format_count, format_number
 from counterpoise._validation import InputError, check_choice
 from counterpoise.jobs.answer import Answer, Choice, Estimates
 from counterpoise.jobs.auditing import noted, place_rows, weights_names
+from counterpoise.jobs.folds import rows_together, split_rows
 from counterpoise.jobs.groups import group_rows
 from counterpoise.jobs.labels import Labels, read_labels
+from counterpoise.jobs.leaks import leak_warnings
 from counterpoise.jobs.loading import Data, load_data, load_example
 from counterpoise.jobs.models import make_families
 from counterpoise.jobs.predictions import predict_target
@@ -34,7 +34,6 @@ __all__ = ["DELIVERIES", "SELECTIONS", "select"]
 #: What the options may be, the default first.
 SELECTIONS = ("source", "target")
 DELIVERIES = ("blend", "one")
-_FOLDS = 5
 # From so many source rows on, the libraries below may use several threads.
 _MANY_ROWS = 20_000
 # What the mean of each loss is called.
@@ -58,6 +57,7 @@ class _Asked:
 
     families: list[tuple[str, Any, dict[str, list[Any]]]]
     labels: Labels
+    groups: str | None
     weights: str | None
     method: str
     loss: str
@@ -83,6 +83,7 @@ def select(
     loss: str = "auto",
     metrics: Any = None,
     by: str | None = None,
+    groups: str | None = None,
     selection: str = "source",
     deliver: str = "blend",
     target_labels: str | None = None,
@@ -124,7 +125,11 @@ def select(
         To report. Default: RMSE, R^2 and MAE, or accuracy, AUC and what else the models allow.
     by : str, optional
         Column of both tables whose groups are reported one by one; numbers are cut at the
-        quartiles of the target.
+        quartiles of the target. It need not be a feature.
+    groups : str, optional
+        Column of the source that says which rows belong together, such as a person, a clinic or a
+        day: they are held out together and count as one for the errors. It is no feature. Without
+        it, equal rows are groups.
     selection : {"source", "target"}, default="source"
         Whether the best candidate has the least held-out loss or the least target risk.
     deliver : {"blend", "one"}, default="blend"
@@ -170,7 +175,8 @@ def select(
             raise InputError("`example` brings its own data: leave out the two tables.")
         data = load_example(example, seed=seed)
     else:
-        read: Any = {"label": label, "drop": drop, "missing": missing, "encoding": encoding}
+        names = ("label", "drop", "missing", "encoding", "groups", "by")
+        read = {name: arguments[name] for name in names}
         data = load_data(source, target, request.progress, need_label=True, **read)
     assert data.pair.y is not None  # read with labels
     labels = read_labels(data.pair.y, data.label, loss)
@@ -181,7 +187,7 @@ def select(
         deliver = "one"
     used = None if weights == "none" else weights
     given = (used, method, loss, metrics or "auto", selection, deliver, dask, request)
-    return _answer(data, _Asked(families, labels, *given), by, target_labels, notes)
+    return _answer(data, _Asked(families, labels, groups, *given), by, target_labels, notes)
 
 
 def _can_be_blended(model: Any) -> bool:
@@ -193,7 +199,7 @@ def _answer(
 ) -> Answer:
     """Search, and put the answer together."""
     request, labels = asked.request, asked.labels
-    groups = None if by is None else group_rows(data.pair, by)
+    groups = None if by is None else group_rows(data, by)
     y_target, truth = split_labels(data, labels, target_labels, notes)
     alerts: list[str] = []
     # Threads on few rows wait for each other more than they work.
@@ -201,8 +207,11 @@ def _answer(
     with noted(notes), threadpool_limits(1 if few else None):
         search = _search(data, asked, y_target, notes)
         request.progress("diagnosing", 0, 0)
+        true, tested = true_values(truth, data, labels, search, alerts)
+        if tested is not None:
+            search.label_test_ = tested  # labels that are kept aside enter the verdict
         diagnostics = search.diagnostics_
-        true = true_values(truth, data, labels, search, alerts)
+        alerts += leak_warnings(search.predicted_, data, labels)
         predictions = predict_target(search.best_estimator_, data.pair.target, request.progress)
     delivered, weighted = search.delivered_, bool(np.any(search.weights_ > 0))
     if groups is not None:
@@ -239,20 +248,21 @@ def _search(
     data: Data, asked: _Asked, y_target: np.ndarray | None, notes: list[str]
 ) -> ShiftGridSearchCV:
     request = asked.request
+    together = rows_together(data, asked.labels, asked.groups, notes)
     request.progress("searching", 0, 0)
     search = ShiftGridSearchCV(
         asked.families,
         weights=asked.weights,
         method=asked.method,
         loss=asked.loss,
-        cv=_splits(asked, notes),
+        cv=split_rows(asked.labels, together, request.seed, notes),
         selection=asked.selection,
         refit="blend" if asked.deliver == "blend" else True,
         metrics=asked.metrics,
         n_jobs=request.jobs,
     )
     search._progress = lambda done, total: request.progress("searching", done, total)
-    rows: Any = {"X_target": data.pair.target, "y_target": y_target}
+    rows: Any = {"X_target": data.pair.target, "y_target": y_target, "groups": together}
     with _cluster(asked.dask):
         try:
             search.fit(data.pair.source, asked.labels.y, **rows)
@@ -265,19 +275,6 @@ def _search(
             )
             search.set_params(weights=None).fit(data.pair.source, asked.labels.y, **rows)
     return search
-
-
-def _splits(asked: _Asked, notes: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Shuffled folds, because files are often sorted; stratified for classes."""
-    y, seed = asked.labels.y, asked.request.seed
-    kind = KFold
-    if asked.labels.task == "classification":
-        kind, least = StratifiedKFold, int(np.min(np.unique(y, return_counts=True)[1]))
-        if least < _FOLDS:
-            notes.append(f"A class has only {least} rows, fewer than the {_FOLDS} folds.")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(kind(_FOLDS, shuffle=True, random_state=seed).split(y, y))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from counterpoise.jobs.answer import TrueValues
 from counterpoise.jobs.labels import Labels, match_labels
 from counterpoise.jobs.loading import Data, Truth
 from counterpoise.metrics import METRICS, get_metrics
+from counterpoise.risk import LabelTest, estimate_risk, get_method, label_test
 from counterpoise.search.responses import Responses, respond, richest_response
 
 __all__ = ["LABEL_USES", "split_labels", "true_values"]
@@ -22,6 +24,8 @@ __all__ = ["LABEL_USES", "split_labels", "true_values"]
 LABEL_USES = ("use", "check")
 # Labelled target rows that the truth is taken from.
 _ROWS = 100_000
+# Those that are compared with the estimate: with many more, the least difference is significant.
+_TESTED = 2000
 # Classes that the warning names.
 _NAMED = 5
 
@@ -52,8 +56,8 @@ def split_labels(
         return None, None
     if use == "check" or (use is None and 2 * known >= len(values)):
         words = (
-            f"{name} has the label too. It is kept aside: it shows the truth, and has no part in "
-            "choosing, training or estimating."
+            f"{name} has the label too. It is kept aside: it shows the truth and tests the "
+            "estimate, and has no part in choosing, training or estimating."
         )
         return None, Truth(data.pair.target, values, words)
     if known < 2:
@@ -74,14 +78,15 @@ def split_labels(
 
 def true_values(
     truth: Truth | None, data: Data, labels: Labels, search: Any, warnings: list[str], /
-) -> TrueValues | None:
+) -> tuple[TrueValues | None, LabelTest | None]:
     """Judge the delivered model on labelled target rows that were kept aside, if there are any.
 
-    A class that the source does not have is an error of every model: the accuracy counts it, other
+    Also return whether they agree with the estimate; the truth of an example is not compared. A
+    class that the source does not have is an error of every model: the accuracy counts it, other
     numbers are then not known, and a warning says so.
     """
     if truth is None:
-        return None
+        return None, None
     matched = match_labels(truth.y, labels)
     rows = np.flatnonzero(matched.present)
     rows = rows[some_rows(len(rows), _ROWS, np.random.default_rng(0))]
@@ -97,15 +102,31 @@ def true_values(
         note += f" {format_count(left_out, 'row')} without a label left out."
     if np.any(unseen):
         warnings.append(_unseen_words(data, unseen, truth.y[rows][unseen]))
-        right = float(np.mean((predicted.y == predicted.prediction) & ~unseen))
-        wrong = 1 - right if loss.name == "zero_one" else float("nan")
-        return TrueValues(wrong, {"accuracy": right} if "accuracy" in search.metrics_ else {}, note)
+        wrong = ((predicted.y != predicted.prediction) | unseen).astype(np.float64)
+        said = search.predicted_
+        tested = _compare(search, wrong, (said.y != said.prediction).astype(np.float64))
+        risk = float(wrong.mean()) if loss.name == "zero_one" else float("nan")
+        right = {"accuracy": 1 - float(wrong.mean())} if "accuracy" in search.metrics_ else {}
+        return TrueValues(risk, right, note), tested
     asked: Sequence[Any] = () if isinstance(search.metrics, str) else search.metrics
     known = METRICS | {metric.name: metric for metric in get_metrics(asked, labels.task)}
     metrics = {name: float(known[name](predicted)) for name in search.metrics_}
     judged = stored if loss.response == responses.response else respond(model, X, loss.response)
-    losses = loss(y, judged, classes=classes if loss.indexed else None)
-    return TrueValues(float(np.mean(losses)), metrics, note)
+    losses = np.asarray(loss(y, judged, classes=classes if loss.indexed else None))
+    tested = None if truth is data.truth else _compare(search, losses, search.delivered_.losses)
+    return TrueValues(float(np.mean(losses)), metrics, note), tested
+
+
+def _compare(search: Any, losses: np.ndarray, held_out: Any) -> LabelTest | None:
+    """Compare losses (k,) on target rows with what held-out losses (N,) of the source say of them.
+
+    Both are of what is delivered, whose estimate has no labels in it.
+    """
+    if len(losses) < 2:
+        return None
+    some = losses[some_rows(len(losses), _TESTED, np.random.default_rng(0))]
+    rows = replace(search.delivered_, losses=held_out, predictions=None, labelled=some)
+    return label_test(rows, estimate_risk(rows, get_method(search.method))[0])
 
 
 def _unseen_words(data: Data, unseen: np.ndarray, values: np.ndarray) -> str:
