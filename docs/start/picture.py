@@ -83,7 +83,6 @@ def draw_answer(ax, answer: cp.Answer) -> None:
     )  # fmt: skip
     ax.set_yticks([0, 1], ["plain cross-\nvalidation", "counterpoise"])
     ax.set(title="The answer: an honest interval", xlabel="log loss in the trial", ylim=(1.5, -0.8))
-    ax.grid(axis="y", visible=False)
 
 
 def as_svg(fig) -> str:
@@ -102,13 +101,13 @@ def main() -> None:
     answer = cp.select(hospital, trial, label="relapse")
     numbers = find_numbers(answer)
     style = {"svg.hashsalt": "counterpoise", "svg.fonttype": "none", "font.family": "sans-serif"}
-    plt.rcParams.update({**FIGURE_STYLE, **style})
+    plt.rcParams.update({**FIGURE_STYLE, **style, "axes.grid": False})
 
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 2.7), width_ratios=[1, 1.15])
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 2.6), width_ratios=[1, 1.15])
     draw_problem(left, hospital, trial)
     draw_answer(right, answer)
     wide = as_svg(fig)
-    fig, ax = plt.subplots(figsize=(4.6, 2.1))
+    fig, ax = plt.subplots(figsize=(4.6, 2.0))
     draw_answer(ax, answer)
     narrow = as_svg(fig)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from counterpoise.diagnostics import diagnose_encoded
-from counterpoise.diagnostics.groups import judge_groups
+from counterpoise.diagnostics.diagnosis import judge_groups
 from counterpoise.encoding import encode_pair
 from counterpoise.risk import HeldOut, risk_by_group
 

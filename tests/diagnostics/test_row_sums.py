@@ -5,8 +5,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
+from counterpoise.diagnostics.overlap import pareto_k
 from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums, column_sums, standardized
-from counterpoise.diagnostics.tail import pareto_k
 
 
 @pytest.mark.parametrize("rows", [1, 37, 50_000])

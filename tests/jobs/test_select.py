@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_the_search(files, deliver):
 
 
 @pytest.mark.parametrize("label", ["ill", "cost"])
-def test_the_truth_is_that_of_the_delivered_model_and_changes_nothing_else(frames, label, rng):
+def test_the_truth_is_that_of_the_delivered_model_and_changes_no_estimate(frames, label):
     options = LOGISTIC if label == "ill" else RIDGE
     answer = cp.select(*frames, label=label, **options)
     said, y = answer.model.predict(frames[1]), frames[1][label].to_numpy()
@@ -94,14 +94,21 @@ def test_the_truth_is_that_of_the_delivered_model_and_changes_nothing_else(frame
         assert truth.risk == pytest.approx(np.mean((said - y) ** 2))
         assert truth.metrics["r2"] == pytest.approx(reference.r2_score(y, said))
     assert "kept aside" in truth.note
-    shuffled = frames[1].assign(**{label: rng.permutation(y)})
-    other = cp.select(frames[0], shuffled, label=label, **options)
+    turned = -y if label == "cost" else np.where(y == "yes", "no", "yes")
+    other = cp.select(frames[0], frames[1].assign(**{label: turned}), label=label, **options)
     none = cp.select(*unlabelled(frames, label), label=label, **options)
     assert none.estimates.truth is None
     assert other.estimates.truth.risk != truth.risk
     for again in (other, none):
         assert again.risk.value == answer.risk.value
-        assert again.verdict == answer.verdict
+    # The verdict alone depends on them.
+    assert other.verdict == "do not trust"
+    assert none.diagnostics.label_test is None
+    assert answer.diagnostics.label_test.n_labels == len(y)
+    assert answer.diagnostics.label_test.label_value == pytest.approx(truth.risk)
+    assert none.verdict in ("plausible", "caution")
+    better = {"plausible": "confirmed", "caution": "caution"}
+    assert answer.verdict == better[none.verdict]
 
 
 def test_a_class_that_the_source_never_shows_is_an_error_that_nobody_can_miss(frames):
@@ -112,6 +119,9 @@ def test_a_class_that_the_source_never_shows_is_an_error_that_nobody_can_miss(fr
     assert answer.estimates.truth.metrics == {"accuracy": pytest.approx(np.mean(right))}
     assert np.isnan(answer.estimates.truth.risk)
     assert answer.warnings[0].startswith("50% of the labelled rows of target have a class that")
+    assert answer.verdict == "do not trust"
+    wrong = 1 - answer.estimates.truth.metrics["accuracy"]
+    assert answer.diagnostics.label_test.label_value == pytest.approx(wrong)
     assert "'never tested'" in str(answer)
     _, used = unlabelled((frames[0], target), "ill", range(40, 60))
     with pytest.raises(InputError, match="loss='zero_one'"):
@@ -169,12 +179,12 @@ def test_groups_by_a_category_a_number_and_a_date(frames):
     assert set(answer.estimates.groups) == {"red", "green", "blue", "missing"}
     assert all(group.verdict for group in answer.estimates.groups.values())
     data = load_data(*frames, quiet, label="cost", need_label=True)
-    _, ages = group_rows(data.pair, "age")
+    _, ages = group_rows(data, "age")
     assert np.unique(ages, return_counts=True)[1].tolist() == [100] * 4
-    assert any("2024-" in name for name in np.unique(group_rows(data.pair, "day")[1]))
+    assert any("2024-" in name for name in np.unique(group_rows(data, "day")[1]))
     many = [f"c{i:02d}" for i in range(20)]
     data.pair.target["colour"] = pd.Categorical(np.repeat(many[:16], 25))
-    assert len(np.unique(group_rows(data.pair, "colour")[1])) == 13
+    assert len(np.unique(group_rows(data, "colour")[1])) == 13
     with pytest.raises(InputError, match="`by` 'region' is not a column"):
         cp.select(*frames, label="cost", by="region", **RIDGE)
 
@@ -229,3 +239,151 @@ def test_the_same_seed_gives_the_same_answer_and_another_problem_another():
     assert one.risk.value == two.risk.value
     assert cp.select(example="gaussian-2d", seed=4, **LOGISTIC).risk.value != one.risk.value
     assert len(load_example("gaussian-2d", n_source=50, gamma=0.9).pair.source) == 50
+
+
+def test_a_column_that_is_no_feature_can_tell_the_groups(frames):
+    named = [frame.assign(id=range(1000, 1000 + len(frame))) for frame in frames]
+    for frame in named:
+        frame["size"] = np.where(np.arange(len(frame)) % 2, "large", "small")
+    plain = cp.select(*named, label="cost", drop=["size"], **RIDGE)
+    answer = cp.select(*named, label="cost", drop=["size"], by="size", **RIDGE)
+    assert set(answer.estimates.groups) == {"small", "large"}
+    assert answer.risk.value == plain.risk.value
+    by_id = cp.select(*named, label="cost", by="id", **RIDGE)
+    assert "id" not in by_id.tables.kinds
+    assert len(by_id.estimates.groups) == 4
+    with pytest.raises(InputError, match="`by` 'id' is not a column that both tables share"):
+        cp.select(named[0], frames[1], label="cost", by="id", **RIDGE)
+
+
+@pytest.fixture
+def persons(rng):
+    """Five rows of each person; the person decides most of the label, and z tells the person."""
+
+    def draw(n, shift):
+        person = np.repeat(np.arange(n), 5)
+        x, z, own = (np.repeat(rng.normal(size=n), 5) for _ in range(3))
+        columns = {"x": x + shift, "z": z, "person": [f"p{i}" for i in person], "y": x + 2 * own}
+        frame = pd.DataFrame(columns)
+        for name in ("x", "z", "y"):
+            frame[name] += 0.1 * rng.normal(size=len(frame))
+        return frame
+
+    return draw(60, 0.0), draw(200, 0.3)
+
+
+FOREST = {"model": "forest", "params": ["n_estimators=20"]}
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_rows_of_one_person_stay_in_one_fold(persons, monkeypatch, task):
+    source, target = persons
+    if task == "classification":
+        source = source.assign(y=np.where(source["y"] > 0, "high", "low"))
+        target = target.assign(y=np.where(target["y"] > 0, "high", "low"))
+    fits = []
+    fit = cp.ShiftGridSearchCV.fit
+
+    def watched(self, X, y, **rows):
+        fits.append((self.cv, rows["groups"], list(X.columns)))
+        return fit(self, X, y, **rows)
+
+    monkeypatch.setattr(cp.ShiftGridSearchCV, "fit", watched)
+    unaware = cp.select(source, target, label="y", drop=["person"], **FOREST)
+    answer = cp.select(source, target, label="y", groups="person", **FOREST)
+    splits, groups, columns = fits[-1]
+    assert columns == ["x", "z"]
+    assert len(splits) == 5
+    for train, test in splits:
+        assert not set(source["person"].iloc[train]) & set(source["person"].iloc[test])
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(len(source)))
+    np.testing.assert_array_equal(groups, np.repeat(np.arange(60), 5))
+    truth = answer.estimates.truth.risk
+    low, high = answer.risk.interval()
+    assert low < truth < high
+    assert unaware.risk.value < 0.6 * truth
+    assert any("'person' are held out together" in note for note in answer.tables.notes)
+
+
+def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
+    source, target = persons
+    noted = cp.select(source, target, label="y", **RIDGE).tables.notes
+    assert any("(--groups person)" in note for note in noted)
+    source.loc[:9, "person"] = None
+    answer = cp.select(source, target, label="y", groups="person", **RIDGE)
+    assert any("58 groups, and 10 rows without a value" in note for note in answer.tables.notes)
+    assert not any("may belong together" in note for note in answer.tables.notes)
+    for name in ("Person", "y"):
+        with pytest.raises(InputError, match=f"`groups` '{name}' must be a column of source"):
+            cp.select(source, target, label="y", groups=name, **RIDGE)
+    with pytest.raises(InputError, match="has one value"):
+        cp.select(source.assign(person="me"), target, label="y", groups="person", **RIDGE)
+    with pytest.raises(InputError, match="`groups` 'person' is not a column"):
+        cp.select(example="gaussian-2d", groups="person", **LOGISTIC)
+
+
+@pytest.mark.parametrize("label", ["y", "class"])
+def test_repeated_rows_promise_nothing(rng, label):
+    def draw(n):
+        x = rng.normal(size=(n, 3))
+        frame = pd.DataFrame(x, columns=list("abc")).assign(y=x[:, 0] + rng.normal(size=n))
+        frame["class"] = np.where(frame["y"] > 0, "high", "low")
+        return frame.drop(columns=({"y", "class"} - {label}).pop())
+
+    source, target = draw(200), draw(1000)
+    # Each of a half of the rows has two copies.
+    repeated = pd.concat([source, source[:100], source[:100]], ignore_index=True)
+    answer = cp.select(repeated, target, label=label, **FOREST)
+    assert answer.risk.value > 0.75 * answer.estimates.truth.risk
+    assert any("200 of 400 rows of source are repeated" in n for n in answer.tables.notes)
+    once = cp.select(source, target, label=label, **FOREST)
+    assert not any("repeated" in note for note in once.tables.notes)
+    assert answer.risk.standard_error > 0.8 * once.risk.standard_error
+
+
+def test_equal_rows_of_a_small_discrete_table_are_not_repeated(rng):
+    source, target = (
+        pd.DataFrame(rng.integers(0, 2, size=(n, 4)), columns=list("abcy")) for n in (200, 300)
+    )
+    notes = cp.select(source, target, label="y", **LOGISTIC).tables.notes
+    assert not any("repeated" in note for note in notes)
+
+
+@pytest.mark.parametrize("label", ["ill", "cost"])
+def test_a_column_that_gives_the_label_away_is_named(frames, label):
+    leaked = [
+        frame.assign(total=frame["cost"] * 1.19, code=frame["ill"].map({"yes": "A", "no": "B"}))
+        for frame in frames
+    ]
+    name, other = ("code", "total") if label == "ill" else ("total", "code")
+    options = {"model": "logistic", "params": ["C=10,1000"]} if label == "ill" else RIDGE
+    # Far from the optimum a ridge is not perfect.
+    options = options if label == "ill" else {"model": "ridge", "params": ["alpha=1e-6"]}
+    answer = cp.select(*leaked, label=label, drop=[other], **options)
+    [warning] = answer.warnings
+    assert warning.startswith(f"The column {name} gives the label away")
+    assert "gives the label away" in " ".join(str(answer).split())
+    clean = cp.select(*leaked, label=label, drop=["code", "total"], **options)
+    assert not any("gives the label away" in words for words in clean.warnings)
+
+
+@pytest.mark.parametrize("count", [74, 75])
+def test_contradicting_labels_are_not_trusted_whether_used_or_kept_aside(frames, count):
+    source, target = frames[0], frames[1][:150].copy()
+    target["cost"] += 6
+    target.loc[count:, "cost"] = None
+    for use in (None, "check"):
+        answer = cp.select(source, target, label="cost", target_labels=use, **RIDGE)
+        assert answer.verdict == "do not trust"
+        assert answer.diagnostics.label_test.n_labels == count
+        assert answer.diagnostics.label_test.p_value < 0.001
+        assert "The labels contradict the estimate" in " ".join(str(answer).split())
+
+
+def test_many_labels_are_compared_by_a_sample_and_the_truth_of_an_example_is_not(frames, rng):
+    target = frames[1].iloc[rng.integers(0, 400, 3000)].reset_index(drop=True)
+    answer = cp.select(frames[0], target, label="cost", **RIDGE)
+    assert answer.diagnostics.label_test.n_labels == 2000
+    example = cp.select(example="gaussian-2d", **LOGISTIC)
+    assert example.estimates.truth is not None
+    assert example.diagnostics.label_test is None

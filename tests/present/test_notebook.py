@@ -19,7 +19,7 @@ from counterpoise._format import (
     shorten_names,
 )
 from counterpoise._shown import shown_html
-from counterpoise.present.fitted_risks import name_candidates
+from counterpoise.present.estimates import name_candidates
 
 
 class Text(HTMLParser):

@@ -15,9 +15,8 @@ import typer
 import counterpoise as cp
 from counterpoise import jobs as work
 from counterpoise._format import printable
-from counterpoise.cli.options import Jobs, Json, Quiet, Seed, option
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import Commands, guarded, stages
+from counterpoise.cli.terminal import Commands, Jobs, Json, Quiet, Seed, guarded, option, stages
 from counterpoise.jobs.auditing import weights_names
 from counterpoise.jobs.directory import output_directory, write_or_keep
 from counterpoise.jobs.formats import json_text

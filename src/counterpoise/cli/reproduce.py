@@ -10,8 +10,7 @@ import typer
 from counterpoise import jobs as work
 from counterpoise._format import printable
 from counterpoise._validation import check_choice
-from counterpoise.cli.options import Jobs, Quiet, Seed, option
-from counterpoise.cli.terminal import guarded, stages
+from counterpoise.cli.terminal import Jobs, Quiet, Seed, guarded, option, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS

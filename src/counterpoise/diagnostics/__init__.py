@@ -2,9 +2,9 @@
 
 from counterpoise.diagnostics.diagnosis import diagnose, diagnose_encoded
 from counterpoise.diagnostics.gaps import Gap
+from counterpoise.diagnostics.overlap import pareto_k
 from counterpoise.diagnostics.record import Diagnostics
 from counterpoise.diagnostics.shift import Shift
-from counterpoise.diagnostics.tail import pareto_k
 from counterpoise.diagnostics.verdict import THRESHOLDS, VERDICTS
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import numpy as xp
 
-from counterpoise.diagnostics.tail import largest_values, shape_of_largest
+from counterpoise.diagnostics.overlap import largest_values, shape_of_largest
 from counterpoise.risk.estimation import divergence_of
 from counterpoise.risk.sums import Sums, sums_from_losses
 

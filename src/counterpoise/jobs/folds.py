@@ -35,8 +35,8 @@ def rows_together(
     named = looks_like_group(frame)
     if named:
         notes.append(
-            f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, intervals "
-            f"are too narrow: pass groups={named[0]!r} (--groups {named[0]})."
+            f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, "
+            f"intervals are too narrow: pass groups={named[0]!r} (--groups {named[0]})."
         )
     equal = row_groups(frame.assign(**{data.label: labels.y}))
     distinct = len(frame) if equal is None else int(equal.max()) + 1
@@ -69,7 +69,7 @@ def _by_column(data: Data, groups: str, notes: list[str]) -> np.ndarray:
 def split_rows(
     labels: Labels, groups: np.ndarray | None, seed: int, notes: list[str], /
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return folds of whole groups: shuffled, because files are often sorted; classes stratified."""
+    """Return shuffled folds of whole groups, because files are often sorted; classes stratified."""
     y, classes = labels.y, labels.task == "classification"
     given = np.arange(len(y)) if groups is None else groups
     _, first, group = np.unique(given, return_index=True, return_inverse=True)

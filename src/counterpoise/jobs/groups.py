@@ -22,8 +22,8 @@ _FEW = 6
 def group_rows(data: Data, by: str, /) -> tuple[np.ndarray, np.ndarray]:
     """Return the group of every source row and of every target row by one column.
 
-    The column need not be a feature. Numbers and dates with more than 6 different values are cut at the quartiles of the target. Of
-    many categories, the 12 most frequent in the target are kept.
+    The column need not be a feature. Numbers and dates with more than 6 different values are cut at
+    the quartiles of the target. Of many categories, the 12 most frequent in the target are kept.
     """
     pair = data.pair
     columns = (pair.source[by], pair.target[by]) if by in pair.kinds else data.aside.get(by)

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.present.axes import MOST_ROWS, legend_above, plain_ticks, rows_height, set_rows
-from counterpoise.present.display import Display
+from counterpoise.present.axes import (
+    MOST_ROWS,
+    Display,
+    legend_above,
+    plain_ticks,
+    rows_height,
+    set_rows,
+)
 from counterpoise.present.palette import Palette
 
 __all__ = ["BalanceDisplay"]

@@ -18,12 +18,13 @@ from counterpoise._format import (
 from counterpoise.present.estimates import (
     WITHOUT_DRIFT,
     both_intervals,
+    candidate_risks,
     estimate_cells,
     estimate_columns,
+    name_candidates,
     number_cell,
     risk_table,
 )
-from counterpoise.present.fitted_risks import candidate_risks, name_candidates
 from counterpoise.present.sections import (
     SIGNS,
     Block,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise.present import axes
-from counterpoise.present.display import Display
-from counterpoise.present.fitted_risks import as_band, check_fitted, name_candidates
+from counterpoise.present.axes import Display
+from counterpoise.present.estimates import as_band, check_fitted, name_candidates
 from counterpoise.present.palette import Palette
 
 __all__ = ["ForestDisplay"]

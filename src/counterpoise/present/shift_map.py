@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.present.axes import legend_above, plain_text, plain_ticks
-from counterpoise.present.display import Display
+from counterpoise.present.axes import Display, legend_above, plain_text, plain_ticks
 from counterpoise.present.palette import Palette
 
 __all__ = ["ShiftMapDisplay"]

@@ -23,7 +23,7 @@ from counterpoise.risk.metric_estimates import (
     estimate_metrics,
     target_metrics,
 )
-from counterpoise.risk.monomials import Moments
+from counterpoise.risk.regression import Moments
 from counterpoise.risk.sensitivity import Sensitivity, sensitivity
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
 

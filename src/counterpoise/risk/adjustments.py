@@ -21,8 +21,13 @@ from counterpoise._validation import check_number
 from counterpoise.risk.averages import Controlled, Weighted
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Adjustment, Prepared
-from counterpoise.risk.monomials import Moments, require_domains
-from counterpoise.risk.regression import cross_fit_folds, fit_coefficients, has_spread
+from counterpoise.risk.regression import (
+    Moments,
+    cross_fit_folds,
+    fit_coefficients,
+    has_spread,
+    require_domains,
+)
 
 __all__ = ["DoublyRobust", "MomentControlled", "Shrunk"]
 

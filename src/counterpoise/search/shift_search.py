@@ -17,7 +17,7 @@ from counterpoise._shown import shown_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params, num_samples
 from counterpoise._validation import InputError, check_choice, match_columns
 from counterpoise.diagnostics import Diagnostics, diagnose
-from counterpoise.diagnostics.groups import judge_groups
+from counterpoise.diagnostics.diagnosis import judge_groups
 from counterpoise.encoding import encode_pair
 from counterpoise.losses import Loss
 from counterpoise.metrics import get_metric
@@ -41,12 +41,11 @@ from counterpoise.search.checks import (
     check_metrics,
     group_labels,
 )
-from counterpoise.search.delivery import Delivered, deliver_candidate
+from counterpoise.search.delivery import Delivered, deliver_candidate, results_table
 from counterpoise.search.evaluate import CrossValidation, Evaluation, Progress, evaluate
 from counterpoise.search.fitting import Candidate, fit_estimator, join_rows, losses_of
 from counterpoise.search.label_use import Choice, trains, use_labels, with_offset
 from counterpoise.search.labels import resolve_target_labels
-from counterpoise.search.results import results_table
 from counterpoise.search.scoring import resolve_loss
 
 __all__ = ["ShiftSearch"]
