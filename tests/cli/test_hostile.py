@@ -94,6 +94,24 @@ def test_a_pipe_is_refused_by_name_and_does_not_hang(write, run, tmp_path, comma
     assert "pipe.csv is a pipe or a device, not a regular file" in done.stderr
 
 
+@pytest.mark.parametrize("output", ["full", "closed"])
+@pytest.mark.parametrize("arguments", [["audit", "--example", "gaussian-2d"], ["--version"]])
+def test_an_output_that_takes_nothing_ends_without_a_traceback(run, arguments, output):
+    if output == "full":
+        with open("/dev/full", "w") as full:
+            done = run(*arguments, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 2
+        last = done.stderr.strip().splitlines()[-1]
+        assert last == "Error: the answer cannot be printed: No space left on device."
+    else:
+        read, write = os.pipe()
+        os.close(read)
+        done = run(*arguments, capture_output=False, stdout=write, stderr=subprocess.PIPE)
+        os.close(write)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
 def test_a_huge_cell_is_explained(write, invoke, tmp_path):
     (tmp_path / "big.csv").write_text('x,z,kind,y\n1,2,"' + "a" * 5_000_000 + '",3\n')
     done = invoke("audit", tmp_path / "big.csv", write("b.csv"), "--label", "y")

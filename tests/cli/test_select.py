@@ -329,6 +329,9 @@ def test_version_help_and_completion(invoke):
     assert "Exit codes: 0 done" in text
     assert "counterpoise select hospital.csv country.csv" in text
     assert "--install-completion" in invoke("--help").stdout
+    for command in ("select", "audit", "reproduce"):
+        text = " ".join(invoke(command, "--help").stdout.split())
+        assert ("3 with --strict" in text) == (command != "reproduce")
 
 
 def test_metrics_and_groups_are_options(write, invoke):

@@ -72,6 +72,21 @@ def test_every_model_loads_with_trusted_types_only_and_predicts_the_same(
     assert list(loaded.predict(loaded.read(files / "target.csv"))) == list(got["prediction"])
 
 
+@pytest.mark.parametrize("label", ["ill", "cost"])
+def test_a_model_that_labels_of_the_target_have_moved_loads(files, frames, label):
+    target = frames[1].copy()
+    turned = target["ill"].map({"yes": "no", "no": "yes"})
+    target[label] = target[label] + 6 if label == "cost" else turned
+    target.loc[40:, label] = None
+    target.to_csv(files / "target.csv", index=False)
+    options = {"model": "logistic", "params": ["C=0.1,1"]} if label == "ill" else {}
+    out, answer = save(files, label, **options)
+    assert answer.verdict == "do not trust"
+    assert type(answer.model).__name__.startswith("Offset")
+    got = cp.load(out).predict_file(files / "target.csv")
+    assert list(got["prediction"]) == list(answer.predictions["prediction"])
+
+
 def test_the_files_hold_the_answer_and_numbers_have_both_intervals(files):
     models = {"model": ["ridge", "forest"], "params": ["ridge.alpha=1,10", "forest.n_estimators=3"]}
     out, answer = save(files, "cost", by="colour", **models)

@@ -63,7 +63,7 @@ def answers():
             "select": cp.select(*frames(), label="price", by="region", **two),
             "labels": cp.select(*frames(labels=40), label="price", **one),
             "classes": cp.select(*classes, label="price", model="logistic", params=["C=1"]),
-            "doubtful": cp.select(*frames(shift=50.0), label="price", **one),
+            "doubtful": cp.select(*frames(shift=50.0, labels=0), label="price", **one),
             "hostile audit": cp.audit(*frames(HOSTILE, HOSTILE[1])),
             "hostile select": cp.select(
                 *frames(HOSTILE, HOSTILE[1]), label=HOSTILE[1], by=HOSTILE[-1], **one

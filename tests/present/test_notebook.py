@@ -50,6 +50,7 @@ def test_an_answer_is_a_card(answers, name):
     shown = Text(answer._repr_html_())
     assert f"{answer.verdict[:1].upper()}{answer.verdict[1:]}" in shown.text
     assert not {"script", "img", "b"} & set(shown.tags)
+    assert not set("\x1b\x00\u202e") & set(shown.text)
     for metric in (answer.metrics or {}).values():
         assert format_number(metric.value) in shown.text
 

@@ -9,7 +9,7 @@ import pytest
 import counterpoise as cp
 from counterpoise._format import format_interval, format_number
 from counterpoise.present.answer import answer_document, answer_text
-from counterpoise.present.estimates import NOTHING, interval_text
+from counterpoise.present.estimates import NOTHING, estimate_cells, interval_text
 from counterpoise.present.sections import Bullets, Column, Document, Section, Table
 from counterpoise.present.text import fit_table, short_text, wrap_text
 from counterpoise.risk import RiskEstimate
@@ -70,12 +70,13 @@ def test_the_truth_is_the_last_column_that_a_narrow_terminal_drops(answers, widt
 
 def test_the_verdict_says_what_was_checked(answers):
     unchecked = "Not checked: whether labels depend on the columns in the same way."
-    for name in ("audit", "select", "doubtful"):
+    for name in ("audit", "doubtful"):
         word = answers[name].verdict
         assert f"\n{word[:1].upper()}{word[1:]}. {unchecked}" in str(answers[name])
-    labels = answers["labels"]
-    assert unchecked not in str(labels)
-    assert " ".join(labels.diagnostics.label_test.words.split()) in " ".join(str(labels).split())
+    for name in ("labels", "select"):  # used in every estimate, and kept aside
+        text = " ".join(str(answers[name]).split())
+        assert unchecked not in text
+        assert answers[name].diagnostics.label_test.words in text
 
 
 def test_numbers_that_are_not_to_be_trusted_are_marked(answers):
@@ -101,6 +102,21 @@ def test_numbers_that_are_not_to_be_trusted_are_marked(answers):
 def test_an_interval_that_holds_most_of_what_is_possible_says_nothing(link, value, error, nothing):
     estimate = RiskEstimate(value, error, 0.0, 1e6, 1e6, link=link)
     assert (interval_text(estimate) == NOTHING) == nothing
+
+
+@pytest.mark.parametrize(
+    ("link", "values", "texts"),
+    [
+        (LOGIT, (8e-18, 0.4), ["0.00", "0.00 to 0.400"]),
+        (Link(high=1.0), (-2e-16, 0.4), ["0.00", "0.00 to 0.400"]),
+        (Link(high=1.0), (-0.2, 0.4), ["-0.200", "-0.200 to 0.400"]),
+        (LOG, (8e-18, 9e-18), ["8e-18", "8e-18 to 9e-18"]),
+    ],
+)
+def test_rounding_is_not_shown_where_a_scale_ends_at_1(monkeypatch, link, values, texts):
+    estimate = RiskEstimate(values[0], 0.1, 0.0, 1e6, 1e6, link=link)
+    monkeypatch.setattr(RiskEstimate, "interval", lambda self, drift: values)
+    assert [str(cell) for cell in estimate_cells(estimate)[:2]] == texts
 
 
 def test_hints_for_the_command_line_are_only_where_they_are_asked_for(answers):

@@ -128,6 +128,17 @@ def test_doubly_robust_is_a_loop_over_folds(data, folds, model):
         assert gap == pytest.approx(at_target.var() / 90 * (1 - 1 / 50))
 
 
+def test_a_linear_outcome_model_of_monomials_has_the_errors_of_least_squares(data, folds):
+    _, weights, source, target = data
+    losses = 9 + source @ [1.0, -2.0] + 0.01 * np.cos(source[:, 0])
+    one, other = (
+        over_folds((losses, weights, source, target), folds, DoublyRobust(model), None)
+        for model in (LinearRegression(), Moments(1))
+    )
+    assert other.value == pytest.approx(one.value, rel=1e-3)
+    assert other.standard_error == pytest.approx(one.standard_error, rel=0.01)
+
+
 @pytest.mark.parametrize("kind", ["outcome", "control"])
 def test_monomials_are_ridge_regression_on_the_other_folds(data, folds, kind):
     losses, weights, source, target = data

@@ -1,6 +1,6 @@
 """Labels of target rows: combinations against formulas, and the test of what they say."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -178,6 +178,14 @@ def test_the_test_of_many_labels_is_welchs(rng, k):
     assert found.p_value == pytest.approx(want, rel=0.1 if k > 200 else 0.25)
     assert (found.n_labels, found.label_value) == (k, pytest.approx(there.mean()))
     assert found.weighted_value == pytest.approx(losses.mean())
+
+
+def test_the_test_compares_with_the_estimate_not_with_the_weighted_mean(rng):
+    held_out = HeldOut.of_sample(rng.normal(10, 1, 500), np.full(500, 1.5))
+    for level, agrees in ((15, True), (10, False)):
+        own = replace(held_out, labelled=rng.normal(level, 1, 20))
+        estimate, _ = estimate_risk(own, cp.risk.get_method("weighted"))
+        assert (label_test(own, estimate).p_value > 0.05) == agrees
 
 
 def test_the_test_of_few_labels_knows_skewed_and_binary_losses():

@@ -29,6 +29,7 @@ from counterpoise.present.estimates import (
     estimate_columns,
     interval_text,
     number_cell,
+    rounded,
 )
 from counterpoise.present.page import render_page
 from counterpoise.present.sections import (
@@ -184,7 +185,7 @@ def _expected(answer: Any) -> Table:
     columns += [] if truth is None else [Column("truth", optional=1)]
     cells = []
     for name, estimate, constant, known in rows:
-        row = [name, *estimate_cells(estimate), number_cell(constant)]
+        row = [name, *estimate_cells(estimate), number_cell(rounded(constant, estimate))]
         if doubtful:
             row[1] = Numeral(f"{row[1]} ?", estimate.value)
         cells.append(row if truth is None else [*row, _truth_cell(estimate, known)])
@@ -195,6 +196,7 @@ def _expected(answer: Any) -> Table:
 
 
 def _truth_cell(estimate: Any, known: float | None) -> Numeral:
+    known = rounded(known, estimate)
     if known is None or np.isnan(known) or interval_text(estimate) == NOTHING:
         return number_cell(known)
     low, high = estimate.interval()
@@ -225,7 +227,7 @@ def _line(answer: Any) -> str:
     if answer.estimates is None:
         return f"{answer.verdict}: {reason}"
     name, metric = next(iter(answer.metrics.items()))
-    value = f"{_SHORT.get(name, metric.words)} {format_number(metric.value)}"
+    value = f"{_SHORT.get(name, metric.words)} {format_number(rounded(metric.value, metric))}"
     value += f" ({interval_text(metric)})"
     return f"{answer.verdict}: {reason}; {value}; delivered: {answer.choice.delivered}"
 

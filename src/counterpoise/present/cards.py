@@ -14,6 +14,7 @@ from counterpoise._format import (
     format_number,
     format_p_value,
     format_share,
+    printable,
 )
 from counterpoise.present.estimates import (
     WITHOUT_DRIFT,
@@ -256,29 +257,34 @@ _CARDS = {
 }
 
 
+def _text(text: Any) -> str:
+    """Return text that neither HTML nor the screen obeys."""
+    return escape(printable(text))
+
+
 def _html(card: Section) -> str:
     """Return a card as HTML that takes the reader's own colours; every text is escaped."""
     edge, body = "", ""
     if card.title:
-        body += f'<div style="font-weight:600;margin-bottom:.3em">{escape(card.title)}</div>'
+        body += f'<div style="font-weight:600;margin-bottom:.3em">{_text(card.title)}</div>'
     for block in card.blocks:
         if isinstance(block, Verdict):
             sign, kind = SIGNS.get(block.word, ("?", ""))
             color = _COLORS.get(kind, "inherit")
             edge = f"border-left:6px solid {color};"
-            word = escape(f"{sign} {block.word[:1].upper()}{block.word[1:]}")
+            word = _text(f"{sign} {block.word[:1].upper()}{block.word[1:]}")
             body += f'<div style="font-size:1.25em;font-weight:700;color:{color}">{word}</div>'
-            body += f"<div>{escape(block.line)}</div>"
+            body += f"<div>{_text(block.line)}</div>"
         elif isinstance(block, Bullets):
-            items = "".join(f"<li>{escape(item)}</li>" for item in block.items)
-            body += f'<div style="{_SOFT}">{escape(block.heading)}</div>' if items else ""
+            items = "".join(f"<li>{_text(item)}</li>" for item in block.items)
+            body += f'<div style="{_SOFT}">{_text(block.heading)}</div>' if items else ""
             css = "margin:.3em 0 .5em;padding-left:1.3em;max-width:60em"
             body += f'<ul style="{css}">{items}</ul>'
         elif isinstance(block, Table):
             body += _table_html(block.columns, block.rows)
-            body += f'<div style="{_SOFT}">{escape(block.caption)}</div>'
+            body += f'<div style="{_SOFT}">{_text(block.caption)}</div>'
         elif isinstance(block, str):
-            body += f"<div>{escape(block)}</div>"
+            body += f"<div>{_text(block)}</div>"
     return (
         f'<div style="display:inline-block;max-width:100%;overflow-x:auto;border:{_LINE};{edge}'
         f'border-radius:8px;padding:.7em 1em;margin:.2em 0;line-height:1.45">{body}</div>'
@@ -291,7 +297,7 @@ def _table_html(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str
         align = "right;white-space:nowrap" if number else "left"
         line = "font-weight:600;opacity:.7" if tag == "th" else f"border-top:{_LINE}"
         css = f"text-align:{align};padding:.2em 1em .2em 0;background:none;{line}"
-        return f'<{tag} style="{css}">{escape(text)}</{tag}>'
+        return f'<{tag} style="{css}">{_text(text)}</{tag}>'
 
     heads = "".join(cell(column.name, j, "th") for j, column in enumerate(columns))
     body = "".join(

@@ -28,6 +28,7 @@ __all__ = [
     "name_candidates",
     "number_cell",
     "risk_table",
+    "rounded",
 ]
 
 
@@ -97,6 +98,8 @@ SAME_WAY = "if labels depend on the columns in the same way"
 WITHOUT_DRIFT = f"Without drift: {SAME_WAY} in source and target."
 # A share of [0, 1], and a factor, from which on an interval says nothing.
 _SHARE, _FACTOR = 0.8, 100.0
+# What is below this is 0 on a scale that ends at 1, such as that of a share or of R^2.
+_LEAST = 1e-6
 
 
 def interval_text(estimate: Any, /, *, drift: bool = True) -> str:
@@ -108,7 +111,14 @@ def interval_text(estimate: Any, /, *, drift: bool = True) -> str:
     low, high = estimate.interval(drift=drift)
     if _says_nothing(float(low), float(high), estimate):
         return NOTHING
-    return format_interval(low, high)
+    return format_interval(rounded(low, estimate), rounded(high, estimate))
+
+
+def rounded(value: Any, estimate: Any, /) -> Any:
+    """Return a number on the scale of an estimate, or 0 where only rounding keeps it from 0."""
+    link: Link = getattr(estimate, "estimate", estimate).link
+    tiny = value is not None and math.isfinite(link.high) and abs(value) < _LEAST
+    return 0.0 if tiny else value
 
 
 def _says_nothing(low: float, high: float, estimate: Any) -> bool:
@@ -124,7 +134,8 @@ def _says_nothing(low: float, high: float, estimate: Any) -> bool:
 def both_intervals(estimate: Any, /) -> str:
     """Return a value with both intervals in one line."""
     wide, narrow = (interval_text(estimate, drift=drift) for drift in (True, False))
-    return f"{format_number(estimate.value)} ({wide}; {narrow} {SAME_WAY})"
+    value = format_number(rounded(estimate.value, estimate))
+    return f"{value} ({wide}; {narrow} {SAME_WAY})"
 
 
 def number_cell(value: Any, /) -> Numeral:
@@ -145,7 +156,7 @@ def estimate_cells(estimate: Any, /) -> list[str]:
         Numeral(interval_text(estimate, drift=drift), estimate.interval(drift=drift)[0])
         for drift in (True, False)
     )
-    return [number_cell(estimate.value), *ends]
+    return [number_cell(rounded(estimate.value, estimate)), *ends]
 
 
 def risk_table(first: str, estimates: Mapping[str, Any], /, *, most: int = 10) -> Table:

@@ -212,10 +212,10 @@ class RiskEstimate:
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
         if not isinstance(drift, bool | np.bool_):
             check_number(drift, "drift", low=0, closed="low", remedy="0.1 is an error of 10 %.")
-            allowed = float(drift)
+            allowed = np.asarray(float(drift))
         else:
-            allowed = to_numpy(self.drift) if drift else 0.0
-        low, high = self._ends(level, np.asarray(allowed))
+            allowed = np.asarray(to_numpy(self.drift) if drift else 0.0)
+        low, high = self._ends(level, allowed)
         if np.ndim(to_numpy(self.value)) == 0:
             return float(low), float(high)
         if isinstance(self.value, np.ndarray):

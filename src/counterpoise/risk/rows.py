@@ -107,10 +107,12 @@ class RowScores:
 
 def _scores(predicted: Predicted) -> np.ndarray:
     if predicted.classes is None:
-        return np.abs(predicted.y - predicted.prediction)
+        residuals: np.ndarray = np.abs(predicted.y - predicted.prediction)
+        return residuals
     assert predicted.probability is not None  # checked by whoever asks for sets
     every = _class_scores(predicted.probability)
-    return np.take_along_axis(every, predicted.y[:, None], axis=1)[:, 0]
+    scores: np.ndarray = np.take_along_axis(every, predicted.y[:, None], axis=1)[:, 0]
+    return scores
 
 
 def _class_scores(probability: np.ndarray) -> np.ndarray:
