@@ -85,7 +85,6 @@ OWN_TESTS = {
     "metrics": ["tests/test_metrics.py", "tests/risk/test_target_metrics.py"],
 }
 OTHER_TESTS = [
-    "tests/test_tuned_constants.py",
     "tests/properties",
     "tests/theory",
     "tests/risk",
