@@ -7,13 +7,13 @@ counts. A run of the same chunks in this process, without Dask, stands beside th
 
 Cores that are otherwise idle are needed: the load of the machine before each run is printed.
 
-    python benchmarks/dask_scaling.py [repetitions] [rounds] [workers ...]
+    python benchmarks/dask_scaling.py [--repetitions 100000] [--rounds 3] [--workers 1 2]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -40,9 +40,12 @@ def seconds(plan: Plan, client: Any = None) -> tuple[float, bytes]:
 
 
 def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    counts = [int(count) for count in sys.argv[3:]] or [1, 2]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="of each cluster")
+    options = parser.parse_args()
+    repetitions, counts = options.repetitions, options.workers
     plan = Plan(("synthetic",), repetitions, gammas=(0.7,))
     run_chunk(plan, Chunk("synthetic", 0.7, 0, BATCH, 9))
     results = set()
@@ -52,7 +55,7 @@ def main() -> None:
             clients[count] = stack.enter_context(connect("local", workers=count))
             warm(clients[count], plan)
         times: dict[int, list[float]] = {count: [] for count in clients}
-        for _ in range(rounds):
+        for _ in range(options.rounds):
             for count, client in clients.items():
                 load = os.getloadavg()[0]
                 taken, content = seconds(plan, client)
@@ -62,8 +65,10 @@ def main() -> None:
     print(f"{repetitions:,} data sets, {len(plan.chunks())} chunks")
     for count, taken in times.items():
         line = f"{count} workers" if count else "no Dask"
-        ratio = min(times[counts[0]]) / min(taken)
-        print(f"{line:<10}{repetitions / min(taken):10,.0f} data sets/s{ratio:8.2f} x")
+        reference = min(times[counts[0]])
+        both = f"{reference:.2f} s / {min(taken):.2f} s"
+        rate, ratio = repetitions / min(taken), reference / min(taken)
+        print(f"{line:<10}{rate:10,.0f} data sets/s{ratio:8.2f} x  {both}")
     print(f"the same bits everywhere: {len(results) == 1}")
 
 

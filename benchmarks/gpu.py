@@ -13,14 +13,14 @@ the clock starts: it loads libraries and kernels and takes the memory.
   duality gap relative to the objective's terms; KLIEP: bound on what the mean log ratio misses)
   and how well the constraint on the mean weight is kept.
 
-    python benchmarks/gpu.py [repetitions] [device]
+    python benchmarks/gpu.py [--repetitions 100000] [--device cuda]
 """
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -54,7 +54,7 @@ def timed(problem: str, repetitions: int, device: str) -> tuple[float, float]:
     """Seconds for six gammas, and the largest amount of GPU memory in use, in GiB."""
     plan = Plan((problem,), repetitions)
     chunks = replace(plan, device="cuda").chunks()
-    plan = replace_device(plan, device)
+    plan = replace(plan, device=device)
     portions = Portions()
     on_gpu(plan, replace(chunks[0], seed=1), portions)
     if device == "cuda":
@@ -67,17 +67,12 @@ def timed(problem: str, repetitions: int, device: str) -> tuple[float, float]:
     return seconds, peak
 
 
-def replace_device(plan: Plan, device: str) -> Plan:
-    # A plan knows "cpu" as NumPy; here it stands for PyTorch, to try this script without a GPU.
-    return replace(plan, device=device)
-
-
 def same_data(problem: str, repetitions: int, device: str, pool: ProcessPoolExecutor) -> float:
     worst = 0.0
     for gamma in (0.5, 1.0):
         plan = Plan((problem,), repetitions, gammas=(gamma,), same_data=True)
         chunk = Chunk(problem, gamma, 0, repetitions, 0)
-        got = on_gpu(replace_device(plan, device), chunk, Portions())
+        got = on_gpu(replace(plan, device=device), chunk, Portions())
         for key, values in cpu_results(plan, pool).items():
             gap = np.abs(got[key] - values) / np.maximum(1.0, np.abs(values))
             worst = max(worst, float(np.max(gap)))
@@ -87,7 +82,7 @@ def same_data(problem: str, repetitions: int, device: str, pool: ProcessPoolExec
 def monte_carlo(problem: str, repetitions: int, device: str, pool: ProcessPoolExecutor) -> float:
     plan = Plan((problem,), repetitions, gammas=(0.7,), seed=1)
     chunk = Chunk(problem, 0.7, 0, repetitions, 2)
-    got = on_gpu(replace_device(plan, device), chunk, Portions())
+    got = on_gpu(replace(plan, device=device), chunk, Portions())
     scores = []
     for key, values in cpu_results(plan, pool).items():
         error = np.sqrt((values.var() + got[key].var()) / repetitions)
@@ -116,8 +111,11 @@ def optimality(problem: str, repetitions: int, device: str) -> tuple[float, floa
 
 
 def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    device = sys.argv[2] if len(sys.argv) > 2 else "cuda"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=100_000)
+    parser.add_argument("--device", default="cuda", help='"cpu" tries this script without a GPU')
+    options = parser.parse_args()
+    repetitions, device = options.repetitions, options.device
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     share = min(1.0, repetitions / 100_000) if device == "cpu" else 1.0
     print(f"{name}, PyTorch {torch.__version__}, six gammas x {repetitions:,} data sets")

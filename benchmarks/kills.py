@@ -23,8 +23,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import counterpoise as cp
@@ -32,50 +33,28 @@ from counterpoise.exceptions import InputError
 
 COMMAND = [sys.executable, "-c", "from counterpoise.cli import main; main()"]
 SELECT = ("--label", "y", "--model", "forest", "--param", "n_estimators=5,10,20,40", "--quiet")
-_OF_THE_MODEL = ("model.skops", "run.json", "predictions.csv")
+OF_THE_MODEL = ("model.skops", "run.json", "predictions.csv")
 REPRODUCE = ("reproduce", "synthetic", "--gamma", "0.6", "--quiet", "--resume", "--reps")
 KILLED = ("select", "reproduce", "dask")
 JOBS = (*KILLED, "race", "damage")
 
 
-@dataclass
-class Tally:
-    """What happened to one job."""
-
-    job: str
-    kills: int = 0
-    finished: int = 0
-    runs_kept: int = 0  # directories that were whole after the kill
-    lost: int = 0  # finished work that was gone or different
-    wrong: int = 0  # something accepted that a whole run does not give
-    left: int = 0  # hidden files after the last whole run
-
-    def line(self) -> str:
-        """Return the tally as one line."""
-        return (
-            f"{self.job}: {self.kills} kills, {self.finished} runs that ended first, "
-            f"{self.runs_kept} whole after a kill; lost {self.lost}, wrong accepted {self.wrong}, "
-            f"half-written files left {self.left}"
-        )
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing was lost, wrong or left."""
-        return not (self.lost or self.wrong or self.left)
-
-
-def arguments(job: str, folder: Path, out: Path, reps: int) -> list[str]:
+def command(job: str, folder: Path, out: Path, reps: int) -> list[str]:
     if job == "select":
-        return ["select", str(folder / "a.csv"), str(folder / "b.csv"), *SELECT, "--out", str(out)]
-    extra = ["--dask", "local", "--jobs", "2"] if job == "dask" else ["--jobs", "2"]
-    return [*REPRODUCE, str(reps), *extra, "--out", str(out)]
+        files = [str(folder / "a.csv"), str(folder / "b.csv")]
+        return [*COMMAND, "select", *files, *SELECT, "--out", str(out)]
+    extra = ["--dask", "local"] if job == "dask" else []
+    return [*COMMAND, *REPRODUCE, str(reps), *extra, "--jobs", "2", "--out", str(out)]
+
+
+def start(job: str, folder: Path, out: Path, reps: int) -> subprocess.Popen[str]:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command(job, folder, out, reps), start_new_session=True, **quiet)
 
 
 def run(job: str, folder: Path, out: Path, reps: int, seconds: float | None = None) -> bool:
     """Run a job; kill it after so many seconds. Tell whether it ended by itself."""
-    command = [*COMMAND, *arguments(job, folder, out, reps)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, start_new_session=True, text=True, **quiet)
+    process = start(job, folder, out, reps)
     try:
         _, text = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -100,134 +79,119 @@ def contents(job: str, out: Path) -> object:
 
 def whole(job: str, out: Path) -> object | None:
     """Return the contents if the directory claims to be complete."""
-    if job == "select":
-        if not out.exists():
-            return None
-        try:
-            return contents(job, out)
-        except InputError:
-            return None
-    return contents(job, out) if (out / "index.html").exists() else None
+    if not (out if job == "select" else out / "index.html").exists():
+        return None
+    try:
+        return contents(job, out)
+    except InputError:
+        return None
 
 
 def chunks(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (out / "chunks").glob("[!.]*.parquet")}
 
 
-def rounds_of(job: str, rounds: int, seed: int, reps: int = 4000) -> Tally:
-    rng, tally = random.Random(seed), Tally(job)
-    folder = Path(tempfile.mkdtemp(prefix="counterpoise-kills-"))
-    try:
-        make_files(folder)
-        start = time.monotonic()
-        run(job, folder, folder / "reference", reps)
-        usual = time.monotonic() - start
-        want = contents(job, folder / "reference")
-        all_chunks = chunks(folder / "reference")
-        out = folder / "out"
-        while tally.kills < rounds:
-            before = chunks(out)
-            if run(job, folder, out, reps, seconds=rng.uniform(0, usual)):
-                tally.finished += 1
-                tally.wrong += contents(job, out) != want
-                shutil.rmtree(out)
-                continue
-            tally.kills += 1
+def kill(job: str, rounds: int, seed: int, folder: Path, reps: int = 4000) -> tuple[str, bool]:
+    """Kill a job again and again; return what happened, and whether all is well.
+
+    "lost": finished work was gone or different. "wrong": something was accepted that a whole run
+    does not give. "left": hidden files after the last whole run.
+    """
+    rng, count = random.Random(seed), Counter()
+    begin = time.monotonic()
+    run(job, folder, folder / "reference", reps)
+    usual = time.monotonic() - begin
+    expected, all_chunks = contents(job, folder / "reference"), chunks(folder / "reference")
+    out = folder / "out"
+    while count["kills"] < rounds:
+        before = chunks(out)
+        if run(job, folder, out, reps, seconds=rng.uniform(0, usual)):
+            count["ended"] += 1
+            result: object | None = contents(job, out)
+        else:
+            count["kills"] += 1
             after = chunks(out)
-            tally.lost += any(after.get(name) != content for name, content in before.items())
-            tally.wrong += any(all_chunks[name] != content for name, content in after.items())
-            found = whole(job, out)
-            if found is not None:
-                tally.runs_kept += 1
-                tally.wrong += found != want
-                shutil.rmtree(out)
-        run(job, folder, out, reps)
-        tally.lost += contents(job, out) != want
-        tally.left += sum(1 for path in folder.rglob(".*") if path.parent.name != "figures")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return tally
+            count["lost"] += any(after.get(name) != before[name] for name in before)
+            count["wrong"] += any(all_chunks[name] != after[name] for name in after)
+            result = whole(job, out)
+            count["whole"] += result is not None
+        if result is not None:
+            count["wrong"] += result != expected
+            shutil.rmtree(out)
+    run(job, folder, out, reps)
+    count["lost"] += contents(job, out) != expected
+    count["left"] += sum(1 for path in folder.rglob(".*") if path.parent.name != "figures")
+    line = (
+        f"{job}: {count['kills']} kills, {count['ended']} runs that ended first, {count['whole']} "
+        f"whole after a kill; lost {count['lost']}, wrong accepted {count['wrong']}, "
+        f"half-written files left {count['left']}"
+    )
+    return line, not (count["lost"] or count["wrong"] or count["left"])
 
 
-def race(rounds: int, seed: int, reps: int = 400) -> str:
+def race(rounds: int, seed: int, folder: Path, reps: int = 400) -> tuple[str, bool]:
     """Start two runs into one directory, a random moment apart; tell what became of them."""
-    rng, count = random.Random(seed), {"one": 0, "none": 0, "both": 0, "wrong": 0}
-    folder = Path(tempfile.mkdtemp(prefix="counterpoise-race-"))
-    try:
-        make_files(folder)
-        want = {}
-        for job in ("select", "reproduce"):
-            run(job, folder, folder / job, reps)
-            want[job] = contents(job, folder / job)
-        for i in range(rounds):
-            job, out = ("select", "reproduce")[i % 2], folder / f"out{i}"
-            command = [*COMMAND, *arguments(job, folder, out, reps)]
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-            first = subprocess.Popen(command, **quiet)
-            time.sleep(rng.uniform(0, 0.5))
-            second = subprocess.Popen(command, **quiet)
-            errors = [process.communicate()[1] for process in (first, second)]
-            ended = [process.returncode for process in (first, second)]
-            # A late second run of `reproduce --resume` finds the first one's results, and ends too.
-            count[{0: "none", 1: "one", 2: "both"}[ended.count(0)]] += 1
-            told = all("out" in error for error, code in zip(errors, ended, strict=True) if code)
-            alone = ended.count(0) == 1 or (job == "reproduce" and ended.count(0) == 2)
-            good = alone and told and set(ended) <= {0, 2} and contents(job, out) == want[job]
-            count["wrong"] += not good
-            shutil.rmtree(out, ignore_errors=True)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return (
-        f"race: {rounds} pairs of runs, one delivered and one refused in {count['one']}, one after "
-        f"the other in {count['both']}, neither in {count['none']}; wrong {count['wrong']}"
+    rng, count = random.Random(seed), Counter()
+    expected = {}
+    for job in ("select", "reproduce"):
+        run(job, folder, folder / job, reps)
+        expected[job] = contents(job, folder / job)
+    for i in range(rounds):
+        job, out = ("select", "reproduce")[i % 2], folder / f"out{i}"
+        first = start(job, folder, out, reps)
+        time.sleep(rng.uniform(0, 0.5))
+        processes = (first, start(job, folder, out, reps))
+        errors = [process.communicate()[1] for process in processes]
+        ended = [process.returncode for process in processes]
+        count[ended.count(0)] += 1
+        told = all("out" in error for error, code in zip(errors, ended, strict=True) if code)
+        # A late second run of `reproduce --resume` finds the first one's results, and ends too.
+        alone = ended.count(0) == 1 or (job == "reproduce" and ended.count(0) == 2)
+        good = alone and told and set(ended) <= {0, 2} and contents(job, out) == expected[job]
+        count["wrong"] += not good
+        shutil.rmtree(out, ignore_errors=True)
+    line = (
+        f"race: {rounds} pairs of runs, one delivered and one refused in {count[1]}, one after "
+        f"the other in {count[2]}, neither in {count[0]}; wrong {count['wrong']}"
     )
+    return line, not count["wrong"]
 
 
-def damage(rounds: int, seed: int) -> str:
+def damage(rounds: int, seed: int, folder: Path) -> tuple[str, bool]:
     """Flip a bit or cut a file short; count how often it was refused, and what was let through."""
-    rng, refused, same, wrong = random.Random(seed), 0, 0, 0
+    rng, count = random.Random(seed), Counter()
     plan = cp.experiments.Plan(problems=("example",), repetitions=400)
-    folder = Path(tempfile.mkdtemp(prefix="counterpoise-damage-"))
-    try:
-        make_files(folder)
-        run("select", folder, folder / "select", 0)
-        store = cp.experiments.Store(folder / "store", plan)
-        cp.experiments.run_plan(plan, store)
-        model = [p for p in (folder / "select").iterdir() if p.name in _OF_THE_MODEL]
-        files = sorted(model) + sorted((folder / "store" / "chunks").glob("*.parquet"))
+    run("select", folder, folder / "select", 0)
+    cp.experiments.run_plan(plan, cp.experiments.Store(folder / "store", plan))
+    files = [folder / "select" / name for name in OF_THE_MODEL]
+    files += sorted((folder / "store" / "chunks").glob("*.parquet"))
 
-        def read(path: Path) -> object:
-            if path.parent.name == "chunks":
-                found = cp.experiments.Store(folder / "store", plan, resume=True)
-                values = found.read("example", plan.gammas_of("example")[0])
-                return {name: own.tobytes() for name, own in values.items()}
-            loaded = cp.load(folder / "select")
-            return loaded.predictions().to_csv(), loaded.run
+    def read(path: Path) -> object:
+        if path.parent.name == "chunks":
+            store = cp.experiments.Store(folder / "store", plan, resume=True)
+            columns = store.read("example", plan.gammas_of("example")[0])
+            return {name: values.tobytes() for name, values in columns.items()}
+        loaded = cp.load(folder / "select")
+        return loaded.predictions().to_csv(), loaded.run
 
-        want = {path: read(path) for path in files}
-        for _ in range(rounds):
-            path = rng.choice(files)
-            content = path.read_bytes()
-            place = rng.randrange(len(content))
-            cut = rng.random() < 0.2
-            bit = bytes([content[place] ^ 1 << rng.randrange(8)])
-            path.write_bytes(
-                content[:place] if cut else content[:place] + bit + content[place + 1 :]
-            )
-            try:
-                found = read(path)
-            except InputError:
-                refused += 1
-            else:
-                # A bit of a Parquet file that nobody reads, such as its padding, changes nothing.
-                same, wrong = same + (found == want[path]), wrong + (found != want[path])
-            path.write_bytes(content)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return (
-        f"damage: {rounds} files damaged, {refused} refused by name, {same} read with every value "
-        f"as it was; wrong accepted {wrong}"
+    expected = {path: read(path) for path in files}
+    for _ in range(rounds):
+        path = rng.choice(files)
+        content = path.read_bytes()
+        place, cut = rng.randrange(len(content)), rng.random() < 0.2
+        flipped = bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+        path.write_bytes(content[:place] + (b"" if cut else flipped))
+        try:
+            # A bit of a Parquet file that nobody reads, such as its padding, changes nothing.
+            count["same" if read(path) == expected[path] else "wrong"] += 1
+        except InputError:
+            count["refused"] += 1
+        path.write_bytes(content)
+    line = (
+        f"damage: {rounds} files damaged, {count['refused']} refused by name, {count['same']} read "
+        f"with every value as it was; wrong accepted {count['wrong']}"
     )
+    return line, not count["wrong"]
 
 
 def make_files(folder: Path) -> None:
@@ -251,12 +215,10 @@ def main() -> None:
     options = parser.parse_args()
     clean = True
     for job in options.jobs or JOBS:
-        if job in KILLED:
-            tally = rounds_of(job, options.rounds, options.seed)
-            line, good = tally.line(), tally.clean
-        else:
-            line = {"race": race, "damage": damage}[job](options.rounds, options.seed)
-            good = line.endswith(" 0")
+        work = partial(kill, job) if job in KILLED else {"race": race, "damage": damage}[job]
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            make_files(Path(folder))
+            line, good = work(options.rounds, options.seed, Path(folder))
         print(line, flush=True)
         clean &= good
     sys.exit(not clean)

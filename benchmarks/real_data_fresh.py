@@ -3,7 +3,7 @@
 They were chosen by documentation alone after the first two halves had been used: table, label,
 split, selection and dropped columns come from the tables' help pages, their columns and the counts
 of their values. Nothing was fitted to a table, and no risk was looked at, before it was in this
-file; ``real_data.py check --counts`` is all that has run on it.
+file; ``real_data.py --counts`` is all that has run on it.
 
 Tables have at least 400 rows. No table is here that an entry of ``real_data_first.py`` uses, nor
 another package's copy or another sample of the same data (Titanic, gapminder, Lending Club, the

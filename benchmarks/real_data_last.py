@@ -3,7 +3,7 @@
 They were chosen by documentation alone after the other four parts had been used: table, label,
 split, selection and dropped columns come from the tables' help pages, their columns and the counts
 of their values. No risk was looked at, and no method of this package was tried on a table;
-``real_data.py check`` is all that has run on it. Three entries were changed after that: the clinics
+``real_data.py`` is all that has run on it. Three entries were changed after that: the clinics
 of "newborns" are paired so that source and target overlap, and the source of "insured" and the
 classes of "knowledge" are such that draws of 100 rows have every class.
 

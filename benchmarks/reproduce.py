@@ -5,13 +5,13 @@ reproduce` does per repetition (draw, weights, 200 penalties x 5 folds x 8 estim
 target risk), over drawing the data alone; and against a loop over scikit-learn's GridSearchCV,
 which does one of the estimators. Both sides are timed in turns in the same processes.
 
-    python benchmarks/reproduce.py [repetitions]
+    python benchmarks/reproduce.py [--repetitions 20000]
 """
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
-import sys
 import time
 
 import numpy as np
@@ -69,7 +69,9 @@ def time_grid_search(repetitions: int) -> float:
 
 
 def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=20_000)
+    repetitions = parser.parse_args().repetitions
     step = 10 * BATCH
     chunks = [Chunk("synthetic", GAMMA, s, step, 0) for s in range(0, repetitions, step)]
     with multiprocessing.get_context("spawn").Pool(2) as pool:

@@ -1,21 +1,21 @@
 """Seconds of `ShiftRidgeCV` in memory from ten thousand to ten million rows, against a cost model.
 
+    python benchmarks/scaling.py [--largest 7] > scaling.csv
+
 30 features, Gaussian weights from a target of a twentieth of the rows, 5 folds, 200 penalties,
 method "controlled". The model counts what must be done (docs/guide/scaling.rst) and divides by two
 rates measured in the same run on the same cores: that of one weighted Gram product, and that of a
-copy of X.
-
-    python benchmarks/scaling.py [largest power of ten] > scaling.csv
+copy of X. The last column is the ratio of the measured seconds to the model's.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from timing import medians
 
 import counterpoise as cp
 
@@ -29,15 +29,6 @@ BLOCKS = 100
 FLOPS_FIXED = FOLDS * 10 * Q**3 + BLOCKS * len(ALPHAS) * 2 * 2 * Q**2
 
 
-def seconds(function: Callable[[], object], repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
 def data(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, FEATURES))
@@ -46,33 +37,33 @@ def data(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def rates() -> tuple[float, float]:
-    """Flops per second of a weighted Gram product, bytes per second of a copy."""
+    """Return flops per second of a weighted Gram product, and bytes per second of a copy."""
     X, y, _ = data(1_000_000)
     out = np.empty_like(X)
     weighted = X * y[:, None]
-    gram = seconds(lambda: X.T @ weighted, 5)
-    copy = seconds(lambda: np.copyto(out, X), 5)
+    gram, copy = medians(lambda: X.T @ weighted, lambda: np.copyto(out, X), repeats=5)
     return 2 * X.size * FEATURES / gram, 2 * X.nbytes / copy
 
 
-def fit(X: np.ndarray, y: np.ndarray, X_target: np.ndarray) -> None:
-    search = cp.ShiftRidgeCV(ALPHAS, weights="gaussian", cv=FOLDS, method="controlled")
-    search.fit(X, y, X_target=X_target)
-
-
 def main() -> None:
-    largest = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--largest", type=int, default=7, help="largest power of ten")
+    largest = parser.parse_args().largest
     flops, bandwidth = rates()
-    print("rows,seconds,rows_per_second,model_seconds")
+    print("rows,seconds,rows_per_second,model_seconds,ratio")
+    search = cp.ShiftRidgeCV(ALPHAS, weights="gaussian", cv=FOLDS, method="controlled")
     for power in range(4, largest + 1):
         for factor in (1, 3) if power < largest else (1,):
             rows = factor * 10**power
             X, y, Z = data(rows)
-            taken = seconds(partial(fit, X, y, Z), 5 if rows < 10**6 else 2)
+            (taken,) = medians(
+                partial(search.fit, X, y, X_target=Z), repeats=5 if rows < 10**6 else 2
+            )
             total = 1.05 * rows  # with the target
             model = (total * FLOPS_PER_ROW + FLOPS_FIXED) / flops
             model += total * PASSES * 8 * (FEATURES + 1) / bandwidth
-            print(f"{rows},{taken:.4g},{rows / taken:.4g},{model:.4g}", flush=True)
+            numbers = (taken, rows / taken, model, taken / model)
+            print(f"{rows}," + ",".join(f"{number:.4g}" for number in numbers), flush=True)
     note = f"{flops / 1e9:.1f} GFLOP/s Gram product, {bandwidth / 1e9:.1f} GB/s copy"
     print(note, file=sys.stderr)
 

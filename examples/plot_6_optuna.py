@@ -109,15 +109,14 @@ print(f"plain: estimate {plain.best_value:.3f}, truth {truth(plain.best_params):
 
 # %%
 # Here the weights did not make a better choice: both studies find models of about the same
-# quality, as on most real tables (:doc:`/guide/choice`). The many trials with the same least
+# quality, as on most real tables (:doc:`/guide/tried`). The many trials with the same least
 # estimate differ by less than their standard errors, so that more trials would only refine noise.
 # What the weights give is the number for the target, and an interval that says how little 150
-# patients can tell: from under 1 % of wrong predictions to more than 20 %.
+# patients can tell: from under 1 % of wrong predictions to 15 %.
 #
 # Decision
 # --------
 # **Take the choice, and do not search further.** Before it is used, have some larger tumours
-# labelled: the interval is too wide to promise anything. The least of 40 estimates is optimistic
-# as well; a study keeps no losses, so the price of choosing is not known here.
-# :class:`counterpoise.ShiftRandomizedSearchCV` reports it as ``corrected_risk_``, and says which
-# candidates are not significantly different.
+# labelled: the interval is too wide to promise anything. And the least of 40 estimates is
+# optimistic. A search that chooses by plain held-out loss and reports the weighted risk, as
+# :class:`counterpoise.ShiftRandomizedSearchCV` does, is so to a lesser degree.

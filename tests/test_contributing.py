@@ -61,10 +61,10 @@ def test_they_are_found_in_tables(registered, rng):
 
 def test_the_command_line_takes_them(registered):
     pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-    data = cp.jobs.load_example("gaussian-2d", n_source=100, n_target=100)
-    record = cp.jobs.select(data, weights="mean_shift", method="capped").record
-    assert record.method == "capped"
-    assert record.audit.weights_name == "mean_shift"
+    options = {"weights": "mean_shift", "method": "capped"}
+    answer = cp.select(example="gaussian-2d", model="logistic", params=["C=1"], **options)
+    assert answer.estimates.method == "capped"
+    assert answer.weights_name == "mean_shift"
 
 
 def test_they_are_found_in_the_docs(registered, monkeypatch):

@@ -10,7 +10,7 @@ from scipy.stats import genpareto
 
 from counterpoise._arrays import to_numpy
 from counterpoise._pareto import fit_generalized_pareto, smooth_tail, tail_size
-from counterpoise.diagnostics.tail import pareto_k
+from counterpoise.diagnostics.overlap import pareto_k
 
 
 def draw(k, n, *, scale=1.0, seed=0):

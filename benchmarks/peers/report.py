@@ -1,8 +1,10 @@
-"""The tables of the peer study: mean ranks, ratios, paired tests, times."""
+"""The tables of the peer study: mean ranks, critical differences, paired tests, times.
+
+A problem is one block: its draws and sizes are averaged first, so that blocks are independent.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +14,8 @@ import numpy as np
 import pandas as pd
 import real_data
 from estimators import NONE, OURS
-from part_choice import PLAIN
-from ranks import Ranks, compare
+from parts import PLAIN
+from scipy import stats
 
 # Measure: part, what errors are relative to, what is added to errors so that small ones tie.
 MEASURES = {
@@ -24,6 +26,53 @@ MEASURES = {
 }
 # References that no package can deliver.
 BOUNDS = ("true weights", "oracle")
+
+
+# --- Ranks ----------------------------------------------------------------------------------------
+
+
+def compare(errors: pd.DataFrame, ours: str, reference: str) -> pd.DataFrame:
+    """Compare the columns of a table of positive errors with one row per problem.
+
+    Returns method, rank (the mean over problems), ratio (geometric mean of error over that of
+    `reference`), p (Wilcoxon's signed ranks against `ours`, Holm's correction; NaN for `ours`),
+    better, worse (problems on which `ours` has the smaller or larger error), ordered by rank.
+    """
+    others = [name for name in errors if name != ours]
+    raw = [signed_ranks(errors[ours], errors[name]) for name in others]
+    columns = {
+        "rank": errors.rank(axis=1).mean(),
+        "ratio": np.exp(np.log(errors.div(errors[reference], axis=0)).mean()),
+        "p": pd.Series(holm(np.array(raw)), others),
+        "better": errors.gt(errors[ours], axis=0).sum(),
+        "worse": errors.lt(errors[ours], axis=0).sum(),
+    }
+    table = pd.DataFrame(columns).loc[list(errors)].sort_values("rank", kind="stable")
+    return table.rename_axis("method").reset_index()
+
+
+def nemenyi(methods: int, problems: int, level: float = 0.05) -> float:
+    """Return the difference of mean ranks that is significant (Demsar 2006, JMLR 7, 3.2)."""
+    quantile = stats.studentized_range.ppf(1 - level, methods, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(methods * (methods + 1) / (6 * problems)))
+
+
+def signed_ranks(one: pd.Series, two: pd.Series) -> float:
+    """Return the p-value of Wilcoxon's test on log ratios, 1 if all are equal."""
+    logs = np.log(one / two).to_numpy()
+    return float(stats.wilcoxon(logs).pvalue) if np.any(logs) else 1.0
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Return p-values with Holm's correction."""
+    order = np.argsort(p)
+    scaled = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(scaled, 1.0)
+    return corrected
+
+
+# --- Tables ---------------------------------------------------------------------------------------
 
 
 def read(out: Path, half: str) -> pd.DataFrame:
@@ -39,94 +88,65 @@ def read(out: Path, half: str) -> pd.DataFrame:
 def errors(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Return the error of each method (columns) on each problem (rows).
 
-    Draws of a cell are averaged by root mean square, or by the mean for delivered risks, which are
-    then divided by those of the reference; sizes of a problem by the geometric mean. Methods that
-    have no value on some problem are left out.
+    Draws of a size are averaged by root mean square, or by the mean for delivered risks, and then
+    divided by those of the reference; sizes of a problem are averaged by the geometric mean.
+    Methods that have no value on some problem are left out.
     """
     part, reference, floor = MEASURES[measure]
-    own = table[(table.part == part) & ~table.method.isin(BOUNDS)]
+    rows = table[(table.part == part) & ~table.method.isin(BOUNDS)]
     power = 1 if measure == "delivered" else 2
-    cells = (
-        (own[measure] ** power)
-        .groupby([own.group, own.problem, own.n, own.method])
-        .mean()
-        .pow(1 / power)
-        .unstack()
-    )
-    cells = (cells + floor).div(cells[reference] + floor, axis=0)
-    found = np.exp(np.log(cells).groupby(level=["group", "problem"]).mean())
-    return found.dropna(axis=1)
-
-
-def partial_ratios(table: pd.DataFrame, measure: str, ranked: pd.DataFrame) -> pd.DataFrame:
-    """Return ratios to the reference of the methods that run on some problems only."""
-    part, reference, _ = MEASURES[measure]
-    own = table[table.part == part]
-    means = own.groupby(["problem", "n", "method"])[measure].mean().unstack()
-    rest = [name for name in means if name not in ranked and name not in BOUNDS]
-    logs = np.log(means[rest].div(means[reference], axis=0)).groupby("problem").mean()
-    found = {"ratio": np.exp(logs.mean()), "problems": logs.notna().sum()}
-    return pd.DataFrame(found).rename_axis("method").reset_index()
+    powers = rows.assign(value=rows[measure] ** power)
+    cells = powers.pivot_table(index=["group", "problem", "n"], columns="method", values="value")
+    cells = cells ** (1 / power) + floor
+    logs = np.log(cells.div(cells[reference], axis=0))
+    return np.exp(logs.groupby(level=["group", "problem"]).mean()).dropna(axis=1)
 
 
 def times(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row per estimator: seconds at each size, or why there are none."""
-    own = table[table.part == "time"]
-    cells = own.assign(
-        text=[
-            f"{s:.2g}" if np.isfinite(s) else why
-            for s, why in zip(own.seconds, own.failed, strict=True)
-        ]
-    )
-    wide = cells.pivot_table(index="method", columns="n", values="text", aggfunc="first")
-    return wide.reindex(own.method.unique()).rename_axis(None, axis=1).reset_index()
+    rows = table[table.part == "time"]
+    text = rows.seconds.map("{:.2g}".format).where(rows.seconds.notna(), rows.failed)
+    wide = rows.assign(text=text).pivot(index="method", columns="n", values="text")
+    return wide.rename_axis(None, axis=1).reset_index()
 
 
-def report(options: argparse.Namespace, versions: dict[str, str], command: str) -> None:
+def report(out: Path, half: str, csv: Path | None, versions: dict[str, str], command: str) -> None:
     """Print every comparison and write the tables of the guide."""
-    table = read(options.out, options.half)
-    written: dict[str, pd.DataFrame] = {}
-    facts: dict[str, Any] = {"command": command, "half": options.half}
-    facts |= {"versions": versions, "measures": {}}
+    table = read(out, half)
+    tables: dict[str, pd.DataFrame] = {}
+    facts: dict[str, Any] = {"command": command, "half": half, "versions": versions, "measures": {}}
     for measure, (part, reference, _) in MEASURES.items():
-        own = table[table.part == part]
-        if own.empty:
+        rows = table[table.part == part]
+        if rows.empty:
             continue
         blocks = errors(table, measure)
         ranks = compare(blocks, OURS, reference)
-        result = _with_facts(ranks, own)
-        written[measure] = result
-        draws = int(own.seed.nunique())
+        by = rows.assign(failed=rows.failed.astype(float)).groupby("method")
+        tables[measure] = ranks.assign(
+            seconds=ranks.method.map(by.seconds.median()), failed=ranks.method.map(by.failed.mean())
+        )
+        friedman = stats.friedmanchisquare(*blocks.to_numpy().T).pvalue
         facts["measures"][measure] = {
-            "problems": ranks.problems,
-            "draws": draws,
-            "source rows": sorted(int(n) for n in own.n.unique()),
-            "critical difference": round(ranks.difference, 3),
-            "Friedman p": float(f"{ranks.friedman:.3g}"),
+            "problems": len(blocks),
+            "draws": int(rows.groupby("problem").seed.nunique().max()),
+            "source rows": sorted(int(n) for n in rows.n.unique()),
+            "critical difference": round(nemenyi(len(ranks), len(blocks)), 3),
+            "Friedman p": float(f"{friedman:.3g}"),
             "reference": reference,
         }
-        print(
-            f"\n{measure}: {ranks.problems} problems, {draws} draws of each cell, critical "
-            f"difference of mean ranks {ranks.difference:.2f}, Friedman p {ranks.friedman:.2g}\n"
-        )
-        print(result.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
-        if measure == "delivered":
-            some = partial_ratios(table, measure, blocks)
-            if len(some):
-                written["delivered_some"] = some
-                print("\non some problems only:\n" + some.to_string(index=False))
+        print(f"\n{measure}: {facts['measures'][measure]}")
+        print(tables[measure].to_string(index=False, float_format="{:.3g}".format))
     if (table.part == "time").any():
-        written["time"] = times(table)
-        print("\nseconds, n = m, 20 columns:\n" + written["time"].to_string(index=False))
-    if options.csv:
-        options.csv.mkdir(parents=True, exist_ok=True)
-        for name, own in written.items():
-            formats = {column: form for column, form in _FORMATS.items() if column in own}
-            shown = own.assign(
-                **{column: own[column].map(form) for column, form in formats.items()}
-            )
-            shown.to_csv(options.csv / f"{name}.csv", index=False)
-        (options.csv / "facts.json").write_text(json.dumps(facts, indent=2) + "\n")
+        tables["time"] = times(table)
+        print("\nseconds, n = m, 20 columns:\n" + tables["time"].to_string(index=False))
+    if csv is not None:
+        csv.mkdir(parents=True, exist_ok=True)
+        for name, numbers in tables.items():
+            shown = {
+                column: numbers[column].map(FORMATS[column]) for column in FORMATS if name != "time"
+            }
+            numbers.assign(**shown).to_csv(csv / f"{name}.csv", index=False)
+        (csv / "facts.json").write_text(json.dumps(facts, indent=2) + "\n")
 
 
 def _probability(p: float) -> str:
@@ -136,20 +156,15 @@ def _probability(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
+def _seconds(value: float) -> str:
+    return "" if pd.isna(value) else f"{value:.2g}"
+
+
 # How the guide's tables show the columns.
-_FORMATS: dict[str, Callable[[float], str]] = {
+FORMATS: dict[str, Callable[[float], str]] = {
     "rank": "{:.2f}".format,
     "ratio": "{:.3f}".format,
     "p": _probability,
-    "seconds": "{:.2g}".format,
+    "seconds": _seconds,
     "failed": "{:.0%}".format,
 }
-
-
-def _with_facts(ranks: Ranks, own: pd.DataFrame) -> pd.DataFrame:
-    """Add the median seconds and the share of draws on which a method failed."""
-    by = own.assign(failed=own.failed.astype(float)).groupby("method")
-    return ranks.table.assign(
-        seconds=ranks.table.method.map(by.seconds.median()),
-        failed=ranks.table.method.map(by.failed.mean()),
-    )

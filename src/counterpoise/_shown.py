@@ -1,29 +1,46 @@
-"""Results that show themselves: a card in print and in notebooks, entries by name."""
+"""Results that show themselves: text in print, a card in notebooks, entries by name.
+
+How they look is decided in `counterpoise.present.cards`, which is loaded when a result is shown.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
-from counterpoise._facts import Card, card_html, card_text
-
-__all__ = ["ByName", "Shown"]
+__all__ = ["ByName", "Shown", "shown_html", "shown_page", "shown_text"]
 
 T = TypeVar("T")
+
+
+def shown_text(result: Any, /) -> str:
+    """Return a result as plain text."""
+    text: str = import_module("counterpoise.present.cards").card_text(result)
+    return text
+
+
+def shown_html(result: Any, /) -> str:
+    """Return a result as the HTML of a notebook; the empty string for a search before fit."""
+    html: str = import_module("counterpoise.present.cards").card_html(result)
+    return html
+
+
+def shown_page(answer: Any, /) -> str:
+    """Return the answer of a job as one HTML file that needs no network."""
+    page: str = import_module("counterpoise.present.answer").answer_page(answer)
+    return page
 
 
 class Shown:
     """A result that prints as its card."""
 
-    @abstractmethod
-    def _card(self) -> Card: ...
-
     def _repr_html_(self) -> str:
-        return card_html(self._card())
+        return shown_html(self)
 
     def __str__(self) -> str:
-        return card_text(self._card())
+        return shown_text(self)
 
 
 class ByName(Shown, Mapping[str, T]):

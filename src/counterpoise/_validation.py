@@ -46,10 +46,10 @@ __all__ = [
 
 
 #: Losses beyond this are refused: their squares, weighted and summed, would overflow.
-LARGEST_LOSS = 1e150
-# The largest weight must be between these: its square neither underflows nor overflows when it
-# meets losses in their own unit. No normalised weights, with a largest value from 1 to n, leave it.
-_WEIGHT_SIZES = (1e-140, 1e77)
+LARGEST_LOSS = 1e100
+# The largest weight must be between these: weighted losses of any allowed size can be squared and
+# weighted again. No normalised weights, with a largest value from 1 to n, leave the range.
+_WEIGHT_SIZES = (1e-30, 1e30)
 
 
 def check_number(
@@ -177,11 +177,12 @@ def check_weight_size(least: float, most: float, name: str, /) -> None:
 
 
 def check_loss_size(largest: float, name: str, /) -> None:
-    """Refuse losses, the largest of this size, that cannot be squared."""
-    if largest > LARGEST_LOSS:
+    """Refuse losses, the largest of this size, whose squares overflow or vanish."""
+    if largest > LARGEST_LOSS or 0 < largest < 1 / LARGEST_LOSS:
         raise InputError(
-            f"`{name}` must be at most {LARGEST_LOSS:g} in size; got {largest:g}. Check the "
-            "predictions, or divide labels and predictions by a constant."
+            f"`{name}` must be between {1 / LARGEST_LOSS:g} and {LARGEST_LOSS:g} in size; the "
+            f"largest is {largest:g}. Check the predictions, or divide labels and predictions by a "
+            "constant."
         )
 
 
@@ -319,9 +320,9 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
 def check_label_size(y: np.ndarray, /) -> None:
     """Refuse numbers whose squares overflow, or underflow to nothing."""
     largest = float(np.max(np.abs(y), initial=0.0)) if y.dtype.kind == "f" else 0.0
-    if largest > 1e70 or 0 < largest < 1e-70:
+    if largest > 1e40 or 0 < largest < 1e-40:
         raise InputError(
-            "`y` must have a largest value between 1e-70 and 1e+70 in size, so that squared losses "
+            "`y` must have a largest value between 1e-40 and 1e+40 in size, so that squared losses "
             f"can be squared; got {largest:g}. Multiply the labels by a constant."
         )
 

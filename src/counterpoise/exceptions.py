@@ -4,7 +4,7 @@ Whatever is wrong with an argument raises a ValueError of some kind before any w
 classes tell what the user passed in from a defect of the package.
 """
 
-__all__ = ["InputError", "StoreError", "TailWarning"]
+__all__ = ["InputError", "StoreError", "WeightWarning"]
 
 
 class InputError(ValueError):
@@ -37,8 +37,8 @@ class StoreError(InputError):
     """
 
 
-class TailWarning(UserWarning):
-    """Losses grow with the weights, a few rows decide, and an interval may be too narrow.
+class WeightWarning(UserWarning):
+    """Weights do not have mean 1, as a density ratio has over the source.
 
     Given by `target_risk` and `compare_risks`; `diagnose` and the searches have it among their
     reasons.
@@ -48,10 +48,9 @@ class TailWarning(UserWarning):
     >>> import warnings
     >>> import numpy as np
     >>> import counterpoise as cp
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 500))
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     risk = cp.target_risk((np.exp(x / 2) * noise) ** 2, np.exp(1.5 * x - 1.125))
+    ...     risk = cp.target_risk(np.arange(9.0), np.full(9, 10.0))
     >>> [warning.category.__name__ for warning in caught]
-    ['TailWarning']
+    ['WeightWarning']
     """

@@ -1,50 +1,25 @@
-"""Metrics that are functions of several means, and of ranks: what people report about a model.
+"""Metrics: what people report about a model, as functions of weighted rows.
 
-A loss judges one row, and its risk is a mean. A metric such as F1, R^2 or the area under the ROC
-curve compares rows with each other or with a total. Each is a function of the distribution of
-(label, prediction), here of the weighted rows, and each row has an *influence* on it:
-
-    influence_i = (metric - metric without row i) (1 - p_i) / p_i,    p_i = w_i / sum w,
-
-centred so that its weighted mean is 0. For a mean it is the loss of the row less the mean. So the
-influences of any metric are losses, and what is known about the risk of losses (control variates,
-folds, groups, the jackknife) serves every metric: see :func:`counterpoise.target_metrics`.
+Some are means of losses (accuracy, RMSE, log loss): they are risks and come from there. The others
+compare rows with each other or with a total (AUC, F1, R^2): they are scikit-learn's functions with
+``sample_weight``, and any other function that takes weights can be used in the same way.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn import metrics as sklearn_metrics
 
 from counterpoise import losses
 from counterpoise._arrays import to_numpy
 from counterpoise._validation import InputError
 
-__all__ = [
-    "METRICS",
-    "Metric",
-    "Predicted",
-    "average_precision",
-    "default_metrics",
-    "get_metric",
-    "get_metrics",
-    "roc_auc",
-]
-
-# A row is deleted to see its influence, but never less than this much of it: a difference of two
-# nearly equal numbers has no digits.
-_LEAST = 1e-6
-# Denominators below this are rounding error of 0.
-_ZERO = 1e-12
-
-# Rows that are deleted one by one to see what happens to the average precision, in blocks.
-_MOST_DELETED, _BLOCK = 4000, 256
-
-# (value, influence of each row) from (y, score, weights).
-Ranked = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray]]
+__all__ = ["METRICS", "Metric", "Predicted", "default_metrics", "get_metric", "get_metrics"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +80,9 @@ class Predicted:
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or not known:
             return None
-        first, names = known[0], ("y", "prediction", "probability", "score")
-        columns = {name: [getattr(part, name) for part in known] for name in names}
+        columns = {name: [getattr(part, name) for part in known] for name in _ROWWISE}
         joined: Any = {k: None if v[0] is None else np.concatenate(v) for k, v in columns.items()}
-        return replace(first, **joined)
+        return replace(known[0], **joined)
 
     @property
     def task(self) -> str:
@@ -117,10 +91,12 @@ class Predicted:
 
     def take(self, rows: np.ndarray, /) -> Predicted:
         """Return some of the rows."""
-        parts = ("y", "prediction", "probability", "score")
-        found = {name: getattr(self, name) for name in parts}
+        found = {name: getattr(self, name) for name in _ROWWISE}
         some: Any = {k: None if v is None else v[rows] for k, v in found.items()}
         return replace(self, **some)
+
+
+_ROWWISE = ("y", "prediction", "probability", "score")
 
 
 def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | None:
@@ -138,28 +114,9 @@ def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | Non
     return columns
 
 
-# Functions with names, so that what is made of them can be pickled.
-def _first(means: np.ndarray) -> np.ndarray:
-    mean: np.ndarray = means[0]
-    return mean
-
-
-def _rest(means: np.ndarray) -> np.ndarray:
-    rest: np.ndarray = 1 - means[0]
-    return rest
-
-
-def _root(means: np.ndarray) -> np.ndarray:
-    root: np.ndarray = np.sqrt(np.maximum(means[0], 0.0))
-    return root
-
-
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A number that sums up how good a model is.
-
-    Either `combine` makes it from the weighted means of several `terms`, or `ranked` from the order
-    of the scores, class by class.
+    """A number that sums up how good a model is: a mean of losses, or a function of weighted rows.
 
     Attributes
     ----------
@@ -170,67 +127,41 @@ class Metric:
     task : {"classification", "regression"}
     needs : {"prediction", "probability", "score"}
         Which part of :class:`Predicted` it judges.
-    low, high : float or None
+    low, high : float
         Its range.
     greater_is_better : bool
-    loss : str
-        Name of the loss whose risk it is, or is a function of; empty for most.
+    losses : callable or None
+        (Predicted) -> losses (n,), for a metric that is their mean or follows from it.
+    of_mean : {"mean", "rest", "root"}
+        How it follows: as it is, 1 - mean, or the square root.
+    function : callable or None
+        (Predicted, weights) -> float, for any other metric.
     """
 
     name: str
     words: str
     task: str
     needs: str = "prediction"
-    low: float | None = 0.0
-    high: float | None = 1.0
+    low: float = 0.0
+    high: float = 1.0
     greater_is_better: bool = True
-    loss: str = ""
-    terms: Callable[[Predicted], np.ndarray] | None = field(default=None, repr=False)
-    combine: Callable[[np.ndarray], np.ndarray] = field(default=_first, repr=False)
-    ranked: Ranked | None = field(default=None, repr=False)
-    of_one_mean: bool = False
-
-    def value_and_influence(
-        self, predicted: Predicted, weights: np.ndarray, /
-    ) -> tuple[float, np.ndarray]:
-        """Return the metric of the weighted rows, and what each row does to it, shape (n,).
-
-        The value is NaN where the metric is not defined, for instance if a class has no weight.
-        """
-        share = weights / np.sum(weights)
-        if self.terms is None:
-            value, influence = self._by_class(predicted, weights)
-        else:
-            terms = self.terms(predicted)
-            means = terms @ share
-            value = float(self.combine(means))
-            # Without row i the means are m - p / (1 - p) (t_i - m).
-            left = np.maximum(1 - share, _LEAST)
-            step = np.clip(share / left, _LEAST, None)
-            without = means[:, None] - step * (terms - means[:, None])
-            influence = (value - self.combine(without)) / step
-        return value, influence - influence @ share
+    losses: Callable[[Predicted], np.ndarray] | None = field(default=None, repr=False)
+    of_mean: str = "mean"
+    function: Callable[[Predicted, np.ndarray], float] | None = field(default=None, repr=False)
 
     def __call__(self, predicted: Predicted, weights: Any = None, /) -> float:
-        """Return the metric of rows with these weights (default: equal)."""
-        if weights is None:
-            weights = np.ones(len(predicted.y))
-        if self.terms is None:
-            return self._by_class(predicted, weights)[0]
-        return float(self.combine(self.terms(predicted) @ (weights / np.sum(weights))))
+        """Return the metric of rows with these weights (default: equal); NaN if not defined."""
+        w = np.ones(len(predicted.y)) if weights is None else np.asarray(weights, dtype=float)
+        if self.losses is not None:
+            return self.from_mean(float(self.losses(predicted) @ (w / np.sum(w))))
+        assert self.function is not None  # one of the two is given
+        return self.function(predicted, w)
 
-    def _by_class(self, predicted: Predicted, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Of the positive class; the mean over one class against the others for several."""
-        assert self.ranked is not None
-        assert predicted.score is not None
-        assert predicted.classes is not None
-        count = len(predicted.classes)
-        found = [
-            self.ranked(predicted.y == c, predicted.score[:, c], weights)
-            for c in ([1] if count == 2 else range(count))
-        ]
-        values, influences = zip(*found, strict=True)
-        return float(np.mean(values)), np.mean(influences, axis=0)
+    def from_mean(self, mean: float, /) -> float:
+        """Return the metric from the mean of its losses."""
+        if self.of_mean == "rest":
+            return 1 - mean
+        return float(np.sqrt(max(mean, 0.0))) if self.of_mean == "root" else mean
 
     def words_for(self, predicted: Predicted, /) -> str:
         """Return what it is called for these labels: "F1 of 'yes'", "F1, mean over classes"."""
@@ -241,314 +172,164 @@ class Metric:
         return f"{self.words} of {str(predicted.classes[1])!r}"
 
 
-def roc_auc(
-    positive: np.ndarray, score: np.ndarray, weights: np.ndarray, /
-) -> tuple[float, np.ndarray]:
-    """Area under the ROC curve of weighted rows, and every row's influence on it.
-
-    The share of pairs of a positive and a negative row, by the product of their weights, that the
-    score orders rightly; ties count half. NaN if either kind has no weight.
-    """
-    _, place = np.unique(score, return_inverse=True)
-    own = np.where(positive, weights, 0.0)
-    other = weights - own
-    pos, neg = (np.bincount(place, w) for w in (own, other))
-    total = float(np.sum(pos)), float(np.sum(neg))
-    if not min(total) > 0:
-        return np.nan, np.full(len(weights), np.nan)
-    below = (np.cumsum(neg) - neg / 2) / total[1]  # share of the negative rows with less
-    above = 1 - (np.cumsum(pos) - pos / 2) / total[0]
-    value = float(np.sum(pos * below) / total[0])
-    rank = np.where(positive, below[place], above[place])
-    mine = np.where(positive, total[0], total[1]) - weights
-    # Without row i its kind weighs less by w_i. Of a kind with one row there is nothing left.
-    scale = (sum(total) - weights) / np.where(mine > _ZERO, mine, np.nan)
-    return value, np.where(weights > 0, scale * (rank - value), 0.0)
-
-
-def average_precision(
-    positive: np.ndarray, score: np.ndarray, weights: np.ndarray, /
-) -> tuple[float, np.ndarray]:
-    """Average precision (area under the precision-recall curve), and every row's influence.
-
-    The mean over positive rows of the precision among rows that score at least as high. With more
-    than 4000 rows the influence is the derivative, to which deleting a row then is close. NaN if no
-    positive row has weight.
-    """
-    _, place = np.unique(-score, return_inverse=True)
-    own = np.where(positive, weights, 0.0)
-    hits, rows = np.bincount(place, own), np.bincount(place, weights)
-    if not np.sum(hits) > 0:
-        return np.nan, np.full(len(weights), np.nan)
-    value = float(_mean_precision(hits, np.cumsum(hits), np.cumsum(rows)))
-    if len(weights) > _MOST_DELETED:
-        return value, _precision_slope(positive, weights, place, hits, rows, value)
-    share = weights / np.sum(weights)
-    without = np.empty(len(weights))
-    for start in range(0, len(weights), _BLOCK):
-        i = slice(start, start + _BLOCK)
-        own_place = np.arange(len(hits)) == place[i, None]
-        after = np.arange(len(hits)) >= place[i, None]
-        left = hits - own[i, None] * own_place
-        reached = np.cumsum(hits) - own[i, None] * after
-        without[i] = _mean_precision(left, reached, np.cumsum(rows) - weights[i, None] * after)
-    change = (value - without) * (1 - share)
-    # A row without weight has no influence; the only positive row has no metric without it.
-    return value, np.where(share > 0, change / np.where(share > 0, share, 1.0), 0.0)
-
-
-def _mean_precision(hits: np.ndarray, reached: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Mean of the precision over weights `hits` of positive rows, from totals above each score."""
-    total = np.sum(hits, axis=-1)
-    parts = hits * _ratio(reached, found)
-    return np.where(total > _ZERO, np.sum(parts, axis=-1) / np.maximum(total, _ZERO), np.nan)
-
-
-def _precision_slope(
-    positive: np.ndarray,
-    weights: np.ndarray,
-    place: np.ndarray,
-    hits: np.ndarray,
-    rows: np.ndarray,
-    value: float,
-) -> np.ndarray:
-    """Return the derivative of the average precision by the share of each row."""
-    found = np.cumsum(rows)
-    found = np.where(found > 0, found, 1.0)
-    precision = np.cumsum(hits) / found
-    # One more row changes the precision at its own score and below it.
-    more_hits = np.cumsum((hits / found)[::-1])[::-1]
-    more_rows = np.cumsum((hits * precision / found)[::-1])[::-1]
-    gain = np.where(positive, precision[place] + more_hits[place] - value, 0.0)
-    influence: np.ndarray = float(np.sum(weights) / np.sum(hits)) * (gain - more_rows[place])
-    return influence
-
-
-def _ratio(over: np.ndarray, under: np.ndarray, nothing: float = 0.0) -> np.ndarray:
-    empty = np.abs(under) < _ZERO
-    return np.where(empty, nothing, over / np.where(empty, 1.0, under))
-
-
-def _counts(predicted: Predicted) -> np.ndarray:
-    """For each judged class: true positives, predicted and actual members, shape (3 C, n)."""
-    assert predicted.classes is not None
-    count = len(predicted.classes)
-    rows = []
-    for c in [1] if count == 2 else range(count):
-        said, true = predicted.prediction == c, predicted.y == c
-        rows += [said & true, said, true]
-    return np.stack(rows).astype(np.float64)
-
-
-def _of_counts(
-    function: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-) -> Callable[[np.ndarray], np.ndarray]:
-    def combine(means: np.ndarray) -> np.ndarray:
-        mean: np.ndarray = np.mean(
-            [function(*means[i : i + 3]) for i in range(0, len(means), 3)], axis=0
-        )
-        return mean
-
-    return combine
-
-
-def _recalls(predicted: Predicted) -> np.ndarray:
-    """For each class: rows of it that are recognised, and rows of it, shape (2 C, n)."""
-    assert predicted.classes is not None
-    own = predicted.y == np.arange(len(predicted.classes))[:, None]
-    right = own & (predicted.prediction == predicted.y)
-    return np.concatenate([right, own]).astype(np.float64)
-
-
-def _mean_recall(means: np.ndarray) -> np.ndarray:
-    """Mean over the classes that have any weight."""
-    right, own = np.split(means, 2)
-    present = np.abs(own) >= _ZERO
-    found = np.where(present, _ratio(right, own), 0.0)
-    mean: np.ndarray = np.sum(found, axis=0) / np.maximum(np.sum(present, axis=0), 1)
-    return mean
-
-
-def _spread(predicted: Predicted) -> np.ndarray:
-    """Squared error, label and its square, shape (3, n); the labels less their mean."""
-    centred = predicted.y - np.mean(predicted.y)
-    return np.stack([(predicted.prediction - predicted.y) ** 2, centred, centred**2])
-
-
-def _explained(means: np.ndarray) -> np.ndarray:
-    error, mean, square = means
-    variance = square - mean**2
-    return np.where(variance > _ZERO * square, 1 - _ratio(error, variance), np.nan)
-
-
-def _calibration(bins: int) -> Callable[[Predicted], np.ndarray]:
-    """For each bin of the probability: how far it is from what happened, shape (bins, n).
-
-    Two classes: the probability of the positive one. More: that of the predicted class.
-    """
-
-    def terms(predicted: Predicted) -> np.ndarray:
-        probability = predicted.probability
-        assert probability is not None
-        if probability.shape[1] == 2:
-            said, hit = probability[:, 1], predicted.y == 1
-        else:
-            said, hit = np.max(probability, axis=1), np.argmax(probability, axis=1) == predicted.y
-        place = np.clip((said * bins).astype(int), 0, bins - 1)
-        return np.where(place == np.arange(bins)[:, None], hit - said, 0.0)
-
-    return terms
-
-
-def _pinball(level: float) -> Callable[[Predicted], np.ndarray]:
-    def terms(predicted: Predicted) -> np.ndarray:
-        gap = predicted.y - predicted.prediction
-        loss: np.ndarray = np.maximum(level * gap, (level - 1) * gap)[None, :]
-        return loss
-
-    return terms
-
-
 def _mean_of(loss: Callable[..., Any], part: str = "prediction") -> Callable[..., np.ndarray]:
-    return lambda predicted: loss(predicted.y, getattr(predicted, part))[None, :]
+    return lambda predicted: np.asarray(loss(predicted.y, getattr(predicted, part)))
 
 
-def _class_metric(name: str, words: str, **options: Any) -> Metric:
+def _ranked(function: Callable[..., float]) -> Callable[[Predicted, np.ndarray], float]:
+    """Judge the score of the positive class; of several, the mean of one against the others."""
+
+    def metric(predicted: Predicted, weights: np.ndarray) -> float:
+        assert predicted.score is not None
+        assert predicted.classes is not None
+        count = len(predicted.classes)
+        found = []
+        for c in [1] if count == 2 else range(count):
+            own = predicted.y == c
+            if not (np.any(weights[own] > 0) and np.any(weights[~own] > 0)):
+                return float("nan")
+            found.append(function(own, predicted.score[:, c], sample_weight=weights))
+        return float(np.mean(found))
+
+    return metric
+
+
+def _counted(function: Callable[..., float]) -> Callable[[Predicted, np.ndarray], float]:
+    """Judge the positive class; of several classes, the mean over them."""
+
+    def metric(predicted: Predicted, weights: np.ndarray) -> float:
+        assert predicted.classes is not None
+        places = [1] if len(predicted.classes) == 2 else list(range(len(predicted.classes)))
+        return float(
+            function(
+                predicted.y,
+                predicted.prediction,
+                labels=places,
+                average="macro",
+                sample_weight=weights,
+                zero_division=0.0,
+            )
+        )
+
+    return metric
+
+
+def _of_labels(function: Callable[..., float]) -> Callable[[Predicted, np.ndarray], float]:
+    """Call (y, prediction, sample_weight=...) and silence warnings about absent classes."""
+
+    def metric(predicted: Predicted, weights: np.ndarray) -> float:
+        y, prediction = predicted.y, predicted.prediction
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return float(function(y, prediction, sample_weight=weights))
+
+    return metric
+
+
+def _share(name: str, words: str, **options: Any) -> Metric:
     return Metric(name, words, "classification", **options)
 
 
-def _error(name: str, words: str, terms: Any, **options: Any) -> Metric:
-    """Return a metric of regression that is a function of one mean, 0 for a perfect model."""
-    given = {"high": None, "greater_is_better": False, "of_one_mean": True, **options}
-    return Metric(name, words, "regression", terms=terms, **given)
+def _error(name: str, words: str, loss: Callable[..., Any], **options: Any) -> Metric:
+    """Return a metric of regression that follows from one mean, 0 for a perfect model."""
+    given = {"high": np.inf, "greater_is_better": False, **options}
+    return Metric(name, words, "regression", losses=_mean_of(loss), **given)
 
 
 _OF_A_CLASS = ("f1", "precision", "recall", "average_precision")
-_PROBABLE = {"needs": "probability", "greater_is_better": False, "of_one_mean": True}
+_PROBABLE = {"needs": "probability", "greater_is_better": False}
 
 #: The metrics by name.
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        _class_metric(
-            "accuracy",
-            "accuracy",
-            terms=_mean_of(losses.zero_one),
-            combine=_rest,
-            loss="zero_one",
-            of_one_mean=True,
+        _share("accuracy", "accuracy", losses=_mean_of(losses.zero_one), of_mean="rest"),
+        _share(
+            "balanced_accuracy",
+            "balanced accuracy",
+            function=_of_labels(sklearn_metrics.balanced_accuracy_score),
         ),
-        _class_metric(
-            "balanced_accuracy", "balanced accuracy", terms=_recalls, combine=_mean_recall
+        _share(
+            "auc",
+            "area under the ROC curve",
+            needs="score",
+            function=_ranked(sklearn_metrics.roc_auc_score),
         ),
-        _class_metric("auc", "area under the ROC curve", needs="score", ranked=roc_auc),
-        _class_metric(
-            "average_precision", "average precision", needs="score", ranked=average_precision
+        _share(
+            "average_precision",
+            "average precision",
+            needs="score",
+            function=_ranked(sklearn_metrics.average_precision_score),
         ),
-        _class_metric(
-            "f1",
-            "F1",
-            terms=_counts,
-            combine=_of_counts(lambda both, said, true: _ratio(2 * both, said + true)),
-        ),
-        _class_metric(
-            "precision",
-            "precision",
-            terms=_counts,
-            combine=_of_counts(lambda both, said, true: _ratio(both, said)),
-        ),
-        _class_metric(
-            "recall",
-            "recall",
-            terms=_counts,
-            combine=_of_counts(lambda both, said, true: _ratio(both, true)),
-        ),
-        _class_metric(
+        _share("f1", "F1", function=_counted(sklearn_metrics.f1_score)),
+        _share("precision", "precision", function=_counted(sklearn_metrics.precision_score)),
+        _share("recall", "recall", function=_counted(sklearn_metrics.recall_score)),
+        _share(
             "log_loss",
             "log loss",
-            terms=_mean_of(losses.log, "probability"),
-            high=None,
-            loss="log",
+            losses=_mean_of(losses.log, "probability"),
+            high=np.inf,
             **_PROBABLE,
         ),
-        _class_metric(
-            "brier",
-            "Brier score",
-            terms=_mean_of(losses.brier, "probability"),
-            loss="brier",
-            **_PROBABLE,
+        _share("brier", "Brier score", losses=_mean_of(losses.brier, "probability"), **_PROBABLE),
+        _error("mse", "mean squared error", losses.squared),
+        _error("rmse", "root mean squared error", losses.squared, of_mean="root"),
+        _error("mae", "mean absolute error", losses.absolute),
+        Metric(
+            "r2",
+            "R²",
+            "regression",
+            low=-np.inf,
+            function=_of_labels(sklearn_metrics.r2_score),
         ),
-        _class_metric(
-            "calibration_error",
-            "calibration error (10 bins)",
-            needs="probability",
-            greater_is_better=False,
-            terms=_calibration(10),
-            combine=lambda means: np.sum(np.abs(means), axis=0),
-        ),
-        _error("mse", "mean squared error", _mean_of(losses.squared), loss="squared"),
-        _error(
-            "rmse",
-            "root mean squared error",
-            _mean_of(losses.squared),
-            loss="squared",
-            combine=_root,
-        ),
-        _error("mae", "mean absolute error", _mean_of(losses.absolute), loss="absolute"),
-        Metric("r2", "R²", "regression", low=None, terms=_spread, combine=_explained),
-        _error("pinball", "pinball loss (level 0.5)", _pinball(0.5)),
     )
 }
 
 
-def get_metric(metric: str | Metric, /) -> Metric:
-    """Return the metric of that name, or a Metric as it is.
+def get_metric(metric: Any, task: str = "", /) -> Metric:
+    """Return the metric of that name, a Metric as it is, or a function as a Metric.
 
     Classification: "accuracy", "balanced_accuracy", "auc", "average_precision", "f1", "precision",
-    "recall", "log_loss", "brier", "calibration_error". Regression: "mse", "rmse", "mae", "r2",
-    "pinball". Two take a number after an at sign: ``"pinball@0.9"`` is the pinball loss at level
-    0.9, and ``"calibration_error@15"`` has 15 bins of equal width.
+    "recall", "log_loss", "brier". Regression: "mse", "rmse", "mae", "r2". A function
+    ``f(y, prediction, sample_weight=w)``, such as those of ``sklearn.metrics``, is taken to be
+    better where it is greater, unless its name ends in "loss" or "error".
 
     Examples
     --------
     >>> from counterpoise.metrics import get_metric
     >>> get_metric("auc").words
     'area under the ROC curve'
-    >>> get_metric("pinball@0.9").words
-    'pinball loss (level 0.9)'
+    >>> from sklearn.metrics import median_absolute_error
+    >>> get_metric(median_absolute_error, "regression").greater_is_better
+    False
     """
     if isinstance(metric, Metric):
         return metric
-    name, at, text = metric.partition("@") if isinstance(metric, str) else ("", "", "")
-    if name in METRICS and not at:
-        return METRICS[name]
-    if name in ("pinball", "calibration_error") and at:
-        return _with_number(name, text)
+    if isinstance(metric, str) and metric in METRICS:
+        return METRICS[metric]
+    if callable(metric):
+        name = getattr(metric, "__name__", None) or getattr(metric, "func", metric).__name__
+        return Metric(
+            name,
+            name.replace("_", " "),
+            task or "regression",
+            low=-np.inf,
+            high=np.inf,
+            greater_is_better=not name.endswith(("loss", "error")),
+            function=_of_labels(metric),
+        )
     known = ", ".join(repr(name) for name in METRICS)
-    raise InputError(f"`metrics` must be among {known}; got {metric!r}.")
+    raise InputError(
+        f"`metrics` must be among {known}, or a function (y, prediction, sample_weight=w); got "
+        f"{metric!r}."
+    )
 
 
-def _with_number(name: str, text: str) -> Metric:
-    try:
-        number = float(text)
-    except ValueError:
-        number = np.nan
-    own = METRICS[name]
-    if name == "pinball":
-        if not 0 < number < 1:
-            raise InputError(f"`metrics` 'pinball@' needs a level between 0 and 1; got {text!r}.")
-        words = f"pinball loss (level {number:g})"
-        return replace(own, name=f"pinball@{number:g}", words=words, terms=_pinball(number))
-    if not (number >= 2 and number == int(number)):
-        raise InputError(f"`metrics` 'calibration_error@' needs 2 or more bins; got {text!r}.")
-    words, bins = f"calibration error ({number:g} bins)", int(number)
-    return replace(own, name=f"{name}@{bins}", words=words, terms=_calibration(bins))
-
-
-def get_metrics(metrics: str | Metric | Iterable[str | Metric], task: str, /) -> list[Metric]:
+def get_metrics(metrics: Any, task: str, /) -> list[Metric]:
     """Return the metrics by name, each once; refuse those of another task."""
-    asked = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    found = {metric.name: metric for metric in map(get_metric, asked)}
+    one = isinstance(metrics, str | Metric) or callable(metrics)
+    asked: Iterable[Any] = [metrics] if one else list(metrics)
+    found = {metric.name: metric for metric in (get_metric(name, task) for name in asked)}
     for metric in found.values():
         if metric.task != task:
             fitting = ", ".join(repr(n) for n, own in METRICS.items() if own.task == task)

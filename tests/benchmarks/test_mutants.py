@@ -1,33 +1,33 @@
 """Faults that `benchmarks/mutants.py` plants are faults, and no messages."""
 
-from __future__ import annotations
-
 import ast
-import json
-import sys
-from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-mutants = pytest.importorskip("mutants")
+import mutants
 
 
-def test_faults_are_many_different_and_always_the_same():
-    faults = mutants.draw(160, 0, "")
-    assert faults == mutants.draw(160, 0, "")
-    assert len({(fault.path, fault.line, fault.column) for fault in faults}) == 160
+def test_faults_are_different_and_always_the_same():
+    faults = mutants.draw(160, 0)
+    assert faults == mutants.draw(160, 0)
+    assert len(set(faults)) == 160
     assert {fault.kind for fault in faults} >= {"sign", "axis", "missing factor", "number"}
-    assert len({fault.path for fault in faults}) > 40
+    assert all(fault.path.startswith("risk/") for fault in mutants.draw(20, 0, "risk/"))
 
 
 def test_every_fault_changes_its_module_and_can_be_compiled():
-    for fault in [*mutants.draw(60, 1, ""), *mutants.named()]:
+    for fault in mutants.draw(100, 1):
         source = (mutants.PACKAGE / fault.path).read_text(encoding="utf-8")
         changed = fault.apply(source)
         compile(changed, fault.path, "exec")
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)), fault
-        assert fault.diff(source).count("\n    +") >= 1
+        assert changed.count("\n") <= source.count("\n")
+
+
+def test_a_fault_replaces_one_expression(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutants, "PACKAGE", tmp_path)
+    source = 'name = "ä"; y = (\n    a\n    - b  # why\n)\n'
+    (tmp_path / "m.py").write_text(source, encoding="utf-8")
+    faults = {fault.kind: fault.apply(source) for fault in mutants.faults_of(tmp_path / "m.py")}
+    assert faults["swapped"] == 'name = "ä"; y = (\n    (b - a)  # why\n)\n'
 
 
 def test_faults_leave_messages_and_docstrings_alone():
@@ -37,19 +37,12 @@ def f(x):
     if x < 0:
         raise ValueError(f"{x + 1} is too many")
     check_number(x, "x", low=0 + 1)
-    return 2 * x
+    words = f"{x - 1} rows"
+    try:
+        return 2 * x
+    except ValueError:
+        raise TypeError(words + str(x / 3))
 '''
-    kinds = [
-        kind
-        for node in mutants._expressions(ast.parse(source))
-        for kind, _ in mutants._changes(node)
-    ]
+    nodes = mutants.expressions(ast.parse(source))
+    kinds = [kind for node in nodes for kind, _ in mutants.changes(node)]
     assert sorted(kinds) == ["missing factor", "missing factor", "number", "operator"]
-
-
-def test_listed_faults_are_there():
-    listed = json.loads(mutants.EQUIVALENT.read_text(encoding="utf-8"))
-    for entry in listed:
-        lines = (mutants.PACKAGE / entry["path"]).read_text(encoding="utf-8").splitlines()
-        assert entry["line"] in [line.strip() for line in lines], entry
-        assert entry["why"]

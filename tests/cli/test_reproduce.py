@@ -158,14 +158,14 @@ def test_released_beta_is_added_on_request(tmp_path):
         (["synthetic", "--gamma", "0"], "`gamma` must be a number"),
         (["synthetic", "--gamma", "-0.5"], "`gamma` must be a number"),
         (["synthetic", "--protocol", "mine"], "`protocol` must be one of"),
-        (["synthetic", "--seed", "-1"], "`--seed` must be an integer at least 0"),
+        (["synthetic", "--seed", "-1"], "`seed` must be an integer at least 0"),
         (
             ["synthetic", "--jobs", "0"],
-            "`--jobs` must be a positive number of processes",
+            "`jobs` must be a positive number of processes",
         ),
         (
             ["synthetic", "--jobs", "-2"],
-            "`--jobs` must be a positive number of processes",
+            "`jobs` must be a positive number of processes",
         ),
         (["synthetic", "--device", "tpu"], "`device` must be one of 'cpu', 'cuda'"),
         (["synthetic", "--seed", "7"], "results of another configuration"),

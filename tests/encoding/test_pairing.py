@@ -8,9 +8,10 @@ pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
 from counterpoise._validation import InputError
 from counterpoise.encoding.pairing import pair_tables, read_frame
-from counterpoise.encoding.reading import read_table
 
 N = 60
+LABELLED = {"label": "y", "need_label": True}
+INFINITE = [float("inf")] + [0.0] * (N - 1)
 
 
 def table(rng, **columns):
@@ -31,25 +32,14 @@ def test_only_common_columns_are_used_in_the_order_of_the_source(rng):
 
 
 def test_kinds_follow_the_types(rng):
-    def make():
-        return table(
-            rng,
-            whole=rng.integers(0, 5, N),
-            colour=rng.choice(["red", "blue"], N),
-            ill=rng.random(N) > 0.5,
-            day=pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, N), "D"),
-            zoned=pd.date_range("2020-01-01", periods=N, tz="Europe/Berlin"),
-        )
-
-    pair = pair_tables(make(), make(), label="y")
-    assert pair.kinds == {
-        "x": "number",
-        "whole": "number",
-        "colour": "category",
-        "ill": "boolean",
-        "day": "date",
-        "zoned": "date",
+    columns = {
+        "number": rng.integers(0, 5, N),
+        "category": rng.choice(["red", "blue"], N),
+        "boolean": rng.random(N) > 0.5,
+        "date": pd.date_range("2020-01-01", periods=N, tz="Europe/Berlin"),
     }
+    pair = pair_tables(table(rng, **columns), table(rng, **columns), label="y")
+    assert pair.kinds == {"x": "number", **{kind: kind for kind in columns}}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +49,7 @@ def test_kinds_follow_the_types(rng):
         ([float("nan")] * N, "'c' has no values in source and target: left out."),
         ([f"p{i}" for i in range(N)], "'c' holds 60 different texts in 60 rows"),
         (list(range(N)), "'c' holds a different whole number in every row, like an identifier"),
+        (["?"] * N, "'c' is the same in every row of both: left out."),
         ([3.5] * N, "'c' is the same in every row of both: left out."),
         (["red"] * N, "'c' is the same in every row of both: left out."),
         ([[1, 2]] * N, "'c' holds list<"),
@@ -68,18 +59,14 @@ def test_columns_without_use_are_left_out_and_said(rng, values, note):
     pair = pair_tables(table(rng, c=values), table(rng, c=values), label="y")
     assert "c" not in pair.kinds
     assert note in " ".join(pair.notes)
-
-
-def test_a_column_that_is_constant_in_each_table_but_not_in_both_is_kept(rng):
+    # A column that is constant in each table, but not in both, is kept.
     assert "c" in pair_tables(table(rng, c=[1.0] * N), table(rng, c=[2.0] * N), label="y").kinds
 
 
 def test_rows_without_a_label_are_left_out_and_numbered_as_in_the_file(rng):
     y = rng.normal(size=N)
     y[[3, 7]] = np.nan
-    pair = pair_tables(
-        pa.table({"x": rng.normal(size=N), "y": y}), table(rng), label="y", need_label=True
-    )
+    pair = pair_tables(table(rng).set_column(1, "y", [y]), table(rng), **LABELLED)
     assert len(pair.y) == len(pair.source) == N - 2
     assert pair.notes == ["2 rows of source without a label left out."]
     np.testing.assert_array_equal(pair.rows, np.delete(np.arange(N), [3, 7]))
@@ -90,7 +77,7 @@ def test_booleans_are_labels_as_text_with_and_without_missing_ones(rng):
     x = rng.normal(size=3)
     source = pa.table({"x": x, "y": [True, False, True]})
     target = pa.table({"x": x, "y": [None, False, True]})
-    pair = pair_tables(source, target, label="y", need_label=True)
+    pair = pair_tables(source, target, **LABELLED)
     assert list(pair.y) == ["True", "False", "True"]
     assert list(pair.y_target) == [None, "False", "True"]
 
@@ -101,43 +88,32 @@ def test_booleans_are_labels_as_text_with_and_without_missing_ones(rng):
         ({"y": [1.0] * N}, {}, "The label 'y' is constant in source: 1.0 in every row"),
         ({"y": ["a"] * N}, {}, "The label 'y' is constant"),
         ({"y": [None] * N}, {}, "missing in every row"),
-        ({"y": [float("inf")] + [0.0] * (N - 1)}, {}, "holds infinity"),
-        (
-            {"x": [float("inf")] + [0.0] * (N - 1)},
-            {},
-            "Column 'x' of source holds infinity (row 1)",
-        ),
-        (
-            {},
-            {"x": ["1.5"] * 9 + ["unknown"] * (N - 9)},
-            "Column 'x' holds text in target ('unknown' in row 10) where numbers are expected",
-        ),
-        (
-            {"x": [f"{i}.5" for i in range(N - 1)] + ["many"]},
-            {"x": [f"{i}.5" for i in range(N)]},
-            "59 of 60 values are numbers",
-        ),
+        ({"y": INFINITE}, {}, "holds infinity"),
+        ({"x": INFINITE}, {}, "Column 'x' of source holds infinity (row 1)"),
+        ({}, {"x": ["1.5"] * 9 + ["word"] * (N - 9)}, "holds text in target ('word' in row 10) "),
+        ({"c": [*map(str, range(N - 1)), "many"]}, {"c": ["a"] * N}, "59 of 60 values are numbers"),
     ],
 )
 def test_what_hides_a_mistake_is_refused(rng, source, target, message):
     with pytest.raises(InputError) as caught:
-        pair_tables(table(rng, **source), table(rng, **target), label="y", need_label=True)
+        pair_tables(table(rng, **source), table(rng, **target), **LABELLED)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_label_of_the_target_alone_will_do_where_none_is_needed(rng):
+def test_columns_that_options_name_must_exist_and_the_nearest_name_is_told(rng):
     x = rng.normal(size=N)
-    tables = pa.table({"x": x}), pa.table({"x": x, "outcome": x})
+    tables = pa.table({"x": x, "a": x}), pa.table({"x": x, "a": x, "outcome": x})
+    # A label of the target alone will do where none is needed.
     assert pair_tables(*tables, label="outcome").y is None
     with pytest.raises(InputError, match=r"`label` 'outcome' is not a column of source"):
         pair_tables(*tables, label="outcome", need_label=True)
-
-
-def test_a_label_that_is_not_there_comes_with_the_nearest_name(rng):
     for label in ("outcom", "OUTCOME"):
         with pytest.raises(InputError, match=f"`label` '{label}' is no.* Did you mean 'outcome'"):
-            pair_tables(table(rng, outcome=[1] * N), table(rng), label=label, need_label=True)
+            pair_tables(*tables[::-1], label=label, need_label=True)
+    assert list(pair_tables(*tables, drop=["a"]).kinds) == ["x"]
+    with pytest.raises(InputError, match="`drop` 'b' is not a column of source or target"):
+        pair_tables(*tables, drop=["b"])
 
 
 def test_no_common_columns_and_one_row_are_refused(rng):
@@ -149,13 +125,6 @@ def test_no_common_columns_and_one_row_are_refused(rng):
     constant = pa.table({"x": [1.0] * N, "y": rng.normal(size=N)})
     with pytest.raises(InputError, match="no column in common that can be used"):
         pair_tables(constant, constant, label="y")
-
-
-def test_dropped_columns_are_not_used_and_must_exist(rng):
-    source = table(rng, a=rng.normal(size=N))
-    assert list(pair_tables(source, source, label="y", drop=["a"]).kinds) == ["x"]
-    with pytest.raises(InputError, match="`drop` 'b' is not a column of source or target"):
-        pair_tables(source, source, drop=["b"])
 
 
 def paired(source, target, **options):
@@ -203,46 +172,37 @@ def test_all_columns_with_text_among_numbers_are_named_at_once_with_the_remedy(r
         paired(source, target)
     message = str(caught.value)
     assert message.startswith(f"Column 'a' holds text in source ('lots' in row {N}) where numbers ")
-    assert "; column 'b' holds" in message
-    assert "; column 'c' holds text in target" in message
+    assert "Column 'b' holds" in message
+    assert "Column 'c' holds text in target" in message
     assert "If 'lots', 'not known' stands for a missing value, pass it as `missing`." in message
-    # Words that differ from row to row stand for no missing value.
-    several = {"a": [*numbers[:-5], *(f"word {i}" for i in range(6))], "y": x}
-    with pytest.raises(InputError) as caught:
-        paired(several, {"a": x})
-    assert "`missing`" not in str(caught.value)
+    pair = paired(source, target, missing=["lots", "not known"])
+    assert pair.kinds == dict.fromkeys("abc", "number")
+    assert np.isnan(pair.source["a"].iloc[-1])
 
 
-@pytest.mark.parametrize("target", [[], [2**53 + 1], [2**53 + 1, None]])
+@pytest.mark.parametrize(
+    "target",
+    [None, [2**53 + 1], [2**53 + 1, None], [1.5], [None], [str(2**53 + 1), "unknown"]],
+)
 def test_whole_numbers_that_floats_merge_stay_apart_as_labels(rng, target):
-    y = np.repeat([2**53, 2**53 + (0 if target else 1), 7], 20)
-    labels = {"y": [*target, *[7] * (N - len(target))]} if target else {}
-    pair = paired(
-        {"x": rng.normal(size=N), "y": y}, {"x": rng.normal(size=N), **labels}, need_label=True
-    )
+    y = np.repeat([2**53, 2**53 + 1, 7], 20)
+    x = rng.normal(size=N)
+    labels = {} if target is None else {"y": target + target[-1:] * (N - len(target))}
+    pair = paired({"x": x, "y": y}, {"x": x, **labels}, need_label=True)
     assert set(pair.y) == {str(value) for value in y}
-    assert pair.y_target is None or pair.y_target[0] == str(2**53 + 1)
-    assert pair.notes == ["The label 'y' holds whole numbers beyond 2^53: read as classes."]
-    # Large numbers that are not merged stay numbers.
-    assert (
-        paired(
-            {"x": rng.normal(size=N), "y": 2.0**60 * np.arange(N)},
-            {"x": rng.normal(size=N)},
-            need_label=True,
-        ).y.dtype
-        == float
-    )
+    assert pair.y_target is None or str(pair.y_target[0]) == str(target[0])
+    assert pair.notes[-1] == "The label 'y' holds whole numbers beyond 2^53: read as classes."
+    # Numbers that do not repeat are no classes: they stay numbers.
+    for own in (2.0**60 * np.arange(N), 2**53 * np.arange(1, N + 1)):
+        assert paired({"x": x, "y": own}, {"x": x}, need_label=True).y.dtype == float
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_timestamps_are_dates_whatever_the_format(tmp_path, rng, suffix):
-    day = pd.date_range("2020-01-01", periods=N, freq="h").strftime("%Y-%m-%dT%H:%M:%SZ")
-    frame = pd.DataFrame({"x": rng.normal(size=N), "when": day.astype(object)})
-    path = tmp_path / f"data{suffix}"
-    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    pair = pair_tables(read_table(path), read_table(path))
-    assert pair.kinds == {"x": "number", "when": "date"}
-    np.testing.assert_array_equal(pair.source["when"].dt.hour, np.arange(N) % 24)
+def test_texts_among_the_targets_labels_are_no_labels_where_the_source_has_numbers(rng):
+    x, y = rng.normal(size=150), rng.normal(size=150).round(3)
+    texts = [*["unknown"] * 140, *map(str, y[140:])]
+    pair = paired({"x": x, "y": y}, {"x": x, "y": texts}, need_label=True)
+    np.testing.assert_array_equal(pair.y_target, [*[np.nan] * 140, *y[140:]])
+    assert pair.notes == ["Taken as missing: 'unknown' in 'y'."]
 
 
 def test_a_file_is_read_as_columns_of_known_kinds(tmp_path):

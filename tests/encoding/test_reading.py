@@ -45,9 +45,8 @@ def test_types_are_inferred_from_the_whole_file_and_not_from_its_beginning(tmp_p
 
 
 def write(path, content):
-    if content is None:
-        return path
-    path.write_bytes(content)
+    if content is not None:
+        path.write_bytes(content)
     return path
 
 
@@ -71,9 +70,6 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, mes
         read_table(write(tmp_path / name, content))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_directory_is_no_file(tmp_path):
     with pytest.raises(InputError, match="is a directory"):
         read_table(tmp_path)
 
@@ -97,26 +93,19 @@ def test_other_encodings_are_guessed_and_the_guess_is_noted(tmp_path, encoding):
     assert read_table(write(path, late.encode("latin-1")))["kind"][-1].as_py() == "th\x81"
 
 
-def test_an_encoding_that_does_not_fit_is_refused(tmp_path):
-    path = write(tmp_path / "a.csv", "größe\n1\n".encode("latin-1"))
-    for encoding in ("ascii", "utf-8", "klingon"):
-        with pytest.raises(
-            InputError, match=f"cannot be read as text in the encoding '{encoding}'"
-        ):
-            read_table(path, encoding=encoding)
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8", "klingon"])
+def test_an_encoding_that_does_not_fit_is_refused(tmp_path, encoding):
+    with pytest.raises(InputError, match=f"cannot be .* in the encoding '{encoding}'"):
+        read_table(write(tmp_path / "a.csv", "größe\n1\n".encode("latin-1")), encoding=encoding)
 
 
-def test_columns_without_a_name_get_one(tmp_path):
-    assert read_table(write(tmp_path / "a.csv", b",b, \n1,2,3\n")).column_names == [
-        "column 1",
-        "b",
-        "column 3",
-    ]
-
-
-def test_the_mark_of_utf8_is_no_part_of_the_first_name(tmp_path):
-    path = write(tmp_path / "mark.csv", b"\xef\xbb\xbfa,b\n1,2\n")
-    assert read_table(path).column_names == ["a", "b"]
+def test_columns_without_a_name_get_one_and_the_note_says_so(tmp_path):
+    notes = []
+    table = read_table(write(tmp_path / "a.csv", b",b, \n1,2,3\n"), notes=notes)
+    assert table.column_names == ["column 1", "b", "column 3"]
+    marked = write(tmp_path / "mark.csv", b"\xef\xbb\xbfa,b\n1,2\n")
+    assert read_table(marked).column_names == ["a", "b"]
+    assert notes == ["Columns of a.csv without a name are called 'column 1', 'column 3'."]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tab", ".csv.gz"])
@@ -141,7 +130,7 @@ def test_decimal_commas_and_points_between_thousands_are_numbers_of_a_pair(tmp_p
     pair = pair_tables(table, table)
     np.testing.assert_allclose(pair.source["part, in cm"], values["part, in cm"])
     np.testing.assert_array_equal(pair.target["price"], values["price"])
-    assert any("'price' is read with points between thousands" in note for note in pair.notes)
+    assert any("Read with points between thousands" in note for note in pair.notes)
     assert "Read as numbers with decimal commas: 'part, in cm'." in pair.notes
 
 
@@ -155,35 +144,12 @@ def test_one_column_and_text_with_other_separators_stay_as_they_are(tmp_path):
         read_table(write(tmp_path / "broken.csv", b"a;b;c\n1;2;3\n1;2\n"))
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
-def test_values_for_missing_ones_are_compared_as_numbers_and_noted_if_unused(tmp_path, suffix):
-    frame = pd.DataFrame(
-        {
-            "n": [1, -999, 3],
-            "t": ["a", "?", "b"],
-            "f": [1.5, 2.5, -999.0],
-            "m": ["1", "?", "-999.0"],
-        }
-    )
-    path = tmp_path / f"data{suffix}"
-    if suffix == ".xlsx":
-        pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
-        frame.to_excel(path, index=False)
-    elif suffix == ".parquet":
-        frame.to_parquet(path)
-    else:
-        frame.to_csv(path, index=False)
-    notes = []
-    table = read_table(path, missing=["?", "-999", "none of these", "-99"], notes=notes)
-    assert table["n"].to_pylist() == [1, None, 3]
-    assert table["t"].to_pylist() == ["a", None, "b"]
-    assert table["f"].to_pylist() == [1.5, 2.5, None]
-    assert table["m"].to_pylist() == [1, None, None]
-    assert notes == [
-        f"No value of data{suffix} is {mark!r}, which stands for missing ones."
-        for mark in ("none of these", "-99")
-    ]
-    assert read_table(path, missing=["?"], text=["m"])["m"].to_pylist() == ["1", None, "-999.0"]
+def test_whole_numbers_beyond_64_bits_stay_as_they_are_written(tmp_path):
+    large = [10**20 + 1, 10**20 + 3]
+    content = "a,b,c\n" + "".join(f"{value},{2 * value % 7}e20,1e300\n" for value in large)
+    table = read_table(write(tmp_path / "a.csv", content.encode()))
+    assert table["a"].to_pylist() == list(map(str, large))
+    assert pair_tables(table, table).kinds == {"a": "category", "b": "number"}
 
 
 def test_a_workbook_is_read_like_a_csv_file(tmp_path, frame):
@@ -214,5 +180,5 @@ def test_a_workbook_without_its_package_is_refused_with_the_remedy(tmp_path, mon
         raise ImportError("openpyxl")
 
     monkeypatch.setattr("pandas.ExcelFile", missing)
-    with pytest.raises(InputError, match=r"pip install openpyxl\. Or save the sheet as CSV"):
+    with pytest.raises(InputError, match=r"pip install 'counterpoise\[cli\]'\. Or save"):
         read_table(write(tmp_path / "data.xlsx", b"PK"))

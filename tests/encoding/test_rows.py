@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from counterpoise.encoding import rows
-from counterpoise.encoding.rows import equal_rows, grouping_columns, some_rows
+from counterpoise.encoding.rows import looks_like_group, row_groups, some_rows
 
 
-def groups_by_brute_force(X):
-    seen = {}
-    return [seen.setdefault(tuple(map(str, row + 0.0)), len(seen)) for row in X]
+def equal_pairs(groups):
+    return groups[:, None] == groups
 
 
 @pytest.mark.parametrize(
@@ -22,23 +21,32 @@ def groups_by_brute_force(X):
         lambda rng: np.zeros((5, 2)),
     ],
 )
-def test_equal_rows_are_one_group_in_order_of_appearance(rng, make):
+def test_equal_rows_and_no_others_are_one_group(rng, make):
     X = make(rng)
-    assert equal_rows(X).tolist() == groups_by_brute_force(X.astype(float))
+    want = np.asarray([hash(tuple(map(str, row + 0.0))) for row in X.astype(float)])
+    np.testing.assert_array_equal(equal_pairs(row_groups(X)), equal_pairs(want))
+    order = rng.permutation(len(X))
+    np.testing.assert_array_equal(row_groups(X[order]), row_groups(X)[order])
 
 
-def test_rows_with_one_hash_are_compared_in_full(rng, monkeypatch):
-    class Zeros:
-        def integers(self, *arguments, **options):
-            return np.uint64(2**63 - 1)  # times two plus one: minus one, the same for all columns
+def test_rows_of_mixed_and_sparse_tables_are_compared(rng, pd):
+    rows = rng.integers(0, 30, 80)
+    table = pd.DataFrame(
+        {
+            "x": rng.normal(size=30),
+            "colour": rng.choice(["red", "blue", None], 30).astype(object),
+            "day": [pd.NaT, *pd.date_range("2024-01-01", periods=29, freq="min")],
+            "kind": pd.Categorical(rng.choice(["a", "b"], 30)),
+        }
+    ).iloc[rows]
+    np.testing.assert_array_equal(equal_pairs(row_groups(table)), equal_pairs(rows))
+    assert row_groups(table.drop_duplicates()) is None
+    wide = (sparse.random(30, 50, 0.2, format="csr", random_state=0) > 0).astype(float)
+    np.testing.assert_array_equal(equal_pairs(row_groups(wide[rows])), equal_pairs(rows))
+    assert row_groups(wide) is None
 
-    monkeypatch.setattr(rows.np.random, "default_rng", lambda seed: Zeros())
-    X = np.asarray([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 5.0]])
-    assert equal_rows(X).tolist() == [0, 1, 0, 2]
 
-
-def test_columns_that_group_rows_are_named_and_ordinary_ones_are_not(rng):
-    pd = pytest.importorskip("pandas")
+def test_columns_that_group_rows_are_named_and_ordinary_ones_are_not(rng, pd):
     n = 600
     person = np.repeat(np.arange(120), 5)
     table = pd.DataFrame(
@@ -48,22 +56,29 @@ def test_columns_that_group_rows_are_named_and_ordinary_ones_are_not(rng):
             "hospital": np.char.add("h", (person % 12).astype(str)),
             "shops": np.char.add("shop ", rng.integers(0, 80, n).astype(str)),
             "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, n), "D"),
+            "zip": rng.integers(10_000, 10_090, n),
+            "code": rng.permutation(person),  # by its numbers: 5 rows each
             "age": rng.integers(18, 90, n),
+            "year": rng.integers(1950, 2024, n),
+            "panel_year": np.tile(np.arange(2000, 2024), 25),
+            "price": rng.choice([9.99, 19.99, 24.5, 99.0], n) + rng.integers(0, 40, n),
+            "euros": rng.lognormal(5, 0.6, n).round(),
             "income": 1000 * rng.integers(10, 60, n),
             "score": rng.normal(size=n).round(1),
             "colour": rng.choice(["red", "green", "blue"], n),
             "job": np.char.add("job ", rng.integers(0, 25, n).astype(str)),
             "ill": rng.random(n) > 0.5,
-            "paid": rng.normal(size=n),
-            "site": rng.normal(size=n),  # by its name, but no whole numbers
+            "site": rng.normal(size=n).round(1),  # by its name, but no whole numbers
             "user": rng.permutation(n),  # different in every row
             "class_no": rng.integers(0, 4, n),  # too few
         }
     )
-    groups = ["patient", "visitorID", "hospital", "shops", "when"]
-    assert grouping_columns(table) == groups
-    assert grouping_columns(table.astype(object).mask(rng.random(table.shape) < 0.1)) == groups
-    assert grouping_columns(table[["age", "paid"]].to_numpy()) == []
+    groups = ["patient", "visitorID", "hospital", "shops", "when", "zip", "code"]
+    assert looks_like_group(table) == groups
+    assert looks_like_group(table.astype(object).mask(rng.random(table.shape) < 0.1)) == groups
+    assert looks_like_group(table[["age", "price"]].to_numpy()) == []
+    for values in (40, 100, 290):  # whole numbers at random
+        assert len(looks_like_group(rng.integers(0, values, size=(600, 200)))) <= 2
 
 
 def test_some_rows_are_a_random_sample_in_order():

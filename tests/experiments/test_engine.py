@@ -14,7 +14,7 @@ from counterpoise.experiments import ridge_path
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights
 from counterpoise.experiments.problems import OzoneProblem, SyntheticProblem, fold_masks
 from counterpoise.experiments.protocols import METHODS, PROTOCOLS
-from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
+from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
 from counterpoise.weights import KMM, GaussianRatio
 from counterpoise.weights.kliep import fit_kliep
 
@@ -138,12 +138,12 @@ def test_released_beta_is_the_outer_product_formula():
     w = source_weights(batch, "gaussian")
     for r in range(5):
         folds = [(np.flatnonzero(m == 0), np.flatnonzero(m)) for m in batch.masks[r]]
-        losses, held_out, parts = ridge_losses(
+        found = ridge_held_out(
             batch.X[r], batch.y[r][:, None], w[r], folds, alphas, intercept="penalized"
         )
         risk = np.zeros(len(alphas))
-        for part in parts:
-            v, fold_losses = held_out[part], losses[:, part]
+        for part in found.folds:
+            v, fold_losses = found.weights[part], found.losses[:, part]
             covariance = np.mean((fold_losses - fold_losses.mean(-1)[:, None]) * (v - v.mean()), -1)
             beta = v * (covariance / v.var())[:, None]
             risk += np.sum(v * fold_losses - beta * (v - 1), axis=-1) / 50

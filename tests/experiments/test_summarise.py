@@ -10,7 +10,7 @@ from scipy.stats import wilcoxon
 
 from counterpoise.datasets import gaussian_1d
 from counterpoise.experiments.claims import verify_claims
-from counterpoise.experiments.example_rates import SIZES, draw_example, example_results
+from counterpoise.experiments.curves import SIZES, draw_example, example_results
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.summarise import signed_rank_test, summarise

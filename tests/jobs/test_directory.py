@@ -10,14 +10,14 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="jobs need the cli extra")
 
-from counterpoise import jobs
 from counterpoise._validation import InputError
 from counterpoise.jobs import directory as module
+from counterpoise.jobs.directory import output_directory, write_or_keep
 
 
 def write(out, text="new", **options):
-    with jobs.output_directory(out, **options) as directory:
-        jobs.write_or_keep(directory, out, lambda place: fill(place, text))
+    with output_directory(out, **options) as directory:
+        write_or_keep(directory, out, lambda place: fill(place, text))
 
 
 def fill(place, text="new"):
@@ -53,7 +53,7 @@ def listing(directory):
 
 def test_nothing_is_there_before_the_end_and_everything_after(tmp_path):
     out = tmp_path / "new" / "out"
-    with jobs.output_directory(out) as directory:
+    with output_directory(out) as directory:
         (directory / "a.txt").write_text("a")
         assert not out.exists()
     assert listing(tmp_path) == ["a.txt", "new", "out"]
@@ -62,7 +62,7 @@ def test_nothing_is_there_before_the_end_and_everything_after(tmp_path):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_what_fails_leaves_nothing(tmp_path, error):
     def fail():
-        with jobs.output_directory(tmp_path / "out") as directory:
+        with output_directory(tmp_path / "out") as directory:
             (directory / "a.txt").write_text("a")
             raise error
 
@@ -74,9 +74,9 @@ def test_what_fails_leaves_nothing(tmp_path, error):
 def test_a_directory_with_files_needs_force_which_replaces_only_its_own(tmp_path):
     for name in ("a.txt", "mine.txt"):
         (tmp_path / name).write_text("old")
-    with pytest.raises(InputError, match="is not empty"), jobs.output_directory(tmp_path):
+    with pytest.raises(InputError, match="is not empty"), output_directory(tmp_path):
         pass
-    with jobs.output_directory(tmp_path, force=True) as directory:
+    with output_directory(tmp_path, force=True) as directory:
         (directory / "a.txt").write_text("new")
     assert listing(tmp_path) == ["a.txt", "mine.txt"]
     assert (tmp_path / "a.txt").read_text() == "new"
@@ -105,7 +105,7 @@ def test_an_empty_directory_stays_the_same_directory(tmp_path, monkeypatch, kind
 def test_a_file_in_the_way_and_a_place_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file", tmp_path / "file" / "out"):
-        with pytest.raises(InputError, match="is a file"), jobs.output_directory(out):
+        with pytest.raises(InputError, match="is a file"), output_directory(out):
             pass
 
     def refuse(*arguments, **options):
@@ -114,7 +114,7 @@ def test_a_file_in_the_way_and_a_place_that_may_not_be_written_are_refused(tmp_p
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
     with (
         pytest.raises(InputError, match="Permission denied"),
-        jobs.output_directory(tmp_path / "o"),
+        output_directory(tmp_path / "o"),
     ):
         pass
     assert listing(tmp_path) == ["file"]
@@ -145,12 +145,12 @@ def test_a_directory_that_cannot_be_renamed_over_is_filled(tmp_path, monkeypatch
 
 def test_a_second_run_is_refused_before_any_work(tmp_path):
     out = tmp_path / "out"
-    with jobs.output_directory(out) as directory:
-        with pytest.raises(InputError, match="written by another run"), jobs.output_directory(out):
+    with output_directory(out) as directory:
+        with pytest.raises(InputError, match="written by another run"), output_directory(out):
             pass
         fill(directory)
     assert listing(tmp_path) == ["a.txt", "out", "run.json"]
-    with pytest.raises(InputError, match="is not empty"), jobs.output_directory(out):
+    with pytest.raises(InputError, match="is not empty"), output_directory(out):
         pass
 
 
@@ -158,7 +158,7 @@ def test_what_appeared_in_the_meantime_is_not_overwritten_and_the_results_are_ke
     out = tmp_path / "out"
 
     def late():
-        with jobs.output_directory(out) as directory:
+        with output_directory(out) as directory:
             fill(directory)
             out.mkdir()
             (out / "a.txt").write_text("other")
@@ -184,7 +184,8 @@ def test_a_directory_in_the_place_of_a_file_moves_nothing_and_keeps_the_results(
 def test_what_a_killed_run_left_is_taken_over(tmp_path):
     out = tmp_path / "out"
     code = (
-        "import os, sys; from pathlib import Path; from counterpoise.jobs import output_directory\n"
+        "import os, sys; from pathlib import Path\n"
+        "from counterpoise.jobs.directory import output_directory\n"
         "with output_directory(Path(sys.argv[1])) as place:\n"
         "    (place / 'half').mkdir(); (place / 'half' / 'a').write_text('x'); os._exit(9)"
     )
@@ -215,7 +216,7 @@ def test_links_are_replaced_and_never_followed(tmp_path):
 
 def test_a_full_disk_is_known_before_the_work(mount):
     volume = mount("512k")
-    with pytest.raises(InputError, match="No space left on device"), jobs.output_directory(volume):
+    with pytest.raises(InputError, match="No space left on device"), output_directory(volume):
         pytest.fail("the work began")
     assert listing(volume) == []
 
@@ -223,7 +224,7 @@ def test_a_full_disk_is_known_before_the_work(mount):
 def test_a_read_only_volume_is_known_before_the_work(mount):
     volume = mount("8m", "ro")
     for out in (volume, volume / "new"):
-        with pytest.raises(InputError, match="cannot be written"), jobs.output_directory(out):
+        with pytest.raises(InputError, match="cannot be written"), output_directory(out):
             pytest.fail("the work began")
 
 
@@ -234,8 +235,8 @@ def test_a_disk_that_fills_up_during_the_work_loses_nothing(mount):
         (place / "a.txt").write_bytes(bytes(3 * 2**20))
 
     def run():
-        with jobs.output_directory(volume) as directory:
-            jobs.write_or_keep(directory, volume, fill_much)
+        with output_directory(volume) as directory:
+            write_or_keep(directory, volume, fill_much)
 
     with pytest.raises(InputError, match=r"No space left on device\. The results are kept in"):
         run()
@@ -252,8 +253,8 @@ def test_where_there_is_no_room_anywhere_the_message_says_so(tmp_path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def run():
-        with jobs.output_directory(tmp_path / "out") as directory:
-            jobs.write_or_keep(directory, tmp_path / "out", full)
+        with output_directory(tmp_path / "out") as directory:
+            write_or_keep(directory, tmp_path / "out", full)
 
     with pytest.raises(InputError, match="has room for the results"):
         run()

@@ -1,421 +1,391 @@
-"""A selection says what the library says, and the truth is only ever shown."""
-
-import re
-from contextlib import contextmanager
-from dataclasses import replace
+"""An answer says what the library says, from files and from frames, and each number once."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 pytest.importorskip("pyarrow", reason="jobs need the cli extra")
+pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn import metrics as reference
+from sklearn.model_selection import GridSearchCV, KFold
 
 import counterpoise as cp
-from counterpoise import jobs
-from counterpoise.jobs import weighting
-from counterpoise.jobs.candidates import curve_of
-from counterpoise.jobs.loading import encode
-from counterpoise.jobs.weighting import estimate_weights
-from counterpoise.weights import GaussianRatio
-from counterpoise.weights.names import NAMES
+from counterpoise._validation import InputError
+from counterpoise.jobs.groups import group_rows
+from counterpoise.jobs.loading import load_data, load_example
+from counterpoise.jobs.models import make_families
+from counterpoise.jobs.request import quiet
 
-FEW = ["alpha=0.1,10,1000"]
-
-
-@pytest.fixture
-def data(files):
-    return jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
+RIDGE = {"model": "ridge", "params": ["alpha=0.1,10,1000"]}
+LOGISTIC = {"model": "logistic", "params": ["C=0.1,10"]}
 
 
-def test_csv_and_parquet_give_the_same_answer(files, data):
-    other = jobs.load(
-        files / "source.parquet", files / "target.parquet", label="ill", labelled=True
-    )
-    one, two = (jobs.select(d, params=FEW).record for d in (data, other))
-    assert one.candidates.parameters == two.candidates.parameters
-    for a, b in zip(one.candidates.risks, two.candidates.risks, strict=True):
-        np.testing.assert_array_equal(a.value, b.value)
-    np.testing.assert_array_equal(one.audit.weights, two.audit.weights)
-    assert one.truth == two.truth
+def select(files, label, suffix="csv", **options):
+    paths = files / f"source.{suffix}", files / f"target.{suffix}"
+    return cp.select(*paths, label=label, **{**RIDGE, **options})
 
 
-def test_the_risks_are_those_of_the_library(data):
-    found = jobs.select(data, params=FEW, selection="min", deliver="one", fit_weighted="both")
-    own = found.record
-    encoder, model = found.model[0], found.model[1]
-    y = np.where(data.pair.y == model.classes_[1], 1.0, -1.0)
-    X = encoder.transform(data.pair.source)
-    splits = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, data.pair.y))
-    weighted = own.candidates.fit_weighted
-    assert list(weighted) == [False] * 3 + [True] * 3
-    for risks in own.candidates.risks:
-        for i, params in enumerate(own.candidates.parameters):
-            if risks.label == "plain cross-validation" and weighted[i]:
-                assert np.isnan(risks.value[i])
-                continue
-            want = cp.cross_val_risk(
-                Ridge(**params),
-                X,
-                y,
-                weights=own.audit.weights,
-                method=risks.method,
-                fit_weighted=bool(weighted[i]),
-                cv=splits,
-            )
-            assert risks.value[i] == pytest.approx(want.value, rel=1e-9)
-            # The job knows the weights of target rows: its intervals may be wider for them.
-            low, high = want.interval()
-            assert risks.low[i] <= low * (1 + 1e-9)
-            assert risks.high[i] >= high * (1 - 1e-9)
-            # Both are symmetric on the logarithmic scale.
-            assert risks.low[i] * risks.high[i] == pytest.approx(low * high)
-    assert [risks.label for risks in own.candidates.risks] == [
-        "controlled",
-        "weighted",
-        "plain cross-validation",
-    ]
-    assert own.candidates.chosen == np.argmin(own.candidates.risks[0].value)
-    assert own.candidates.indistinguishable[own.candidates.chosen]
+def unlabelled(frames, label, rows=()):
+    """The frames, the target with labels of these rows only."""
+    target = frames[1].copy()
+    target.loc[~np.isin(np.arange(len(target)), rows), label] = None
+    return frames[0], target
 
 
-def test_no_method_is_listed_twice(data):
-    plain = "plain cross-validation"
-    for method, trained, labels in [
-        ("weighted", "no", ["weighted", plain]),
-        ("weighted", "yes", ["weighted"]),
-        ("source", "no", [plain, "weighted"]),
-        ("source", "both", ["source", "weighted", plain]),
-    ]:
-        options = {"params": FEW, "method": method, "fit_weighted": trained}
-        risks = jobs.select(data, **options).record.candidates.risks
-        assert [r.label for r in risks] == labels
-
-
-def test_plain_cross_validation_has_no_weights_anywhere(files):
-    data = jobs.load(files / "source.csv", files / "target.csv", label="cost", labelled=True)
-    found = jobs.select(data, params=FEW, fit_weighted="both")
-    X = found.model[0].transform(data.pair.source)
-    splits = KFold(5, shuffle=True, random_state=0).split(X)
-    grid = {"alpha": [0.1, 10, 1000]}
-    search = GridSearchCV(Ridge(), grid, cv=splits, scoring="neg_mean_squared_error")
-    search.fit(X, data.pair.y)
-    candidates = found.record.candidates
-    plain = candidates.plain
-    assert candidates.parameters[plain.best] == search.best_params_
-    assert not candidates.fit_weighted[plain.best]
-    np.testing.assert_allclose(plain.value[:3], -search.cv_results_["mean_test_score"])
-    # The truth beside it is that of the model that it would deliver.
-    Z = found.model[0].transform(data.pair.target)
-    truth = np.mean((search.predict(Z) - data.pair.y_target) ** 2)
-    assert candidates.truth[plain.best] == pytest.approx(truth)
-    assert "Plain cross-validation, without weights" in found.record.chosen_words
-
-
-def test_without_unweighted_training_there_is_no_plain_cross_validation(data):
-    record = jobs.select(data, params=FEW, fit_weighted="yes").record
-    assert record.candidates.fit_weighted.all()
-    assert record.candidates.plain is None
-    assert "lain cross-validation" not in record.chosen_words
-    assert jobs.summary(record)["plain_cross_validation"] is None
+def test_files_and_frames_give_the_same_answer(files, frames):
+    answers = [select(files, "ill"), select(files, "ill", "parquet")]
+    answers.append(cp.select(*frames, label="ill", **RIDGE))
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    answers.append(cp.select(*map(polars.from_pandas, frames), label="ill", **RIDGE))
+    first = answers[0]
+    for other in answers[1:]:
+        assert other.risk.value == first.risk.value
+        assert other.verdict == first.verdict
+        np.testing.assert_array_equal(other.diagnostics.weights, first.diagnostics.weights)
+        assert other.estimates.truth.metrics == first.estimates.truth.metrics
+        assert list(other.predictions["prediction"]) == list(first.predictions["prediction"])
+    assert first.tables.source.name == "source.csv"
+    assert answers[2].tables.source.name == "source"
 
 
 @pytest.mark.parametrize("deliver", ["one", "blend"])
-def test_the_truth_is_the_loss_on_labelled_target_rows(data, deliver):
-    found = jobs.select(data, params=FEW, deliver=deliver)
-    model, target = found.model, data.pair.target
-    code = np.where(data.pair.y_target == model.classes_[1], 1.0, -1.0)
-    losses = (model.decision_function(target) - code) ** 2
-    assert found.record.truth == pytest.approx(losses.mean())
-    assert found.record.truth_error == pytest.approx(losses.std() / np.sqrt(len(losses)))
-    assert "only to show the truth" in found.record.truth_note
+def test_the_numbers_are_those_of_the_search(files, deliver):
+    answer = select(files, "cost", deliver=deliver, weights="gaussian")
+    data = load_data(
+        files / "source.csv", files / "target.csv", quiet, label="cost", need_label=True
+    )
+    labels = type("Labels", (), {"task": "regression", "y": data.pair.y})
+    [(_, model, grid)] = make_families(labels, ["ridge"], RIDGE["params"], 0)
+    splits = list(KFold(5, shuffle=True, random_state=0).split(data.pair.y))
+    search = cp.ShiftGridSearchCV(
+        model, grid, weights="gaussian", cv=splits, metrics="auto",
+        refit="blend" if deliver == "blend" else True,
+    )  # fmt: skip
+    search.fit(data.pair.source, data.pair.y, X_target=data.pair.target)
+    assert answer.risk.value == search.best_risk_.value
+    assert answer.risk.interval() == search.best_risk_.interval()
+    assert answer.verdict == search.diagnostics_.verdict
+    np.testing.assert_array_equal(answer.choice.risks.value, search.risk_.value)
+    for name, metric in search.metrics_.items():
+        assert answer.metrics[name].interval() == metric.interval()
+    assert answer.estimates.baseline.risk.value == search.baseline_.risk.value
+    # Plain cross-validation is the mean held-out loss, and the choice by source is scikit-learn's.
+    assert answer.estimates.plain.value == pytest.approx(search.delivered_.losses.mean())
+    plain = GridSearchCV(model, grid, cv=splits, scoring="neg_mean_squared_error")
+    plain.fit(data.pair.source, data.pair.y)
+    assert answer.choice.chosen == plain.best_index_
+    np.testing.assert_allclose(answer.choice.source_risks, -plain.cv_results_["mean_test_score"])
+    by_target = select(files, "cost", deliver="one", weights="gaussian", selection="target")
+    assert by_target.choice.chosen == np.argmin(by_target.choice.risks.value)
 
 
-def test_labels_of_the_target_change_nothing_but_the_truth(data, rng):
-    shuffled = replace(data.truth, y=rng.permutation(data.truth.y))
-    one, two = (jobs.select(d, params=FEW).record for d in (data, replace(data, truth=shuffled)))
-    none = jobs.select(replace(data, truth=None), params=FEW).record
-    assert one.truth != two.truth
-    assert none.truth is None
-    for other in (two, none):
-        assert one.chosen_words == other.chosen_words
-        assert one.corrected_risk == other.corrected_risk
-        np.testing.assert_array_equal(one.audit.weights, other.audit.weights)
+@pytest.mark.parametrize("label", ["ill", "cost"])
+def test_the_truth_is_that_of_the_delivered_model_and_changes_no_estimate(frames, label):
+    options = LOGISTIC if label == "ill" else RIDGE
+    answer = cp.select(*frames, label=label, **options)
+    said, y = answer.model.predict(frames[1]), frames[1][label].to_numpy()
+    truth = answer.estimates.truth
+    if label == "ill":
+        assert truth.metrics["accuracy"] == pytest.approx(np.mean(said == y))
+        score = answer.predictions["probability of yes"]
+        assert truth.metrics["auc"] == pytest.approx(reference.roc_auc_score(y == "yes", score))
+        assert truth.risk == pytest.approx(reference.log_loss(y == "yes", score))
+    else:
+        assert truth.risk == pytest.approx(np.mean((said - y) ** 2))
+        assert truth.metrics["r2"] == pytest.approx(reference.r2_score(y, said))
+    assert "kept aside" in truth.note
+    turned = -y if label == "cost" else np.where(y == "yes", "no", "yes")
+    other = cp.select(frames[0], frames[1].assign(**{label: turned}), label=label, **options)
+    none = cp.select(*unlabelled(frames, label), label=label, **options)
+    assert none.estimates.truth is None
+    assert other.estimates.truth.risk != truth.risk
+    for again in (other, none):
+        assert again.risk.value == answer.risk.value
+    # The verdict alone depends on them.
+    assert other.verdict == "do not trust"
+    assert none.diagnostics.label_test is None
+    assert answer.diagnostics.label_test.n_labels == len(y)
+    assert answer.diagnostics.label_test.label_value == pytest.approx(truth.risk)
+    assert none.verdict in ("plausible", "caution")
+    better = {"plausible": "confirmed", "caution": "caution"}
+    assert answer.verdict == better[none.verdict]
 
 
-def test_truth_leaves_out_rows_without_a_label(files, frames):
+def test_a_class_that_the_source_never_shows_is_an_error_that_nobody_can_miss(frames):
     target = frames[1].copy()
-    target.loc[:9, "ill"] = None
-    target.to_csv(files / "target.csv", index=False)
-    data = jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
-    record = jobs.select(data, params=FEW).record
-    assert "10 rows without a label left out" in record.truth_note
-    assert record.truth_warning == ""
-    target["ill"] = 1.5
-    target.to_csv(files / "target.csv", index=False)
-    data = jobs.load(files / "source.csv", files / "target.csv", label="ill", labelled=True)
-    record = jobs.select(data, params=FEW).record
-    assert record.truth is None
-    assert "can be compared with those of source.csv: no truth is shown." in record.audit.notes[-1]
+    target.loc[50:249, "ill"] = "never tested"
+    answer = cp.select(frames[0], target, label="ill", **LOGISTIC)
+    right = answer.model.predict(target) == target["ill"]
+    assert answer.estimates.truth.metrics == {"accuracy": pytest.approx(np.mean(right))}
+    assert np.isnan(answer.estimates.truth.risk)
+    assert answer.warnings[0].startswith("50% of the labelled rows of target have a class that")
+    assert answer.verdict == "do not trust"
+    wrong = 1 - answer.estimates.truth.metrics["accuracy"]
+    assert answer.diagnostics.label_test.label_value == pytest.approx(wrong)
+    assert "'never tested'" in str(answer)
+    _, used = unlabelled((frames[0], target), "ill", range(40, 60))
+    with pytest.raises(InputError, match="loss='zero_one'"):
+        cp.select(frames[0], used, label="ill", **LOGISTIC)
+    judged = cp.select(frames[0], used, label="ill", loss="zero_one", **LOGISTIC)
+    assert judged.risk.labels.label_value >= 0.5
 
 
-def test_regression_and_its_predictions(files):
-    data = jobs.load(files / "source.csv", files / "target.csv", label="cost", labelled=True)
-    found = jobs.select(data)
-    record = found.record
-    assert record.task == "regression"
-    assert record.loss == "squared"
-    assert record.truth == pytest.approx(1.0, abs=0.25)  # the noise of the label
-    np.testing.assert_allclose(
-        found.predictions["prediction"], found.model.predict(data.pair.target)
-    )
-    assert record.predictions.kind == "numbers"
-    said, told = found.predictions["prediction"], record.predictions
-    assert told.rows == len(said) > len(data.pair.y)
-    for values, quantiles in ((said, told.quantiles), (data.pair.y, told.source_quantiles)):
-        shares = {"minimum": 0, "25%": 25, "median": 50, "75%": 75, "maximum": 100}
-        for name, share in shares.items():
-            assert quantiles[name] == pytest.approx(np.percentile(values, share))
-        assert quantiles["mean"] == pytest.approx(values.mean())
+def test_a_few_labels_are_part_of_every_number_and_of_the_verdict(frames):
+    plain = cp.select(*unlabelled(frames, "cost"), label="cost", **RIDGE)
+    answer = cp.select(*unlabelled(frames, "cost", range(40)), label="cost", **RIDGE)
+    assert plain.diagnostics.label_test is None
+    assert answer.risk.labels.n_labels == 40
+    assert answer.metrics["rmse"].value == pytest.approx(np.sqrt(answer.risk.value))
+    assert any("40 labels in target" in note for note in answer.tables.notes)
+    source, moved = unlabelled(frames, "cost", range(40))
+    moved["cost"] += 6
+    contradicted = cp.select(source, moved, label="cost", **RIDGE)
+    assert contradicted.verdict in ("caution", "do not trust")
+    assert contradicted.choice.label_words in " ".join(str(contradicted).split())
 
 
-def test_the_losses_of_the_diagnosis_are_in_the_order_of_the_rows(files):
-    data = jobs.load(files / "source.csv", files / "target.csv", label="cost", labelled=True)
-    record = jobs.select(data, params=["alpha=1"], fit_weighted="no", deliver="one").record
-    X, y = encode(data, jobs.Request()).source, data.pair.y
-    losses = np.empty(len(y))
-    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
-        losses[test] = (Ridge(alpha=1).fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2
-    np.testing.assert_allclose(record.audit.diagnostics.losses, losses, rtol=1e-6)
+def test_what_labels_are_used_for_can_be_said(frames):
+    def run(rows, use=None, **changes):
+        source, target = unlabelled(frames, "cost", rows)
+        return cp.select(source, target.assign(**changes), label="cost", target_labels=use, **RIDGE)
+
+    assert run(range(400), "use").risk.labels.n_labels == 400
+    assert run(range(40), "check").estimates.truth is not None
+    texts = np.asarray(["unknown"] * 390 + ["1.5"] * 10, dtype=object)
+    assert run((), cost=texts).risk.labels.n_labels == 10
+    assert any("no values like those of source" in note for note in run(()).tables.notes)
+    for rows, use, message in [
+        ((), "use", "nothing to use"),
+        ([3], None, "at least 2"),
+        (range(9), "perhaps", "`target_labels` must be one of"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            run(rows, use)
 
 
-def test_shares_of_predicted_classes_are_of_all_target_rows(data):
-    found = jobs.select(data, model="logistic", params=["C=1"])
-    said, told = found.predictions["prediction"], found.record.predictions
-    assert told.rows == len(said) > len(data.pair.y)
-    for label in ("yes", "no"):
-        assert told.classes[label] == pytest.approx(np.mean(said == label))
-        assert told.source_classes[label] == pytest.approx(np.mean(data.pair.y == label))
+def test_a_model_that_is_no_better_than_one_answer_is_called_so(frames, rng):
+    source = frames[0].assign(luck=rng.choice(["head", "tail"], p=[0.9, 0.1], size=250))
+    target = frames[1].drop(columns=["ill", "cost"])
+    answer = cp.select(source, target, label="luck", model="logistic", params=["C=0.0001"])
+    words = " ".join(answer.warnings)
+    assert "predicting one value for all rows" in words
+    assert "The model predicts 'head' for all 400 rows." in words
+    assert answer.estimates.baseline.verdict != "better"
+    assert cp.select(*frames, label="cost", **RIDGE).warnings == []
 
 
-def test_probabilities_where_there_are_any(data):
-    found = jobs.select(data, model="logistic", params=["C=0.1,1"])
-    assert list(found.predictions) == ["prediction", "probability of no", "probability of yes"]
-    both = found.predictions["probability of no"] + found.predictions["probability of yes"]
+def test_groups_by_a_category_a_number_and_a_date(frames):
+    answer = cp.select(*frames, label="cost", by="colour", **RIDGE)
+    assert set(answer.estimates.groups) == {"red", "green", "blue", "missing"}
+    assert all(group.verdict for group in answer.estimates.groups.values())
+    data = load_data(*frames, quiet, label="cost", need_label=True)
+    _, ages = group_rows(data, "age")
+    assert np.unique(ages, return_counts=True)[1].tolist() == [100] * 4
+    assert any("2024-" in name for name in np.unique(group_rows(data, "day")[1]))
+    many = [f"c{i:02d}" for i in range(20)]
+    data.pair.target["colour"] = pd.Categorical(np.repeat(many[:16], 25))
+    assert len(np.unique(group_rows(data, "colour")[1])) == 13
+    with pytest.raises(InputError, match="`by` 'region' is not a column"):
+        cp.select(*frames, label="cost", by="region", **RIDGE)
+
+
+def test_classifiers_without_probabilities_are_delivered_one_by_one(frames):
+    answer = cp.select(*frames, label="ill", **RIDGE)
+    assert len(answer.choice.members) == 1
+    assert answer.estimates.loss == "zero_one"
+    assert list(answer.predictions) == ["prediction", "score"]
+    assert any("no probabilities to blend" in note for note in answer.tables.notes)
+    blend = cp.select(*frames, label="ill", **LOGISTIC)
+    assert blend.estimates.loss == "log"
+    both = blend.predictions["probability of no"] + blend.predictions["probability of yes"]
     np.testing.assert_allclose(both, 1)
-    shares = found.record.predictions.classes
-    assert sum(shares.values()) == pytest.approx(1)
-    assert set(shares) == {"no", "yes"}
 
 
-SMALL = {
-    "model": ["logistic", "forest"],
-    "params": ["logistic.C=0.01,1", "forest.n_estimators=5", "forest.min_samples_leaf=1,20"],
-}
+def test_samples_without_overlap_get_an_answer(frames):
+    target = frames[1].assign(age=frames[1]["age"] + 1000)
+    for weights in ("auto", "kernel_density"):
+        answer = cp.select(frames[0], target, label="cost", weights=weights, **RIDGE)
+        assert answer.verdict == "do not trust"
+    assert cp.audit(frames[0], target, label="cost").verdict == "do not trust"
 
 
-def test_families_compete_and_blend_by_probabilities(data):
-    found = jobs.select(data, selection="consensus", deliver="blend", fit_weighted="both", **SMALL)
-    record, candidates = found.record, found.record.candidates
-    assert record.models == ["logistic", "forest"]
-    assert record.loss == "log"
-    assert len(candidates.parameters) == 8
-    assert set(candidates.models) == {"logistic", "forest"}
-    assert len(set(candidates.labels)) == 8
-    assert any("blended by their probabilities" in note for note in record.audit.notes)
-    # The choice has the least expected regret, and the words say what that rests on.
-    assert candidates.chosen == np.argmin(candidates.expected_regret)
-    assert candidates.plausibility.sum() == pytest.approx(1)
-    plausible = np.count_nonzero(candidates.plausibility)
-    assert f"{plausible} of 8 candidates are plausible" in record.chosen_words
-    assert re.search(r"They disagree on [\d.]+% of the target rows", record.chosen_words)
-    # The delivered model is the mean of the members' probabilities.
-    blend, model = record.blend, found.model[1]
-    assert record.delivered == f"blend of {len(blend.members)} models"
-    assert f"{record.delivered}: a weighted mean of their prob" in record.chosen_words
-    assert blend.weights.sum() == pytest.approx(1)
-    assert list(blend.weights) == sorted(blend.weights, reverse=True)
-    Z = found.model[0].transform(data.pair.target)
-    mean = sum(
-        q * own.predict_proba(Z) for q, own in zip(model.weights_, model.estimators_, strict=True)
+def test_an_audit_has_no_model_and_names_what_shifted(frames):
+    answer = cp.audit(*frames, label="ill", drop=["cost"])
+    assert answer.model is None
+    assert answer.risk is None
+    assert answer.metrics is None
+    column, feature, before, after = answer.balance[0]
+    assert (column, feature) == ("age", "age")
+    assert abs(after) < abs(before)
+    diagnosed = cp.diagnose(*(frame.drop(columns=["ill", "cost"]) for frame in frames))
+    assert answer.verdict == diagnosed.verdict
+
+
+def test_frames_and_options_that_do_not_go_are_refused(frames):
+    with pytest.raises(InputError, match="Pass two tables"):
+        cp.select(frames[0])
+    with pytest.raises(InputError, match="`label` is missing"):
+        cp.select(*frames)
+    with pytest.raises(InputError, match="must be a file or a pandas or polars data frame"):
+        cp.select(np.eye(3), np.eye(3), label="y")
+    with pytest.raises(InputError, match="distinct column names"):
+        cp.audit(frames[0].rename(columns={"noise": "age"}), frames[1])
+    with pytest.raises(InputError, match="leave out the two tables"):
+        cp.select(*frames, example="gaussian-2d")
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_problem_another():
+    one, two = (cp.select(example="gaussian-2d", seed=3, **LOGISTIC) for _ in range(2))
+    assert one.risk.value == two.risk.value
+    assert cp.select(example="gaussian-2d", seed=4, **LOGISTIC).risk.value != one.risk.value
+    assert len(load_example("gaussian-2d", n_source=50, gamma=0.9).pair.source) == 50
+
+
+def test_a_column_that_is_no_feature_can_tell_the_groups(frames):
+    named = [frame.assign(id=range(1000, 1000 + len(frame))) for frame in frames]
+    for frame in named:
+        frame["size"] = np.where(np.arange(len(frame)) % 2, "large", "small")
+    plain = cp.select(*named, label="cost", drop=["size"], **RIDGE)
+    answer = cp.select(*named, label="cost", drop=["size"], by="size", **RIDGE)
+    assert set(answer.estimates.groups) == {"small", "large"}
+    assert answer.risk.value == plain.risk.value
+    by_id = cp.select(*named, label="cost", by="id", **RIDGE)
+    assert "id" not in by_id.tables.kinds
+    assert len(by_id.estimates.groups) == 4
+    with pytest.raises(InputError, match="`by` 'id' is not a column that both tables share"):
+        cp.select(named[0], frames[1], label="cost", by="id", **RIDGE)
+
+
+@pytest.fixture
+def persons(rng):
+    """Five rows of each person; the person decides most of the label, and z tells the person."""
+
+    def draw(n, shift):
+        person = np.repeat(np.arange(n), 5)
+        x, z, own = (np.repeat(rng.normal(size=n), 5) for _ in range(3))
+        columns = {"x": x + shift, "z": z, "person": [f"p{i}" for i in person], "y": x + 2 * own}
+        frame = pd.DataFrame(columns)
+        for name in ("x", "z", "y"):
+            frame[name] += 0.1 * rng.normal(size=len(frame))
+        return frame
+
+    return draw(60, 0.0), draw(200, 0.3)
+
+
+FOREST = {"model": "forest", "params": ["n_estimators=20"]}
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_rows_of_one_person_stay_in_one_fold(persons, monkeypatch, task):
+    source, target = persons
+    if task == "classification":
+        source = source.assign(y=np.where(source["y"] > 0, "high", "low"))
+        target = target.assign(y=np.where(target["y"] > 0, "high", "low"))
+    fits = []
+    fit = cp.ShiftGridSearchCV.fit
+
+    def watched(self, X, y, **rows):
+        fits.append((self.cv, rows["groups"], list(X.columns)))
+        return fit(self, X, y, **rows)
+
+    monkeypatch.setattr(cp.ShiftGridSearchCV, "fit", watched)
+    unaware = cp.select(source, target, label="y", drop=["person"], **FOREST)
+    answer = cp.select(source, target, label="y", groups="person", **FOREST)
+    splits, groups, columns = fits[-1]
+    assert columns == ["x", "z"]
+    assert len(splits) == 5
+    for train, test in splits:
+        assert not set(source["person"].iloc[train]) & set(source["person"].iloc[test])
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(len(source)))
+    np.testing.assert_array_equal(groups, np.repeat(np.arange(60), 5))
+    truth = answer.estimates.truth.risk
+    low, high = answer.risk.interval()
+    assert low < truth < high
+    assert unaware.risk.value < 0.6 * truth
+    assert any("'person' are held out together" in note for note in answer.tables.notes)
+
+
+def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
+    source, target = persons
+    noted = cp.select(source, target, label="y", **RIDGE).tables.notes
+    assert any("(--groups person)" in note for note in noted)
+    source.loc[:9, "person"] = None
+    answer = cp.select(source, target, label="y", groups="person", **RIDGE)
+    assert any("58 groups, and 10 rows without a value" in note for note in answer.tables.notes)
+    assert not any("may belong together" in note for note in answer.tables.notes)
+    for name in ("Person", "y"):
+        with pytest.raises(InputError, match=f"`groups` '{name}' must be a column of source"):
+            cp.select(source, target, label="y", groups=name, **RIDGE)
+    with pytest.raises(InputError, match="has one value"):
+        cp.select(source.assign(person="me"), target, label="y", groups="person", **RIDGE)
+    with pytest.raises(InputError, match="`groups` 'person' is not a column"):
+        cp.select(example="gaussian-2d", groups="person", **LOGISTIC)
+
+
+@pytest.mark.parametrize("label", ["y", "class"])
+def test_repeated_rows_promise_nothing(rng, label):
+    def draw(n):
+        x = rng.normal(size=(n, 3))
+        frame = pd.DataFrame(x, columns=list("abc")).assign(y=x[:, 0] + rng.normal(size=n))
+        frame["class"] = np.where(frame["y"] > 0, "high", "low")
+        return frame.drop(columns=({"y", "class"} - {label}).pop())
+
+    source, target = draw(200), draw(1000)
+    # Each of a half of the rows has two copies.
+    repeated = pd.concat([source, source[:100], source[:100]], ignore_index=True)
+    answer = cp.select(repeated, target, label=label, **FOREST)
+    assert answer.risk.value > 0.75 * answer.estimates.truth.risk
+    assert any("200 of 400 rows of source are repeated" in n for n in answer.tables.notes)
+    once = cp.select(source, target, label=label, **FOREST)
+    assert not any("repeated" in note for note in once.tables.notes)
+    # Copies are no evidence.
+    share = answer.risk.standard_error / answer.risk.value
+    assert share > 0.8 * once.risk.standard_error / once.risk.value
+
+
+def test_equal_rows_of_a_small_discrete_table_are_not_repeated(rng):
+    source, target = (
+        pd.DataFrame(rng.integers(0, 2, size=(n, 4)), columns=list("abcy")) for n in (200, 300)
     )
-    np.testing.assert_allclose(found.predictions["probability of yes"], mean[:, 1])
-    np.testing.assert_array_equal(found.predictions["prediction"] == "yes", mean[:, 1] > 0.5)
-    own = -np.log(np.where(data.pair.y_target == "yes", mean[:, 1], mean[:, 0]))
-    assert record.truth == pytest.approx(own.mean())
-    # Its members are the candidates that the record names, trained as it says.
-    X, y, w = found.model[0].transform(data.pair.source), data.pair.y, record.audit.weights
-    by_weight = np.argsort(-model.weights_, kind="stable")
-    for place, i in zip(blend.members, by_weight, strict=True):
-        trained = model.estimators_[i]
-        for name, value in candidates.parameters[place].items():
-            assert getattr(trained, name) == value
-        weights = w if candidates.fit_weighted[place] else None
-        again = clone(trained).fit(X, y, sample_weight=weights)
-        np.testing.assert_allclose(again.predict_proba(Z), trained.predict_proba(Z), atol=1e-8)
+    notes = cp.select(source, target, label="y", **LOGISTIC).tables.notes
+    assert not any("repeated" in note for note in notes)
 
 
-def test_families_without_probabilities_blend_by_votes(data):
-    found = jobs.select(
-        data,
-        model=["ridge", "forest"],
-        params=["ridge.alpha=1,100", "forest.n_estimators=5"],
-        deliver="blend",
-    )
-    record, model = found.record, found.model[1]
-    assert record.loss == "zero_one"
-    assert any(
-        "by their votes, because there are no probabilities from ridge" in note
-        for note in record.audit.notes
-    )
-    assert list(found.predictions) == ["prediction"]
-    assert "a weighted vote" in record.chosen_words
-    Z = found.model[0].transform(data.pair.target)
-    yes = sum(
-        q * (own.predict(Z) == "yes")
-        for q, own in zip(model.weights_, model.estimators_, strict=True)
-    )
-    decided = np.abs(yes - 0.5) > 1e-9
-    np.testing.assert_array_equal(
-        (found.predictions["prediction"] == "yes")[decided], (yes > 0.5)[decided]
-    )
-    assert record.truth == np.mean(found.predictions["prediction"] != data.pair.y_target)
-
-
-def test_selection_delivery_and_training_each_change_what_they_should(files):
-    data = jobs.load(files / "source.csv", files / "target.csv", label="cost", labelled=True)
-
-    def record(selection="min", deliver="one", fit_weighted="no"):
-        options = {"selection": selection, "deliver": deliver, "fit_weighted": fit_weighted}
-        return jobs.select(data, params=FEW, **options).record
-
-    least, consensus, blend = record(), record("consensus"), record(deliver="blend")
-    assert (least.selection, consensus.selection) == ("min", "consensus")
-    for name in ("plausibility", "expected_regret"):
-        assert getattr(least.candidates, name) is None
-        assert getattr(consensus.candidates, name).shape == (3,)
-    assert "least expected regret" in consensus.chosen_words
-    assert "root mean square" in consensus.chosen_words or "is plausible" in consensus.chosen_words
-    assert least.candidates.chosen == np.argmin(least.candidates.risks[0].value)
-    assert least.blend is consensus.blend is None
-    assert blend.candidates.chosen == least.candidates.chosen
-    assert blend.risk != least.risk
-    assert blend.corrected_risk == blend.risk
-    assert blend.risk_low < blend.risk < blend.risk_high
-    yes, both = record(fit_weighted="yes"), record(fit_weighted="both")
-    counts = [np.bincount(own.candidates.fit_weighted, minlength=2) for own in (least, yes, both)]
-    np.testing.assert_array_equal(counts, [[3, 0], [0, 3], [3, 3]])
-    values = [own.candidates.risks[0].value for own in (least, yes, both)]
-    np.testing.assert_allclose(np.concatenate(values[:2]), values[2])
-
-
-def test_options_that_are_not_there_are_refused(data):
-    for option in ("selection", "deliver", "fit_weighted"):
-        name = option.replace("_", "-")
-        with pytest.raises(ValueError, match=f"`--{name}` must be one of"):
-            jobs.select(data, params=FEW, **{option: "magic"})
-
-
-def test_the_same_seed_gives_the_same_record(data):
-    one, two = (jobs.select(data, jobs.Request(seed=3), params=FEW).record for _ in range(2))
-    np.testing.assert_array_equal(one.candidates.risks[0].value, two.candidates.risks[0].value)
-    other = jobs.select(data, jobs.Request(seed=4), params=FEW).record
-    assert one.risk != other.risk
-
-
-def test_the_label_is_no_feature_of_an_audit(files):
-    data = jobs.load(files / "source.csv", files / "target.csv", label="ill")
-    assert "ill" not in jobs.audit(data).columns
-
-
-def test_disjoint_samples_are_answered_and_not_trusted(data):
-    apart = replace(data.pair, target=data.pair.target.assign(age=data.pair.target["age"] + 1e4))
-    record = jobs.select(
-        replace(data, pair=apart, truth=None), params=FEW, weights="gaussian"
-    ).record
-    assert record.audit.diagnostics.verdict == "do not trust"
-    assert any("do not overlap" in note for note in record.audit.notes)
-    assert np.all(record.audit.weights == 0)
-    assert np.isfinite(record.risk)
-
-
-def test_curves_need_a_numeric_parameter_with_two_values(data):
-    def curve(*params, model="forest"):
-        small = [*params, "n_estimators=3"]
-        return curve_of(jobs.select(data, model=model, params=small).record.candidates)
-
-    assert curve("max_features=sqrt,log2") is None
-    found = curve("min_samples_leaf=1,10,100", "max_features=0.3,1.0")
-    assert found.name == "min_samples_leaf"
-    assert list(found.values) == [1, 10, 100]
-    assert found.log
-    assert not curve("min_samples_leaf=1,2,3,4").log
-
-
-def test_default_weights_name_what_was_used_and_why(data, monkeypatch):
-    encoded = encode(data, jobs.Request())
-    options = {"rng": np.random.default_rng(0)}
-    found = estimate_weights("auto", encoded, **options)
-    assert (found.name, found.words) == ("kmm", "Weights by 'kmm', the default.")
-    np.testing.assert_array_equal(found.weights_, found.estimator.weights_)
-    monkeypatch.setattr(weighting, "_TARGET_ROWS", 300)
-    monkeypatch.setitem(NAMES, "kmm", GaussianRatio)
-    monkeypatch.setattr("counterpoise.weights.default._LEAST_ROWS", len(encoded.source) / 2)
-    found = estimate_weights("auto", encoded, **options)
-    assert found.name != "kmm"
-    assert f"Weights by {found.name!r}, fitted to 300 of the 400 target rows." in found.words
-    assert "is used because 'kmm' has an effective sample of" in found.words
-    assert np.all(estimate_weights("none", encoded, **options).weights_ == 1)
-
-
-def test_progress_reaches_every_stage(data):
-    seen = []
-    request = jobs.Request(progress=lambda stage, done, total: seen.append((stage, done, total)))
-    jobs.select(data, request, params=FEW, fit_weighted="both")
-    stages = list(dict.fromkeys(stage.split(":")[0] for stage, _, _ in seen))
-    assert stages == [
-        "encoding the columns",
-        "estimating the weights",
-        "searching",
-        "looking up the truth",
-        "diagnosing",
-        "predicting the target",
+@pytest.mark.parametrize("label", ["ill", "cost"])
+def test_a_column_that_gives_the_label_away_is_named(frames, label):
+    leaked = [
+        frame.assign(total=frame["cost"] * 1.19, code=frame["ill"].map({"yes": "A", "no": "B"}))
+        for frame in frames
     ]
-    assert ("searching", 30, 30) in seen
+    name, other = ("code", "total") if label == "ill" else ("total", "code")
+    options = {"model": "logistic", "params": ["C=10,1000"]} if label == "ill" else RIDGE
+    # Far from the optimum a ridge is not perfect.
+    options = options if label == "ill" else {"model": "ridge", "params": ["alpha=1e-6"]}
+    answer = cp.select(*leaked, label=label, drop=[other], **options)
+    [warning] = answer.warnings
+    assert warning.startswith(f"The column {name} gives the label away")
+    assert "gives the label away" in " ".join(str(answer).split())
+    clean = cp.select(*leaked, label=label, drop=["code", "total"], **options)
+    assert not any("gives the label away" in words for words in clean.warnings)
 
 
-def test_examples_know_their_truth():
-    problem = cp.datasets.gaussian_2d(0.6)
-    example = jobs.load_example("gaussian-2d", n_source=300, seed=5)
-    found = jobs.select(example, deliver="one")
-    encoder, model = found.model[0], found.model[1]
-    # The encoding is affine: its values at 0 and at the unit vectors tell it.
-    zero, *units = encoder.transform(np.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
-    coef = np.asarray(units - zero) @ np.ravel(model.coef_)
-    level = float(np.ravel(model.intercept_)[0]) + zero @ np.ravel(model.coef_)
-    truth = problem.linear_risk(coef, level)
-    assert abs(found.record.truth - truth) < 4 * found.record.truth_error
-    with pytest.raises(ValueError, match="`--example` must be one of"):
-        jobs.load_example("magic")
+@pytest.mark.parametrize("count", [74, 75])
+def test_contradicting_labels_are_not_trusted_whether_used_or_kept_aside(frames, count):
+    source, target = frames[0], frames[1][:150].copy()
+    target["cost"] += 6
+    target.loc[count:, "cost"] = None
+    for use in (None, "check"):
+        answer = cp.select(source, target, label="cost", target_labels=use, **RIDGE)
+        assert answer.verdict == "do not trust"
+        assert answer.diagnostics.label_test.n_labels == count
+        assert answer.diagnostics.label_test.p_value < 0.001
+        assert "The labels contradict the estimate" in " ".join(str(answer).split())
 
 
-def test_a_cluster_gives_the_same_answer(data, monkeypatch):
-    distributed = pytest.importorskip("distributed", reason="needs the dask extra")
-    asked = []
-
-    @contextmanager
-    def connect(address):
-        asked.append(address)
-        options = {"processes": False, "n_workers": 1, "dashboard_address": None}
-        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-            yield client
-
-    monkeypatch.setattr("counterpoise._cluster.connect", connect)
-    options = {"model": "logistic", "params": ["C=0.1,1"], "folds": 2}
-    here, there = (jobs.select(data, dask=dask, **options).record for dask in (None, "local"))
-    assert asked == ["local"]
-    np.testing.assert_allclose(
-        here.candidates.risks[0].value, there.candidates.risks[0].value, rtol=1e-12
-    )
+def test_many_labels_are_compared_by_a_sample_and_the_truth_of_an_example_is_not(frames, rng):
+    target = frames[1].iloc[rng.integers(0, 400, 3000)].reset_index(drop=True)
+    answer = cp.select(frames[0], target, label="cost", **RIDGE)
+    assert answer.diagnostics.label_test.n_labels == 2000
+    example = cp.select(example="gaussian-2d", **LOGISTIC)
+    assert example.estimates.truth is not None
+    assert example.diagnostics.label_test is None

@@ -5,8 +5,9 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
+
+from counterpoise._format import format_number
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
@@ -16,8 +17,8 @@ pytestmark = pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="Chromium or its driver is not installed"
 )
 
-HOSTILE = ["hostile audit", "hostile selection", "audit command", "select command"]
-NAMES = ["audit", "selection", "blend", "reproduction", *HOSTILE]
+HOSTILE = ["hostile audit", "hostile select"]
+NAMES = ["audit", "select", "classes", "doubtful", "reproduction", *HOSTILE]
 
 
 @pytest.fixture(scope="module")
@@ -35,36 +36,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """What the two commands write for files whose columns and categories are hostile."""
-    pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
-    testing = pytest.importorskip("typer.testing", reason="the command line needs the cli extra")
-    from counterpoise.cli.app import app
-
-    rng = np.random.default_rng(0)
-    directory = tmp_path_factory.mktemp("commands")
-    paths = [directory / name for name in ("source.csv", "target.csv")]
-    for path, shift in zip(paths, (0.0, 0.7), strict=True):
-        frame = pd.DataFrame(
-            {
-                "<script>alert(1)</script>": rng.normal(shift, 1, 200),
-                '"><img src=x onerror=alert(2)> $x$': rng.choice(["<b>a</b>", "'b"], 200),
-            }
-        )
-        frame["<i>y</i>"] = frame.iloc[:, 0] ** 2 + rng.normal(size=200)
-        frame.to_csv(path, index=False)
-    found = {}
-    for command in ("audit", "select"):
-        out = directory / command
-        options = ["--label", "<i>y</i>", "--out", out, "--quiet"]
-        done = testing.CliRunner().invoke(app, [str(part) for part in (command, *paths, *options)])
-        assert done.exit_code == 0, done.output
-        found[f"{command} command"] = out / "report.html"
-    return found
-
-
-@pytest.fixture(scope="module")
-def files(pages, written, tmp_path_factory):
+def files(pages, tmp_path_factory):
     """Every page as a file."""
     from matplotlib.figure import Figure
 
@@ -81,7 +53,7 @@ def files(pages, written, tmp_path_factory):
     pictures = [("one", "A caption", figure_bytes(figure, "svg"))]
     reproduction = reproduction_page(record, pictures)
     directory = tmp_path_factory.mktemp("pages")
-    found = dict(written)
+    found = {}
     for name, text in {**pages, "reproduction": reproduction}.items():
         found[name] = directory / f"{name.replace(' ', '-')}.html"
         found[name].write_text(text, encoding="utf-8")
@@ -97,6 +69,7 @@ def show(browser, path: Path, *, width=1280, theme="light"):
     for kind in ("browser", "performance"):
         browser.get_log(kind)
     browser.get(path.as_uri())
+    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
 
 
 def requests(browser):
@@ -140,7 +113,7 @@ HINTS = """return [...document.querySelectorAll(".scroll + .hint")].map((hint) =
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_table_that_hides_columns_says_so(browser, files, width):
-    show(browser, files["blend"], width=width)
+    show(browser, files["select"], width=width)
     found = browser.execute_script(HINTS)
     assert all(hidden == said for hidden, said in found)
     assert any(hidden for hidden, _ in found) or width > 390
@@ -178,7 +151,7 @@ def test_a_script_that_is_not_ours_would_not_run(browser, files, tmp_path):
 
 
 COLUMN = """
-const table = document.querySelector(arguments[0]).closest(".card").querySelector("table");
+const table = document.querySelector(arguments[0] + " table");
 const place = [...table.tHead.rows[0].cells].findIndex((c) => c.innerText.trim() === arguments[1]);
 return [[...table.tBodies[0].rows].map((r) => r.cells[place].innerText.trim()),
         table.tHead.rows[0].cells[place].getAttribute("aria-sort"),
@@ -187,44 +160,26 @@ return [[...table.tBodies[0].rows].map((r) => r.cells[place].innerText.trim()),
 
 
 def heading(browser, table, text):
-    buttons = browser.find_elements("css selector", "table.sortable thead button")
-    (found,) = [
-        button
-        for button in buttons
-        if button.text == text
-        and browser.execute_script(
-            "return !!arguments[0].closest('.card').querySelector(arguments[1])", button, table
-        )
-    ]
+    buttons = browser.find_elements("css selector", f"{table} thead button")
+    (found,) = [button for button in buttons if button.text == text]
     return found
 
 
-def test_tables_sort_by_numbers_with_mouse_and_keyboard(browser, files):
-    show(browser, files["selection"])
-    table, name = "#candidates-table", "C"
-    before, state, _ = browser.execute_script(COLUMN, table, name)
-    assert state == "none"
-    assert before[0] == "1"
+def test_tables_sort_by_numbers_with_mouse_and_keyboard(browser, files, answers):
+    show(browser, files["select"])
+    table, name = "#candidates-table", "target risk"
+    values = [format_number(value) for value in sorted(answers["select"].choice.risks.value)]
+    assert browser.execute_script(COLUMN, table, name)[1] == "none"
     heading(browser, table, name).click()
     rows, state, sorted_by = browser.execute_script(COLUMN, table, name)
-    assert rows == ["0.01", "0.1", "1", "10", "100"]
+    assert rows == values
     assert (state, sorted_by) == ("ascending", 1)
     heading(browser, table, name).send_keys("\ue007")  # Enter
     rows, state, _ = browser.execute_script(COLUMN, table, name)
-    assert rows == ["100", "10", "1", "0.1", "0.01"]
+    assert rows == values[::-1]
     assert state == "descending"
     heading(browser, table, name).send_keys(" ")
     assert browser.execute_script(COLUMN, table, name)[1] == "ascending"
-
-
-def test_tables_sort_by_words_and_put_what_is_missing_last(browser, files):
-    show(browser, files["selection"])
-    table, name = "#candidates-table", "status"
-    for _ in range(2):
-        heading(browser, table, name).click()
-        rows, _, _ = browser.execute_script(COLUMN, table, name)
-        assert rows[2:] == ["", "", ""]
-    assert rows[:2] == ["similar", "chosen"]
 
 
 def test_negative_numbers_are_sorted_as_numbers(browser, files):
@@ -234,6 +189,14 @@ def test_negative_numbers_are_sorted_as_numbers(browser, files):
     values = [float(value) for value in rows]
     assert values == sorted(values)
     assert values[0] < 0 < values[-1]
+
+
+def test_the_rest_is_folded_until_it_is_asked_for(browser, files):
+    browser.get(files["select"].as_uri())
+    opened = "return [...document.querySelectorAll('details')].filter((d) => d.open).length"
+    assert browser.execute_script(opened) == 0
+    browser.find_element("css selector", "#candidates summary").click()
+    assert browser.execute_script(opened) == 1
 
 
 BRIGHTNESS = """
@@ -246,7 +209,7 @@ return {page: style("body", "backgroundColor"), text: style("body", "color"),
 """
 
 
-@pytest.mark.parametrize("name", ["selection", "audit", "reproduction"])
+@pytest.mark.parametrize("name", ["select", "audit", "reproduction"])
 def test_pages_and_pictures_are_dark_when_the_reader_wants_it(browser, files, name):
     show(browser, files[name], theme="light")
     light = browser.execute_script(BRIGHTNESS)

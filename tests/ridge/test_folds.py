@@ -1,11 +1,15 @@
 """Folds, blocks and samples that follow from row numbers alone."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from counterpoise._folds import block_numbers
 from counterpoise.ridge import RowFolds
-from counterpoise.ridge.folds import CountedFolds, block_numbers, fold_rule, random_rows
+from counterpoise.ridge.folds import CountedFolds, RowSample, fold_rule
 
 
 @pytest.mark.parametrize("n", [7, 100, 1003])
@@ -17,8 +21,6 @@ def test_row_folds_are_balanced_and_independent_of_the_chunks(n):
     whole = folds.assign(np.asarray([0]), np.zeros(n, dtype=int))
     pieces = [folds.assign(np.asarray([a]), np.zeros(1, dtype=int)) for a in range(n)]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
-    longer = folds.assign(np.asarray([0]), np.zeros(2 * n, dtype=int))
-    np.testing.assert_array_equal(longer[:n], whole)
     other = RowFolds(5, random_state=3).assign(np.asarray([0]), np.zeros(n, dtype=int))
     assert np.any(other != whole)
 
@@ -58,11 +60,18 @@ def test_blocks_of_sorted_rows_are_like_independent_draws():
 
 
 @pytest.mark.parametrize("n", [10, 3000])
-def test_a_sample_of_rows_is_sorted_without_repeats_and_spread_over_all(n):
-    rows = random_rows(n, 1000)
-    assert len(np.unique(rows)) == len(rows) == min(n, 1000)
-    assert np.all(np.diff(rows) > 0)
+@pytest.mark.parametrize("size", [7, 400])
+def test_a_sample_of_rows_is_the_same_for_all_chunks_and_spread_over_all(n, size):
+    rows = np.arange(n)
+    whole = RowSample.of(1000, rows, 2.0 * rows, None)
+    assert len(np.unique(whole.rows)) == len(whole.rows) == min(n, 1000)
+    assert np.all(np.diff(whole.rows) > 0)
+    np.testing.assert_array_equal(whole.columns[0], 2.0 * whole.rows)
+    assert whole.columns[1] is None
     # The mean of 1000 of 3000 numbers, drawn without replacement.
-    error = n * np.sqrt((1 - len(rows) / n) / 12 / len(rows))
-    assert abs(rows.mean() - (n - 1) / 2) <= 4 * error
-    np.testing.assert_array_equal(rows, random_rows(n, 1000))
+    error = n * np.sqrt((1 - len(whole.rows) / n) / 12 / len(whole.rows))
+    assert abs(whole.rows.mean() - (n - 1) / 2) <= 4 * error
+    parts = [rows[i : i + size] for i in range(0, n, size)]
+    added = reduce(add, (RowSample.of(1000, part, 2.0 * part, None) for part in parts))
+    np.testing.assert_array_equal(added.rows, whole.rows)
+    np.testing.assert_array_equal(added.columns[0], whole.columns[0])

@@ -1,15 +1,14 @@
-"""The functions under the estimators: routes agree, batches equal loops, any array library."""
+"""The functions under the estimators: predictions, batches, and any array library."""
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, ShuffleSplit
 
 from counterpoise._arrays import to_numpy
-from counterpoise._folds import is_partition
-from counterpoise.ridge import cross_validation, ridge_path_risk
-from counterpoise.ridge.folds import random_blocks
-from counterpoise.ridge.row_losses import ridge_losses, ridge_refit
-from counterpoise.risk import Controlled, Truncated, Weighted, get_method
+from counterpoise.ridge import ridge_path_risk
+from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
+from counterpoise.risk import get_method
 
 ALPHAS = np.logspace(-2, 3, 5)
 
@@ -21,32 +20,54 @@ def make(rng, *shape):
     return X, Y, rng.exponential(size=(*batch, n))
 
 
+@pytest.mark.parametrize("columns", [3, 60])  # the second takes the dual
+@pytest.mark.parametrize("cv", [KFold(4), ShuffleSplit(3, test_size=0.3, random_state=0)])
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_held_out_predictions_are_those_of_scikit_learn(rng, columns, cv, intercept):
+    X = rng.normal(2, 1, size=(40, columns))
+    Y = 50 + X[:, :1] + rng.normal(size=(40, 1))
+    weights, splits = rng.uniform(0.5, 2, size=40), list(cv.split(X))
+    options = {"intercept": intercept}
+    found = ridge_held_out(X, Y, weights, splits, ALPHAS, keep_predictions=True, **options)
+    tests = np.concatenate([test for _, test in splits])
+    np.testing.assert_array_equal(found.weights, weights[tests])
+    assert [len(fold) for fold in found.folds] == [len(test) for _, test in splits]
+    for j, alpha in enumerate(ALPHAS):
+        model = Ridge(alpha=alpha, fit_intercept=intercept == "free")
+        want = [model.fit(X[a], Y[a, 0], weights[a]).predict(X[b]) for a, b in splits]
+        np.testing.assert_allclose(found.predictions[j, 0], np.concatenate(want), rtol=1e-8)
+        losses = (np.concatenate(want) - Y[tests, 0]) ** 2
+        np.testing.assert_allclose(found.losses[j], losses, rtol=1e-6, atol=1e-8)
+    without = ridge_held_out(X, Y, weights, splits, ALPHAS, **options)
+    assert without.predictions is None
+    np.testing.assert_array_equal(without.losses, found.losses)
+
+
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
 @pytest.mark.parametrize("shape", [(3, 2, 20, 4), (3, 2, 12, 15)], ids=str)
 def test_a_batch_of_data_sets_equals_a_loop(rng, shape, intercept):
     X, Y, weights = make(rng, *shape)
     splits = list(KFold(4).split(X[0, 0]))
-    losses, held_out, folds = ridge_losses(X, Y, weights, splits, ALPHAS, intercept=intercept)
-    coef, constant = ridge_refit(X, Y, weights, ALPHAS, intercept=intercept)
-    assert losses.shape == (3, 2, 5, shape[-2])
+    options = {"intercept": intercept}
+    whole = ridge_held_out(X, Y, weights, splits, ALPHAS, keep_predictions=True, **options)
+    coef, constant = ridge_refit(X, Y, weights, ALPHAS, **options)
+    assert whole.losses.shape == (3, 2, 5, shape[-2])
     for i in np.ndindex(3, 2):
-        one = ridge_losses(X[i], Y[i], weights[i], splits, ALPHAS, intercept=intercept)
-        np.testing.assert_allclose(losses[i], one[0], rtol=1e-9)
-        np.testing.assert_array_equal(held_out[i][0], one[1])
-        fit = ridge_refit(X[i], Y[i], weights[i], ALPHAS, intercept=intercept)
+        data = X[i], Y[i], weights[i]
+        one = ridge_held_out(*data, splits, ALPHAS, keep_predictions=True, **options)
+        np.testing.assert_allclose(whole.losses[i], one.losses, rtol=1e-9)
+        np.testing.assert_allclose(whole.predictions[i], one.predictions, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(whole.weights[i][0], one.weights)
+        fit = ridge_refit(*data, ALPHAS, **options)
         np.testing.assert_allclose(coef[i], fit[0], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(constant[i], fit[1], rtol=1e-9, atol=1e-12)
-    assert np.concatenate(folds).tolist() == list(range(shape[-2]))
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("shape", [(60, 4), (20, 30)], ids=str)
 @pytest.mark.parametrize("method", ["controlled", "normalized", "truncated"])
-@pytest.mark.parametrize("limit", [2**20, 0], ids=["losses", "statistics"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 2e-2)])
-def test_every_library_gives_numpys_numbers(
-    xp, rng, monkeypatch, shape, method, limit, dtype, tolerance
-):
-    monkeypatch.setattr(cross_validation, "_MOST_LOSSES", limit)
+def test_every_library_gives_numpys_numbers(xp, rng, shape, method, dtype, tolerance):
     data = make(rng, *shape)
     splits = list(KFold(4).split(data[0]))
     want = ridge_path_risk(*data, splits, ALPHAS, method=get_method(method))
@@ -54,78 +75,8 @@ def test_every_library_gives_numpys_numbers(
     got = ridge_path_risk(X, Y, w, splits, alphas, method=get_method(method))
     assert got.coef.dtype == getattr(xp, dtype)
     for name in ("value", "standard_error", "beta"):
-        np.testing.assert_allclose(
-            to_numpy(getattr(got.risk, name)),
-            getattr(want.risk, name),
-            rtol=tolerance,
-            atol=tolerance * 0.1,
-        )
+        a, b = to_numpy(getattr(got.risk, name)), getattr(want.risk, name)
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * 0.1)
     if dtype == "float64":
         assert got.best == want.best
         np.testing.assert_allclose(to_numpy(got.coef), want.coef, rtol=1e-9)
-
-
-@pytest.mark.parametrize("pooled", [False, True])
-@pytest.mark.parametrize(
-    "method", [Controlled(), Controlled(center="sample"), Weighted(), Truncated(cap=2.0)], ids=repr
-)
-def test_statistics_of_single_rows_equal_losses(rng, monkeypatch, method, pooled):
-    X, Y, weights = make(rng, 43, 3)
-    splits = list(KFold(5).split(X))
-    options = {"method": method, "pooled": pooled}
-    direct = ridge_path_risk(X, Y, weights, splits, ALPHAS, **options)
-    monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
-    # Up to ten blocks per fold: here each is a single row, so the jackknife is the same too.
-    summed = ridge_path_risk(X, Y, weights, splits, ALPHAS, **options)
-    for name in ("value", "standard_error", "beta", "n_effective", "variance_reduction"):
-        np.testing.assert_allclose(
-            getattr(summed.risk, name), getattr(direct.risk, name), rtol=1e-7, atol=1e-10
-        )
-    np.testing.assert_allclose(summed.betas, direct.betas, rtol=1e-7)
-    assert direct.betas.shape == (5, 1 if pooled else 5)
-    np.testing.assert_allclose(summed.coef, direct.coef, rtol=1e-9)
-
-
-def test_block_standard_errors_estimate_the_same_thing(rng, monkeypatch):
-    X, Y, weights = make(rng, 6000, 2)
-    splits = list(KFold(5).split(X))
-    one = ridge_path_risk(X, Y, weights, splits, ALPHAS, method=Controlled())
-    monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
-    other = ridge_path_risk(X, Y, weights, splits, ALPHAS, method=Controlled())
-    np.testing.assert_allclose(other.risk.value, one.risk.value, rtol=1e-9)
-    # A variance from 100 replicates has a relative error of about sqrt(2/95) = 0.145.
-    ratio = (other.risk.standard_error / one.risk.standard_error) ** 2
-    assert np.all(np.abs(ratio - 1) < 4 * np.sqrt(2 / 95))
-    assert np.all(other.risk.degrees_of_freedom == 95)
-
-
-def test_float32_rows_are_summed_in_float64(rng, monkeypatch):
-    monkeypatch.setattr(cross_validation, "_MOST_LOSSES", 0)
-    X, Y, weights = make(rng, 60, 3)
-    X = X.astype(np.float32)
-    splits = list(KFold(5).split(X))
-    got = ridge_path_risk(X, Y, weights, splits, ALPHAS, method=Controlled())
-    want = ridge_path_risk(X.astype(float), Y, weights, splits, ALPHAS, method=Controlled())
-    assert got.coef.dtype == np.float64
-    np.testing.assert_allclose(got.risk.value, want.risk.value, rtol=1e-10)
-
-
-def test_partitions_are_recognised():
-    n = 12
-    assert is_partition(list(KFold(3, shuffle=True, random_state=0).split(np.zeros(n))))
-    rows = np.arange(n)
-    half = rows[:6], rows[6:]
-    assert not is_partition([half])
-    assert not is_partition([half, half])
-    assert is_partition([half, half[::-1]])
-    assert not is_partition([(rows[:5], rows[6:]), (rows[6:], rows[:6])])
-    assert not is_partition([(rows, rows[6:]), (rows[6:], rows[:6])])
-    assert not is_partition([(np.r_[rows[:5], 4], rows[6:]), (rows[6:], rows[:6])])
-
-
-def test_blocks_hold_every_row_once_and_mix_the_order():
-    rows = np.arange(100, 200)
-    blocks = random_blocks(rows, 10)
-    assert sorted(np.concatenate(blocks)) == rows.tolist()
-    assert np.ptp(blocks[0]) > 30
-    assert len(random_blocks(rows[:3], 10)) == 3

@@ -1,13 +1,24 @@
-"""What must hold for every risk method, whatever the data."""
+"""What must hold for every average, whatever the data; and each against its formula."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from array_api_compat import numpy as np_xp
 
 import counterpoise as cp
-from counterpoise.risk import Controlled, Normalized, Source, Truncated, Weighted
+from counterpoise._folds import Folds
+from counterpoise._pareto import smooth_tail
+from counterpoise.risk import (
+    Controlled,
+    HeldOut,
+    Normalized,
+    ParetoSmoothed,
+    Source,
+    Truncated,
+    Weighted,
+    estimate_risk,
+)
 
 METHODS = [
     Source(),
@@ -16,160 +27,195 @@ METHODS = [
     Truncated(),
     Truncated(cap=2.0),
     Truncated(quantile=0.8),
+    ParetoSmoothed(),
     Controlled(),
     Controlled(center="sample"),
     Controlled(beta=0.7),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=repr)
+IN_UNITS = ("value", "standard_error", "beta")
+WITHOUT_UNIT = ("drift", "degrees_of_freedom", "n_effective", "variance_reduction")
 
 
-@st.composite
-def losses_and_weights(draw):
-    n = draw(st.integers(2, 30))
-    finite = st.floats(0, 100, allow_subnormal=False)
-    losses = draw(arrays(float, n, elements=finite))
-    weights = draw(arrays(float, n, elements=st.floats(0.015625, 50, allow_subnormal=False)))
-    return losses, weights
+@pytest.fixture
+def data(rng):
+    """Losses of three candidates, and weights of 60 rows."""
+    return rng.exponential(size=(3, 60)), rng.exponential(size=60)
+
+
+def risk_of(losses, weights, method, folds=None):
+    folds = Folds.whole(losses.shape[-1]) if folds is None else folds
+    return estimate_risk(HeldOut(losses, weights, folds), method)[0]
+
+
+def assert_same(one, other, names=(*IN_UNITS, *WITHOUT_UNIT), rtol=1e-9):
+    for name in names:
+        got, want = getattr(one, name), getattr(other, name)
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-12, err_msg=name)
 
 
 @every_method
-@given(data=losses_and_weights())
-@settings(max_examples=40, deadline=None)
-def test_unit_weights_give_the_plain_mean_and_its_standard_error(method, data):
-    losses, _ = data
-    risk = cp.target_risk(losses, np.ones(len(losses)), method=method)
-    assert risk.value == pytest.approx(losses.mean(), rel=1e-9, abs=1e-9)
-    standard_error = losses.std(ddof=1) / np.sqrt(len(losses))
-    assert risk.standard_error == pytest.approx(standard_error, rel=1e-6, abs=1e-6)
-    assert risk.n_effective == pytest.approx(len(losses))
+def test_unit_weights_give_the_mean_and_its_standard_error(data, method):
+    losses, ones = data[0], np.ones(60)
+    risk = risk_of(losses, ones, method)
+    np.testing.assert_allclose(risk.value, losses.mean(axis=-1))
+    np.testing.assert_allclose(risk.standard_error, losses.std(axis=-1, ddof=1) / np.sqrt(60))
+    np.testing.assert_allclose(risk.n_effective, 60)
+    np.testing.assert_allclose(risk.drift, 0.08)
 
 
 @every_method
-@given(data=losses_and_weights(), seed=st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
-def test_the_order_of_samples_does_not_matter(method, data, seed):
+@pytest.mark.parametrize("factor", [1e-3, 7.0])
+def test_scaling_the_loss_scales_value_error_and_interval_alone(data, method, factor):
     losses, weights = data
-    order = np.random.default_rng(seed).permutation(len(losses))
-    one = cp.target_risk(losses, weights, method=method)
-    other = cp.target_risk(losses[order], weights[order], method=method)
-    scale = np.abs(losses * weights).max() + 1e-300
-    assert other.value == pytest.approx(one.value, rel=1e-8, abs=1e-9 * scale)
+    given = getattr(method, "beta", None)  # in the unit of the losses
+    scaled = method if given is None else replace(method, beta=factor * given)
+    one, other = risk_of(*data, method), risk_of(factor * losses, weights, scaled)
+    assert_same(other, one, WITHOUT_UNIT)
+    for name in IN_UNITS:
+        np.testing.assert_allclose(getattr(other, name), factor * getattr(one, name), rtol=1e-9)
+    np.testing.assert_allclose(other.interval(), factor * np.asarray(one.interval()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", [Source(), Normalized(), Controlled(center="sample")], ids=repr)
+def test_a_constant_added_to_a_loss_of_two_signs_moves_the_interval_by_it(rng, method):
+    losses, weights = rng.normal(size=50), rng.exponential(size=50)
+    one, other = (risk_of(losses + c, weights, method) for c in (0.0, 0.4))
+    assert other.standard_error == pytest.approx(one.standard_error)
+    np.testing.assert_allclose(np.asarray(other.interval()) - 0.4, one.interval(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "method", [Source(), Normalized(), ParetoSmoothed(), Controlled(center="sample")], ids=repr
+)
+def test_a_constant_loss_comes_back_exactly(data, method):
+    risk = risk_of(np.full(60, 2.5), data[1], method)
+    assert risk.value == pytest.approx(2.5, rel=1e-12)
+    assert risk.standard_error == pytest.approx(0, abs=1e-12)
 
 
 @every_method
-@given(data=losses_and_weights(), factor=st.floats(1 / 16, 16))
-@settings(max_examples=40, deadline=None)
-def test_scaling_the_loss_scales_the_risk(method, data, factor):
-    losses, weights = data
-    if method == Controlled(beta=0.7):
-        return  # a given beta has the unit of the loss
-    one = cp.target_risk(losses, weights, method=method)
-    other = cp.target_risk(factor * losses, weights, method=method)
-    scale = np.abs(losses * weights).max() + 1e-300
-    assert other.value == pytest.approx(factor * one.value, rel=1e-8, abs=1e-9 * scale)
-    assert other.beta == pytest.approx(factor * one.beta, rel=1e-6, abs=1e-6 * scale)
-
-
-@pytest.mark.parametrize("method", [Normalized(), Controlled(center="sample"), Source()], ids=repr)
-@given(data=losses_and_weights(), constant=st.floats(0.1, 10))
-@settings(max_examples=40, deadline=None)
-def test_a_constant_loss_comes_back_exactly(method, data, constant):
-    _, weights = data
-    if method == Controlled(center="sample") and np.ptp(weights) < 1e-3:
-        return  # equal weights: nothing to regress on, defined as the plain weighted mean
-    risk = cp.target_risk(np.full(len(weights), constant), weights, method=method)
-    assert risk.value == pytest.approx(constant, rel=1e-6)
-
-
-@every_method
-def test_a_batch_equals_a_loop(method, rng):
-    losses, weights = rng.random((2, 3, 25)), rng.exponential(size=(2, 1, 25))
-    batch = cp.target_risk(losses, weights, method=method)
+@pytest.mark.parametrize("lead", [(), (2, 1), (2, 3)])
+def test_a_batch_is_a_loop_in_one_pass_or_in_slices(method, lead, rng, monkeypatch):
+    losses, weights = rng.random((2, 3, 25)) + 0.1, rng.exponential(size=(*lead, 25))
+    batch = risk_of(losses, weights, method)
     assert batch.value.shape == (2, 3)
-    for i in range(2):
-        for j in range(3):
-            one = cp.target_risk(losses[i, j], weights[i, 0], method=method)
-            for name in ("value", "standard_error", "beta", "n_effective", "variance_reduction"):
-                assert getattr(one, name) == pytest.approx(getattr(batch, name)[i, j])
-            np.testing.assert_allclose(one.interval(), batch[i, j].interval())
+    each = np.broadcast_to(weights, losses.shape)
+    for i, j in np.ndindex(2, 3):
+        one = risk_of(losses[i, j], each[i, j], method)
+        assert_same(batch[i, j], one)
+        np.testing.assert_allclose(batch[i, j].interval(), one.interval())
+    monkeypatch.setattr("counterpoise.risk.estimation._LARGE", 80)
+    assert_same(risk_of(losses, weights, method), batch, rtol=0)
 
 
-@every_method
-def test_many_candidates_in_slices_equal_one_pass(method, rng, monkeypatch):
-    losses, weights = rng.random((7, 2, 25)), rng.exponential(size=(7, 1, 25))
-    whole = cp.target_risk(losses, weights, method=method)
-    monkeypatch.setattr("counterpoise.risk.estimation._LARGE", 110)
-    sliced = cp.target_risk(losses, weights, method=method)
-    np.testing.assert_array_equal(sliced.value, whole.value)
-    np.testing.assert_array_equal(sliced.standard_error, whole.standard_error)
-    shared = cp.target_risk(losses, weights[0, 0], method=method)
-    np.testing.assert_allclose(shared.value[0], whole.value[0], rtol=1e-12)
+def controlled(losses, weights, center="known"):
+    f, v = weights * losses, weights - 1
+    slope = np.cov(f, weights, ddof=0)[0, 1] / np.var(weights)
+    if center == "known":
+        slope = np.sum((f - f.mean()) * v) / np.sum(v**2)
+    return f.mean() - slope * v.mean()
 
 
-def test_a_beta_of_zero_is_plain_weighting(rng):
-    losses, weights = rng.random(30), rng.exponential(size=30)
-    plain = cp.target_risk(losses, weights, method="weighted")
-    controlled = cp.target_risk(losses, weights, method=Controlled(beta=0.0))
-    assert controlled.value == pytest.approx(plain.value, rel=1e-14)
-    assert controlled.standard_error == pytest.approx(plain.standard_error, rel=1e-12)
-    assert plain.variance_reduction == pytest.approx(0, abs=1e-12)
+def capped(cap):
+    return lambda losses, weights: np.mean(losses * np.minimum(weights, cap))
 
 
-@pytest.mark.parametrize("center", ["known", "sample"])
-@given(data=losses_and_weights())
-@settings(max_examples=60, deadline=None)
-def test_leave_one_out_equals_deleting_samples(center, data):
-    losses, weights = data
-    n = len(losses)
-    if n < 4:
-        return
-    method = Controlled(center=center)
-    found = [
-        cp.target_risk(np.delete(losses, i), np.delete(weights, i), method=method) for i in range(n)
-    ]
-    whole = cp.target_risk(losses, weights, method=method)
-    if any(own.constrained for own in (whole, *found)):
-        return  # a value below the range of the loss is another estimate
-    left_out = [own.value for own in found]
-    deviation = np.asarray(left_out) - np.mean(left_out)
-    want = np.sqrt((n - 1) / n * np.sum(deviation**2))
-    assert whole.standard_error == pytest.approx(want, rel=1e-5, abs=1e-6)
+FORMULAS = {
+    Source(): lambda losses, weights: losses.mean(),
+    Weighted(): lambda losses, weights: np.mean(losses * weights),
+    Normalized(): lambda losses, weights: losses @ weights / weights.sum(),
+    Truncated(cap=1.5): capped(1.5),
+    Controlled(): controlled,
+    Controlled(center="sample"): lambda x, w: controlled(x, w, "sample"),
+    Controlled(beta=0.0): lambda losses, weights: np.mean(losses * weights),
+    Controlled(beta=2.0): lambda losses, w: np.mean(losses * w - 2.0 * (w - 1)),
+}
 
 
-def test_the_sample_centred_estimate_is_a_regression_line_at_weight_one(rng):
-    losses, weights = rng.random(40), rng.exponential(size=40)
-    slope, intercept = np.polyfit(weights, losses * weights, 1)
-    risk = cp.target_risk(losses, weights, method=Controlled(center="sample"))
-    assert risk.value == pytest.approx(slope + intercept)
-    assert risk.beta == pytest.approx(slope)
+@pytest.mark.parametrize("method", FORMULAS, ids=repr)
+@pytest.mark.parametrize("sizes", [(40,), (9, 17, 14), (4, 36)])
+def test_value_and_jackknife_are_the_formula_with_each_row_deleted(method, sizes, rng):
+    n, formula = 40, FORMULAS[method]
+    losses, weights = 3 + rng.normal(size=n), rng.exponential(size=n)
+    folds = Folds(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
+    value = variance = 0.0
+    for fold in folds:
+        share, own = len(fold) / n, (losses[fold], weights[fold])
+        value += share * formula(*own)
+        left = [formula(*(np.delete(a, i) for a in own)) for i in range(len(fold))]
+        variance += share**2 * (len(fold) - 1) * np.var(left)
+    risk = risk_of(losses, weights, method, folds)
+    assert risk.value == pytest.approx(value)
+    assert risk.standard_error == pytest.approx(np.sqrt(variance))
 
 
-def test_each_method_is_its_formula(rng):
-    losses, weights = rng.random(20), rng.exponential(size=20)
-    f, v = losses * weights, weights - 1
-    known = np.sum((f - f.mean()) * v) / np.sum(v**2)
-    sample = np.cov(f, weights, ddof=0)[0, 1] / np.var(weights)
-    want = {
-        Source(): losses.mean(),
-        Weighted(): f.mean(),
-        Normalized(): f.sum() / weights.sum(),
-        Truncated(): np.mean(losses * np.minimum(weights, np.sqrt(20))),
-        Truncated(cap=1.5): np.mean(losses * np.minimum(weights, 1.5)),
-        Truncated(quantile=0.5): np.mean(losses * np.minimum(weights, np.sort(weights)[9])),
-        Controlled(): f.mean() - known * v.mean(),
-        Controlled(center="sample"): f.mean() - sample * v.mean(),
-        Controlled(beta=2.0): f.mean() - 2.0 * v.mean(),
-    }
-    for method, value in want.items():
-        assert cp.target_risk(losses, weights, method=method).value == pytest.approx(value)
-    assert cp.target_risk(losses, weights).beta == pytest.approx(known)
+def test_caps_and_smoothing_look_at_all_weights_of_a_sample(rng):
+    losses, weights = rng.exponential(size=100), rng.exponential(size=100) ** 2
+    smooth, rank = smooth_tail(np_xp, weights), np.sort(weights)
+    for method, value in (
+        (ParetoSmoothed(), losses @ smooth / smooth.sum()),
+        (Truncated(), capped(10.0)(losses, weights)),
+        (Truncated(quantile=0.5), capped(rank[49])(losses, weights)),
+    ):
+        folds = Folds(np.split(np.arange(100), 1))
+        assert risk_of(losses, weights, method, folds).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("quantile", [0.07, 0.14, 0.28, 0.29, 0.55, 0.57, 0.58, 1.0])
+def test_a_quantile_caps_at_its_rank(quantile):
+    used = Truncated(quantile=quantile).effective_weights(np, np.arange(1.0, 101.0))
+    assert used.max() == round(100 * quantile)
 
 
 def test_variance_reduction_compares_with_plain_weighting(rng):
-    weights = rng.exponential(size=200)
-    losses = 1 + 0.1 * rng.random(200)  # nearly constant: the weights explain nearly all
-    controlled = cp.target_risk(losses, weights)
-    plain = cp.target_risk(losses, weights, method="weighted")
-    want = 1 - (controlled.standard_error / plain.standard_error) ** 2
-    assert controlled.variance_reduction == pytest.approx(want)
-    assert controlled.variance_reduction > 0.9
+    losses, weights = 1 + 0.1 * rng.random(200), rng.exponential(size=200)
+    own, plain = (risk_of(losses, weights, m) for m in (Controlled(), Weighted()))
+    want = 1 - (own.standard_error / plain.standard_error) ** 2
+    assert own.variance_reduction == pytest.approx(want)
+    assert own.variance_reduction > 0.9  # nearly constant losses: the weights explain nearly all
+    assert plain.variance_reduction == pytest.approx(0, abs=1e-12)
+    assert risk_of(np.ones(5), np.ones(5), Controlled()).variance_reduction == 0
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3, 1 / 3, 7.1])
+@pytest.mark.parametrize("center", ["known", "sample"])
+def test_equal_weights_leave_beta_at_zero(weight, center, rng):
+    losses = rng.random(30)
+    risk = risk_of(losses, np.full(30, weight), Controlled(center=center))
+    assert risk.beta == pytest.approx(0, abs=1e-12)
+    assert risk.value == pytest.approx(weight * losses.mean())
+
+
+def test_a_value_outside_the_range_becomes_the_self_normalised_one():
+    # The line through (w, w loss) falls below 0 at w = 1: all weights are above it.
+    weights, losses = np.array([1.5, 1.6, 3.0, 3.2, 3.1]), np.array([0.01, 0.02, 8.0, 9.2, 9.1])
+    losses = np.stack([losses, losses[::-1]])
+    raw = np.array([controlled(own, weights, "sample") for own in losses])
+    assert raw[0] < 0 < raw[1]
+    held_out = HeldOut.of_sample(losses, weights)
+    risk, by_fold = estimate_risk(held_out, Controlled(center="sample"))
+    normalized = risk_of(losses, weights, Normalized())
+    np.testing.assert_allclose(risk.value, [normalized.value[0], raw[1]])
+    assert risk.standard_error[0] == normalized.standard_error[0]
+    assert np.all(np.asarray(risk.interval()) >= 0)
+    np.testing.assert_allclose(by_fold.values[:, 0], raw)  # folds keep the paper's formula
+
+
+def test_one_risk_is_made_of_floats_and_nothing_is_written(rng):
+    losses, weights = rng.random(10), rng.exponential(size=10)
+    losses.flags.writeable = weights.flags.writeable = False
+    risk = cp.target_risk(losses, weights)
+    assert all(type(getattr(risk, name)) is float for name in (*IN_UNITS, *WITHOUT_UNIT))
+    assert all(type(end) is float for end in risk.interval())
+    assert "controlled" in repr(risk)
+    with pytest.raises(TypeError, match="holds one risk"):
+        risk[0]
+
+
+def test_a_comparison_is_a_mapping_in_the_order_asked_for(rng):
+    losses, weights = rng.random(10), rng.exponential(size=10)
+    table = cp.compare_risks(losses, weights, methods=["weighted", Controlled(), Controlled()])
+    assert list(table) == ["weighted", "controlled", "controlled (2)"]
+    assert table["weighted"].value == cp.target_risk(losses, weights, method="weighted").value
+    assert "weighted" in str(table)

@@ -1,233 +1,164 @@
-"""How wide an interval is: its formula, and the parts that only the weights can tell."""
+"""Intervals against formulas written out on each link scale, and at the ends of the ranges."""
 
-import copy
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from array_api_compat import numpy as np_xp
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy import stats
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
-from counterpoise._folds import Folds
-from counterpoise.risk import (
-    Controlled,
-    Domains,
-    HeldOut,
-    Normalized,
-    Shrunk,
-    Source,
-    Truncated,
-    Weighted,
-    estimate_risk,
-)
-from counterpoise.risk.estimation import tail_error
-from counterpoise.risk.method import Prepared
+from counterpoise.risk import Link, RiskEstimate
+from counterpoise.risk.estimate import LOG, LOGIT, link_of
+
+# Each scale as a function and its inverse.
+SCALES = {
+    "log": (LOG, np.log, np.exp),
+    "identity": (Link(unit=3.0), lambda v: v / 3, lambda s: 3 * s),
+    "R2": (Link(high=1.0), lambda v: -np.log(1 - v), lambda s: 1 - np.exp(-s)),
+    "logit": (LOGIT, lambda v: np.log(v / (1 - v)), lambda s: 1 / (1 + np.exp(-s))),
+}
 
 
-@pytest.fixture
-def data(rng):
-    source, target = rng.normal(size=(60, 2)), rng.normal(0.4, 1, size=(80, 2))
-    losses = (source[:, 0] - [[0.5], [1.0], [0.2]]) ** 2 + rng.random((3, 60))
-    return losses, source, target
+def estimate(value, error, link, *, drift=0.3, free=9.0, rows=40.0):
+    return RiskEstimate(value, error, drift, free, rows, link=link)
 
 
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("name", SCALES)
+def test_slope_distance_and_move_are_those_of_the_scale(name):
+    link, scale, back = SCALES[name]
+    values = np.array([0.1, 0.5, 0.9])
+    slope = (scale(values + 1e-6) - scale(values - 1e-6)) / 2e-6
+    np.testing.assert_allclose(link.slope(values), slope, rtol=1e-6)
+    np.testing.assert_allclose(link.distance(values[0], values), scale(values) - scale(values[0]))
+    for step in (-0.7, 0.0, 2.0):
+        np.testing.assert_allclose(link.move(values, step), back(scale(values) + step))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("drift", [True, False, 0.2])
+@pytest.mark.parametrize("name", [n for n in SCALES if n != "logit"])
+def test_ends_by_the_delta_method(name, level, drift):
+    link, scale, back = SCALES[name]
+    value, error, upper = 0.4, 0.1, 0.5 + level / 2
+    allowed = {True: 0.3, False: 0.0}.get(drift, drift)
+    risk = estimate(value, error, link)
+    by_rows = stats.t.ppf(upper, 9) * error * link.slope(value)
+    half = np.hypot(by_rows, stats.norm.ppf(upper) * allowed)
+    want = back(scale(value) - half), back(scale(value) + half)
+    assert risk.interval(level, drift=drift) == pytest.approx(want)
+    assert risk.interval(level, drift=np.bool_(True)) == risk.interval(level)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("wrong", [1, 3, 30])
+def test_ends_of_a_share_are_exact_for_as_many_rows_as_have_its_error(wrong, level):
+    """One wrong row in a hundred had an interval from 3e-8 to 0.9998."""
+    n, upper = 100, 0.5 + level / 2
+    p, z = wrong / n, stats.norm.ppf(upper)
+    # Of 50 independent rows, if Student's quantile were the normal one.
+    error = np.sqrt(p * (1 - p) / 50) * z / stats.t.ppf(upper, 9)
+    risk = estimate(p, error, LOGIT, rows=n)
+    low = stats.beta.ppf(1 - upper, 50 * p, 50 * (1 - p) + 1)
+    high = stats.beta.ppf(upper, 50 * p + 1, 50 * (1 - p))
+    assert risk.interval(level, drift=False) == pytest.approx((low, high))
+    scale, back = SCALES["logit"][1:]
+    steps = [np.hypot(scale(end) - scale(p), z * 0.3) for end in (low, high)]
+    want = back(scale(p) - steps[0]), back(scale(p) + steps[1])
+    assert risk.interval(level) == pytest.approx(want)
+    # There are no more rows than effective ones.
+    narrow = estimate(p, 1e-9, LOGIT, rows=n).interval(level, drift=False)
+    exact = stats.binomtest(wrong, n).proportion_ci(level)
+    assert narrow == pytest.approx((exact.low, exact.high))
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_no_mistake_among_few_rows_is_not_no_mistakes_at_all(n):
+    exact = 1 - 0.025 ** (1 / n)  # Clopper and Pearson
+    for losses, want in ((np.zeros(n), (0, exact)), (np.ones(n), (1 - exact, 1))):
+        assert cp.target_risk(losses, np.ones(n)).interval() == pytest.approx(want)
+
+
+def test_shares_are_covered_at_least_as_often_as_they_should_be():
+    n, wrong = 60, np.arange(61)
+    losses = (np.arange(n) < wrong[:, None]).astype(float)
+    low, high = cp.target_risk(losses, np.ones(n)).interval(drift=False)
+    for p in (0.01, 0.03, 0.1, 0.3):
+        covered = (low <= p) & (p <= high)
+        assert np.sum(stats.binom.pmf(wrong, n, p)[covered]) > 0.949  # exact, over all outcomes
+
+
 @pytest.mark.parametrize(
-    ("tail", "constant", "target", "transfer"),
+    ("value", "link", "want"),
+    [(0.0, LOG, (0, 0.1)), (1.0, Link(high=1.0), (0.9, 1))],
+)
+def test_at_an_end_of_the_range_rows_scatter_to_one_side(value, link, want):
+    error = 0.1 / stats.t.ppf(0.975, 9)
+    assert estimate(value, error, link).interval() == pytest.approx(want)
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("error", [0.0, 1e-3, 0.3, 1e6])
+@pytest.mark.parametrize("value", [0.0, 1e-12, 0.02, 1 - 1e-13, 1.0])
+def test_ends_are_ordered_inside_and_hold_the_value(name, error, value):
+    link = SCALES[name][0]
+    risk = estimate(value, error, link)
+    for inner, outer in ((0.5, 0.95), (0.95, 0.999)):
+        low, high = risk.interval(inner)
+        assert link.low <= low <= value * (1 + 1e-12)
+        assert value * (1 - 1e-12) <= high <= link.high
+        wide = risk.interval(outer)
+        assert wide[0] <= low
+        assert high <= wide[1]
+        none = risk.interval(inner, drift=False)
+        assert low <= none[0] <= none[1] <= high
+
+
+@pytest.mark.parametrize(
+    ("losses", "labelled", "want"),
     [
-        (0.0, 0.0, 0.0, 0.0),
-        (0.01, 0.0, 0.0, 0.0),
-        (5.0, 0.0, 0.3, 0.0),
-        (0.0, -3.0, 0.0, 0.4),
-        (5.0, 3.0, 0.1, 0.2),
+        ([0.0, 2.0, 3.5], None, LOG),
+        ([0.0, 1.0, 1.0], None, LOGIT),
+        ([0.0, 1.0, 0.5], None, LOG),
+        ([[0.0, 1.0, 0.0], [np.nan] * 3], None, LOGIT),
+        ([0.0, 0.0, 1.0], [0.3], LOG),
+        ([1.0, 2.0, 3.0], [-1.0], None),
+        ([-1e-9, 1.0, 0.5], None, None),
     ],
 )
-def test_the_half_width_is_its_formula(rng, level, tail, constant, target, transfer):
-    # Losses of both signs have symmetric intervals; tests of ranges have the others.
-    risk = cp.target_risk(rng.normal(size=30), rng.exponential(size=30))
-    risk = replace(
-        risk,
-        tail_error=tail,
-        constant_error=constant,
-        target_error=target,
-        transfer_error=transfer,
-    )
-    by_rows = student.ppf(0.5 + level / 2, risk.degrees_of_freedom) * risk.standard_error
-    by_tail = norm.ppf(0.5 + level / 2) * tail
-    more = norm.ppf(0.5 + level / 2) ** 2 * (target**2 + transfer**2)
-    half = np.sqrt(max(by_rows, by_tail) ** 2 + constant**2 + more)
-    assert risk.interval(level) == pytest.approx((risk.value - half, risk.value + half))
+def test_losses_show_their_scale(xp, losses, labelled, want):
+    weights = np.array([1.0, 0.5, 1.5])
+    known = None if labelled is None else xp.asarray(labelled)
+    link = link_of(xp, xp.asarray(losses), xp.asarray(weights), known)
+    if want is not None:
+        assert link is want
+        return
+    mean = np.average(losses, weights=weights)
+    spread = np.sqrt(np.average((np.array(losses) - mean) ** 2, weights=weights))
+    assert (link.low, link.high) == (-np.inf, np.inf)
+    assert float(link.unit) == pytest.approx(spread)
 
 
-def test_intervals_of_many_risks_are_theirs(data, xp):
-    losses, source, target = data
-    risk = cp.target_risk(losses, "gaussian", X_source=source, X_target=target)
+def test_intervals_of_many_risks_are_theirs(rng, xp):
+    losses, weights = rng.normal(size=(3, 40)), rng.exponential(size=40)
+    risk = cp.target_risk(losses, weights)
     ends = np.stack(risk.interval(0.9))
+    names = ("value", "standard_error", "degrees_of_freedom", "drift", "n_effective")
+    other = replace(risk, **{name: xp.asarray(getattr(risk, name)) for name in names})
+    for side, want in zip(other.interval(0.9), ends, strict=True):
+        assert side.dtype == xp.float64
+        np.testing.assert_allclose(to_numpy(side), want)
     for i in range(3):
         np.testing.assert_allclose(risk[i].interval(0.9), ends[:, i])
-    again = replace(
-        risk,
-        **{
-            name: xp.asarray(getattr(risk, name))
-            for name in (
-                "value",
-                "standard_error",
-                "degrees_of_freedom",
-                "tail_error",
-                "constant_error",
-            )
-        },
-    )
-    for side, other in zip(again.interval(0.9), ends, strict=True):
-        assert side.dtype == xp.float64
-        np.testing.assert_allclose(to_numpy(side), other)
+        np.testing.assert_allclose(risk[i:][0].interval(0.9), ends[:, i])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(risk)).interval(0.9), ends)
 
 
-# Source N(0, 1) and target N(SHIFT, 1) in one feature; the loss, of mean 1 and variance 1, has
-# nothing to do with it. Then E_source[w^2 (loss - c)^2] = exp(SHIFT^2) E[(loss - c)^2].
-SHIFT, N = 0.8, 400_000
-
-
-@pytest.mark.parametrize(
-    ("method", "variance"),
-    [
-        (Weighted(), 2 * np.exp(SHIFT**2) - 1),
-        (Normalized(), np.exp(SHIFT**2)),
-        (Controlled(), np.exp(SHIFT**2)),
-        (Controlled(beta=3.0), 5 * np.exp(SHIFT**2) - 4),
-        (Source(), 0.0),
-        (Truncated(), 0.0),
-    ],
-    ids=repr,
-)
-def test_the_tail_error_is_the_closed_form(method, variance):
-    rng = np.random.default_rng(0)
-    weights, there = (
-        np.exp(SHIFT * rng.normal(mean, 1, size=N) - SHIFT**2 / 2) for mean in (0, SHIFT)
-    )
-    losses = rng.exponential(size=N)
-    risk = cp.target_risk(losses, weights, method=method)
-    error = tail_error(
-        np_xp, Prepared(losses, weights, method), risk, there, n_rows=losses.shape[-1]
-    )
-    # E_target[w] has a relative standard error of 0.2 %, E[(loss - c)^2] one of 0.7 %.
-    assert N * error**2 == pytest.approx(variance, rel=0.03)
-
-
-def test_the_tail_error_is_the_spread_that_source_rows_miss():
-    rng = np.random.default_rng(1)
-    shift, n, repetitions = 1.5, 50, 4000
-    weights = np.exp(shift * rng.normal(size=(repetitions, n)) - shift**2 / 2)
-    losses = rng.exponential(size=(repetitions, n))
-    there = np.exp(shift * rng.normal(shift, 1, size=20_000) - shift**2 / 2)
-    risk = cp.target_risk(losses, weights, method="normalized")
-    by_target = tail_error(
-        np_xp, Prepared(losses, weights, Normalized()), risk, there, n_rows=losses.shape[-1]
-    )
-    spread = np.std(risk.value)
-    # Half of the samples think themselves far more certain than they are; the target knows.
-    assert np.median(risk.standard_error) < 0.7 * spread
-    assert 0.75 * spread < np.median(by_target) < 1.25 * spread
-
-
-def test_extreme_weights_count_up_to_a_multiple_of_root_n(rng):
-    losses, weights = rng.random(100), rng.exponential(size=100)
-    risk = cp.target_risk(losses, weights, method="normalized")
-    prepared = Prepared(losses, weights, Normalized())
-    wild, most, less = (
-        tail_error(np_xp, prepared, risk, np.asarray([1.0, w]), n_rows=100)
-        for w in (1e9, 20.0, 19.0)
-    )
-    assert wild == most
-    assert less < most
-
-
-def test_the_target_means_error_is_part_of_the_tail_error(rng):
-    losses, weights = rng.random(10), rng.exponential(size=10)
-    risk = cp.target_risk(losses, weights, method="normalized")
-    there = np.asarray([1.0, 3.0])
-    plain = tail_error(
-        np_xp, Prepared(losses, weights, Normalized()), risk, there, n_rows=losses.shape[-1]
-    )
-    moved = replace(risk, value=risk.value + 7.0)
-    prepared = Prepared(losses, weights, Normalized(), direct=7.0, direct_error=0.5)
-    assert tail_error(np_xp, prepared, moved, there, n_rows=10) == pytest.approx(
-        np.hypot(plain, 0.5)
-    )
-
-
-def test_the_tail_error_follows_the_weights_that_are_used(rng):
-    # Shrunk all the way to the source mean there is no tail left to miss.
-    losses, weights = np.append(rng.random(59), 0.5), np.append(np.full(59, 0.9), 7.0)
-    domains = Domains(rng.normal(size=(60, 1)), rng.normal(size=(50, 1)), np.full(50, 20.0))
-    held_out = HeldOut.of_sample(losses, weights, domains=domains)
-    risk, _ = estimate_risk(held_out, Shrunk())
-    source, _ = estimate_risk(replace(held_out, weights=np.ones(60)), Weighted())
-    share = (risk.value - np.mean(weights * losses)) / (losses.mean() - np.mean(weights * losses))
-    assert share > 0.9
-    assert risk.tail_error < 3 * source.standard_error
-
-
-def constant_errors(rng, scale, folds):
-    """The error that is reported for a loss of 3, and the one that is made."""
-    weights = scale * rng.exponential(size=40)
-    parts = Folds(np.array_split(np.arange(40), folds))
-    risk, _ = estimate_risk(HeldOut(np.full(40, 3.0), weights, parts), Controlled())
-    return risk.constant_error, abs(risk.value - 3.0)
-
-
-def test_a_huge_weight_lets_part_of_a_constant_through(rng):
-    # With b rows and one weight M in a fold, the estimate makes about 1 + M / b^2 of a loss of 1.
-    weights = rng.uniform(0.5, 1.5, size=10)
-    weights[0] = 400.0
-    risk = cp.target_risk(np.ones(10), weights, method="controlled")
-    assert risk.value == pytest.approx(1 + 400 / 10**2, rel=0.15)
-
-
-@pytest.mark.parametrize("folds", [1, 4])
-@pytest.mark.parametrize("scale", [0.4, 1.0, 2.5])
-def test_the_constant_error_is_what_a_constant_loss_gets_wrong(rng, folds, scale):
-    got, want = constant_errors(rng, scale, folds)
-    assert got == pytest.approx(want)
-
-
-@pytest.mark.parametrize(
-    "method", ["weighted", "normalized", Controlled(center="sample"), Controlled(beta=1.0)], ids=str
-)
-def test_other_methods_have_no_constant_error(rng, method):
-    risk = cp.target_risk(rng.random((2, 30)), rng.exponential(size=30), method=method)
-    np.testing.assert_array_equal(risk.constant_error, 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"level": 1.0}, "`level` must be a number above 0 and below 1"),
-        ({"kind": "exact"}, "`kind` must be one of 'normal', 'bootstrap'; got 'exact'"),
-        ({"kind": "bootstrap", "n_resamples": 1}, "`n_resamples` must be .*at least 2"),
-        ({"kind": "bootstrap", "n_resamples": 2.5}, "`n_resamples` must be"),
-    ],
-)
-def test_bad_options_are_named(rng, options, message):
-    risk = cp.target_risk(rng.random(10), rng.exponential(size=10))
-    with pytest.raises(ValueError, match=message):
-        risk.interval(**options)
-
-
-def test_an_estimate_without_its_rows_has_no_bootstrap(rng):
-    losses, weights = rng.random((2, 20)), rng.exponential(size=20)
-    risk = cp.target_risk(losses, weights)
-    message = r"`kind` is 'bootstrap', but.*does not know the losses.*kind='normal'"
-    for other in (
-        pickle.loads(pickle.dumps(risk)),
-        copy.deepcopy(risk),
-        cp.target_risk(losses, np.stack([weights] * 2)),
-    ):
-        np.testing.assert_allclose(np.stack(other.interval()), np.stack(risk.interval()))
-        with pytest.raises(ValueError, match=message):
-            other.interval(kind="bootstrap")
-    assert len(pickle.dumps(cp.target_risk(rng.random(100_000), np.ones(100_000)))) < 10_000
+def test_a_failed_candidate_and_a_single_row_have_no_interval():
+    risk = estimate(np.array([0.2, np.nan]), np.array([0.1, np.nan]), LOGIT)
+    assert np.isnan(risk.interval()).tolist() == [[False, True]] * 2
+    single = cp.target_risk([1.0], [1.0], method="weighted")
+    assert single.value == 1
+    assert np.isnan(single.standard_error)
+    assert np.isnan(cp.target_risk([2.0], [1.0]).interval()).all()

@@ -14,13 +14,12 @@ def bounds_by_linprog(losses, weights, gamma):
     # v = t u w with t > 0: sum v = 1, t w / gamma <= v <= t w gamma. Unknowns: v and t.
     above = np.hstack([np.eye(n), -(weights * gamma)[:, None]])
     below = np.hstack([-np.eye(n), (weights / gamma)[:, None]])
-    total = np.append(np.ones(n), 0.0)[None, :]
     for sign in (1, -1):
         found = linprog(
             sign * np.append(losses, 0.0),
             A_ub=np.vstack([above, below]),
             b_ub=np.zeros(2 * n),
-            A_eq=total,
+            A_eq=np.append(np.ones(n), 0.0)[None, :],
             b_eq=[1.0],
             bounds=[(0, None)] * (n + 1),
         )
@@ -37,50 +36,21 @@ def test_bounds_solve_the_linear_programme(gamma, rng):
         low, high = bounds_by_linprog(losses[i], weights, gamma)
         assert found.low[i, 0] == pytest.approx(low, abs=1e-8)
         assert found.high[i, 0] == pytest.approx(high, abs=1e-8)
-
-
-def test_bounds_widen_from_the_normalised_risk(rng):
-    losses, weights = rng.exponential(size=50), rng.exponential(size=50)
-    found = cp.risk.sensitivity(losses, weights, [1, 1.5, 3, 100])
-    assert found.low[0] == found.high[0] == pytest.approx(np.average(losses, weights=weights))
-    assert np.all(np.diff(found.low) < 0)
-    assert np.all(np.diff(found.high) > 0)
-    assert found.low[-1] > losses.min()
-    assert found.high[-1] < losses.max()
+        mean = np.average(losses[i], weights=weights)
+        assert gamma > 1 or found.low[i, 0] == pytest.approx(mean)
 
 
 def test_the_tipping_factor_is_where_the_bound_meets_the_threshold(rng):
     losses, weights = rng.exponential(size=40), rng.exponential(size=40)
     found = cp.risk.sensitivity(losses, weights)
+    mean = float(np.average(losses, weights=weights))
     for threshold in (0.5, 2.0):
-        gamma = found.tipping(threshold)
-        ends = cp.risk.sensitivity(losses, weights, [gamma])
-        side = ends.high if threshold > np.average(losses, weights=weights) else ends.low
+        ends = cp.risk.sensitivity(losses, weights, [found.tipping(threshold)])
+        side = ends.high if threshold > mean else ends.low
         assert side[0] == pytest.approx(threshold)
     assert found.tipping(losses.max() + 1) == np.inf
-    assert found.tipping(float(np.average(losses, weights=weights))) == pytest.approx(1, abs=1e-6)
-
-
-def test_overtaking_compares_on_the_same_wrong_weights(rng):
-    weights = rng.exponential(size=30)
-    losses = rng.exponential(size=(3, 30))
-    losses[2] = losses[0] + 0.1  # never better
-    found = cp.risk.sensitivity(losses, weights).overtaking(0)
-    assert np.isinf(found[[0, 2]]).all()
-    gamma = found[1]
-    gap = cp.risk.sensitivity(losses[1] - losses[0], weights, [gamma])
-    assert min(abs(gap.low[0]), abs(gap.high[0])) == pytest.approx(0, abs=1e-9)
-
-
-def test_equal_losses_cannot_be_told_apart():
+    assert found.tipping(mean) == pytest.approx(1, abs=1e-6)
     assert tipping_factor(np.zeros(5), np.ones(5)) == 1.0
-
-
-def test_it_prints_a_table(rng):
-    found = cp.risk.sensitivity(rng.random(20), np.ones(20), [1, 2])
-    assert "weights off by up to" in str(found)
-    assert "<table" in found._repr_html_()
-    assert "(2,)" in str(cp.risk.sensitivity(rng.random((2, 20)), np.ones(20)))
 
 
 def test_bad_input_is_refused(rng):
@@ -91,5 +61,3 @@ def test_bad_input_is_refused(rng):
         cp.risk.sensitivity(losses, np.ones((2, 10)))
     with pytest.raises(ValueError, match="losses of one candidate"):
         cp.risk.sensitivity(losses, np.ones(10)).tipping(1.0)
-    with pytest.raises(ValueError, match="two axes"):
-        cp.risk.sensitivity(losses[0], np.ones(10)).overtaking()

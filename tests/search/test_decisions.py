@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import counterpoise as cp
-from counterpoise.search.decisions import decision_values
+from counterpoise.search.responses import decision_values
 
 
 def problem(classes):
@@ -48,25 +48,6 @@ def test_hinge_loss_does_not_depend_on_the_shape(classes):
     assert risks[0].value == risks[1].value < 0.5
 
 
-def test_blends_and_searches_take_pairs():
-    X, y = problem(3)
-    found = [
-        cp.ShiftGridSearchCV(
-            SVC(decision_function_shape=shape),
-            {"C": [0.1, 1.0, 10.0]},
-            loss="hinge",
-            weights=np.ones(240),
-            refit="blend",
-            metrics=["auc"],
-            random_state=0,
-        ).fit(X, y)
-        for shape in ("ovr", "ovo")
-    ]
-    assert found[0].blend_.risk.value == found[1].blend_.risk.value
-    assert found[0].metrics_["auc"].value == found[1].metrics_["auc"].value
-    np.testing.assert_array_equal(found[0].predict(X), found[1].predict(X))
-
-
 def test_columns_that_are_neither_classes_nor_pairs_are_refused():
     class Odd(SVC):
         def decision_function(self, X):
@@ -75,3 +56,31 @@ def test_columns_that_are_neither_classes_nor_pairs_are_refused():
     X, y = problem(4)
     with pytest.raises(ValueError, match="one value for each of the 4 classes; got 2 columns"):
         decision_values(Odd().fit(X, y), X)
+
+
+def test_searches_take_pairs():
+    X, y = problem(3)
+    found = [
+        cp.ShiftGridSearchCV(
+            SVC(decision_function_shape=shape),
+            {"C": [0.1, 1.0, 10.0]},
+            loss="hinge",
+            weights=np.ones(240),
+            metrics=["auc"],
+        ).fit(X, y)
+        for shape in ("ovr", "ovo")
+    ]
+    assert found[0].best_risk_.value == found[1].best_risk_.value
+    assert found[0].metrics_["auc"].value == found[1].metrics_["auc"].value > 0.8
+    np.testing.assert_array_equal(found[0].predict(X), found[1].predict(X))
+
+
+def test_a_fold_without_one_of_three_classes_has_decision_values():
+    X, y = problem(3)
+    splits = [(np.flatnonzero(y > 0), np.flatnonzero(y > 0)[:20]), (np.arange(240), np.arange(9))]
+    search = cp.ShiftGridSearchCV(SVC(), {}, loss="hinge", weights=None, cv=splits).fit(X, y)
+    assert search.held_out_.predictions.shape == (1, 29, 3)
+    values = search.held_out_.predictions[0, :20]
+    assert np.all(np.isneginf(values[:, 0]))
+    np.testing.assert_allclose(values[:, 1], -values[:, 2])
+    assert np.mean(values.argmax(axis=1) == y[splits[0][1]]) > 0.8

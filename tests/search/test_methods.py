@@ -10,22 +10,13 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
 
 import counterpoise as cp
-from counterpoise.diagnostics import with_rehearsals
-from counterpoise.risk import (
-    METHODS,
-    Constant,
-    Controlled,
-    DoublyRobust,
-    MomentControlled,
-    Moments,
-    Normalized,
-)
+from counterpoise.risk import METHODS, DoublyRobust, MomentControlled
 from counterpoise.weights import GaussianRatio
 
 NEW = ["moment_controlled", "doubly_robust", "shrunk", "pareto_smoothed"]
 OBJECTS = [
-    MomentControlled(controls=[Constant(), Moments(1)], penalty=0.1),
-    DoublyRobust(LinearRegression(), base=Normalized()),
+    MomentControlled(degree=1),
+    DoublyRobust(LinearRegression()),
 ]
 new_methods = pytest.mark.parametrize("method", [*NEW, *OBJECTS], ids=str)
 GRID = {"alpha": [0.01, 1.0, 100.0, 10_000.0]}
@@ -38,8 +29,8 @@ def data():
 
 def search(data, method, **options):
     X, y, X_target, _ = data
-    fixed = {"selection": "min", "fit_weighted": "estimator" not in options}
-    options = {"weights": "gaussian", "random_state": 0, "cv": KFold(4), **fixed, **options}
+    fixed = {"selection": "target", "fit_weighted": "estimator" not in options}
+    options = {"weights": "gaussian", "cv": KFold(4), **fixed, **options}
     estimator = options.pop("estimator", Ridge())
     grid = options.pop("grid", GRID)
     return cp.ShiftGridSearchCV(estimator, grid, method=method, **options).fit(
@@ -70,28 +61,14 @@ class Refuses(RegressorMixin, BaseEstimator):
 @new_methods
 def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
     X, y, X_target, _ = data
-    risk = cp.cross_val_risk(
-        Ridge(),
-        X,
-        y,
-        X_target,
-        weights="gaussian",
-        method=method,
-        cv=KFold(4),
-        aggregate="pooled",
-        fit_weighted=True,
-        rehearsals=0,
-    )
+    every = np.arange(len(X))
+    options = {"weights": "gaussian", "method": method, "cv": [(every, every)]}
+    risk = cp.cross_val_risk(Ridge(), X, y, X_target, fit_weighted=True, **options)
     weights = GaussianRatio().fit(X, X_target).weights_
-    losses = np.empty(len(X))
-    for train, test in KFold(4).split(X):
-        fitted = Ridge().fit(X[train], y[train], sample_weight=weights[train])
-        losses[test] = (y[test] - fitted.predict(X[test])) ** 2
+    losses = (y - Ridge().fit(X, y, sample_weight=weights).predict(X)) ** 2
     want = cp.target_risk(losses, "gaussian", method=method, X_source=X, X_target=X_target)
     assert risk.value == pytest.approx(want.value)
     assert risk.interval() == pytest.approx(want.interval())
-    low, high = risk.interval(kind="bootstrap", n_resamples=20)
-    assert low < risk.value < high
 
 
 @pytest.mark.parametrize("method", ["pareto_smoothed", OBJECTS[1]], ids=str)
@@ -99,62 +76,29 @@ def test_a_search_estimates_like_cross_validation(data, method):
     # Of methods by which candidates do not decide together.
     model = search(data, method)
     X, y, X_target, _ = data
+    options = {"weights": "gaussian", "method": method, "cv": KFold(4), "fit_weighted": True}
     for i, alpha in enumerate(GRID["alpha"]):
-        one = cp.cross_val_risk(
-            Ridge(alpha=alpha),
-            X,
-            y,
-            X_target,
-            weights="gaussian",
-            method=method,
-            cv=KFold(4),
-            fit_weighted=True,
-        )
+        one = cp.cross_val_risk(Ridge(alpha=alpha), X, y, X_target, **options)
         assert model.cv_results_["risk"][i] == pytest.approx(one.value, rel=1e-6)
-
-
-@new_methods
-@pytest.mark.parametrize("aggregate", ["fold", "pooled"])
-def test_differences_are_differences_of_risks(data, method, aggregate):
-    model = search(data, method, aggregate=aggregate)
-    table, best = model.cv_results_, model.best_index_
-    assert best == np.argmin(table["risk"])
-    np.testing.assert_allclose(
-        table["risk_difference"], table["risk"] - table["risk"][best], atol=1e-9
-    )
-    assert table["difference_standard_error"][best] == 0
-    assert best in model.indistinguishable_
-    assert model.corrected_risk_.value >= model.best_risk_.value
-    ends = np.stack(model.risk_.interval(), axis=-1)
-    np.testing.assert_allclose(table["interval"], ends)
-
-
-def test_differences_under_a_given_beta_are_differences_of_risks(data):
-    model = search(data, Controlled(beta=0.7))
-    table, best = model.cv_results_, model.best_index_
-    np.testing.assert_allclose(
-        table["risk_difference"], table["risk"] - table["risk"][best], atol=1e-9
-    )
 
 
 @pytest.mark.parametrize("method", NEW)
 def test_fold_scores_average_to_the_risk(data, method):
     model = search(data, method)
-    scores = np.stack([model.cv_results_[f"split{k}_test_score"] for k in range(4)])
-    np.testing.assert_allclose(scores.mean(axis=0), -model.risk_.value)
+    risks = np.stack([model.cv_results_[f"split{k}_risk"] for k in range(4)])
+    np.testing.assert_allclose(risks.mean(axis=0), model.risk_.value)
 
 
 @pytest.mark.parametrize("method", [name for name, m in METHODS.items()])
 def test_a_failed_candidate_does_not_spoil_the_others(data, method):
     grid = [{"fail": [True]}, {"fail": [False], "shift": [0.0, 0.3]}]
     with pytest.warns(FitFailedWarning, match="4 of 12 fits failed"):
-        model = search(data, method, estimator=Refuses(), grid=grid)
+        model = search(data, method, estimator=Refuses(), grid=grid, error_score=np.nan)
     risk = model.cv_results_["risk"]
     assert np.isnan(risk[0])
     good = search(data, method, estimator=Refuses(), grid={"shift": [0.0, 0.3]})
     np.testing.assert_allclose(risk[1:], good.cv_results_["risk"], rtol=0.05)
     assert model.best_index_ == 1 + good.best_index_
-    assert np.isfinite(model.corrected_risk_.value)
 
 
 @pytest.mark.parametrize("method", ["moment_controlled", "doubly_robust", *OBJECTS], ids=str)
@@ -170,45 +114,6 @@ def test_missing_target_rows_are_reported_before_any_fit(data, method):
     assert Refuses.fits == 0
 
 
-def test_several_methods_share_one_set_of_fits(data):
-    X, y, X_target, _ = data
-    Refuses.fits = 0
-    risks = cp.cross_val_risk(
-        Refuses(), X, y, X_target, weights="gaussian", method=list(METHODS), cv=4
-    )
-    assert Refuses.fits == 4
-    assert list(risks) == list(METHODS)
-    for name, risk in risks.items():
-        assert risk.method == name
-        assert np.isfinite(risk.value)
-
-
-def test_weights_by_fold_go_with_every_method(data):
-    for method in NEW:
-        model = search(data, method, weights_fit="fold")
-        assert np.isfinite(model.risk_.value).all()
-
-
-@pytest.mark.parametrize("method", ["shrunk", "doubly_robust"])
-def test_randomised_searches_take_the_methods(data, method):
-    X, y, X_target, _ = data
-    model = cp.ShiftRandomizedSearchCV(
-        Ridge(), {"alpha": [0.1, 1.0, 10.0]}, n_iter=2, method=method, random_state=0
-    ).fit(X, y, X_target=X_target)
-    assert np.isfinite(model.best_risk_.value)
-
-
-@new_methods
-def test_the_ridge_path_takes_the_methods(data, method):
-    X, y, X_target, _ = data
-    alphas = [0.01, 1.0, 100.0]
-    model = cp.ShiftRidgeCV(alphas=alphas, weights="gaussian", method=method, cv=KFold(4))
-    model.fit(X, y, X_target=X_target)
-    want = search(data, method, grid={"alpha": alphas})
-    np.testing.assert_allclose(model.risk_curve_.value, want.cv_results_["risk"], rtol=1e-6)
-    assert model.alpha_ == want.best_params_["alpha"]
-
-
 def test_diagnostics_are_those_of_the_choice(data):
     X, y, X_target, _ = data
     # Shuffled: held-out rows then come in another order than the rows.
@@ -219,14 +124,13 @@ def test_diagnostics_are_those_of_the_choice(data):
     search.fit(X, y, X_target=X_target)
     losses = np.empty(len(X))
     for fold, (train, test) in enumerate(cv.split(X)):
-        own = search.losses_[search.best_index_][search.held_out_.folds[fold]]
+        own = search.delivered_.losses[search.held_out_.folds[fold]]
         fitted = Ridge(**search.best_params_).fit(
             X[train], y[train], sample_weight=search.weights_[train]
         )
         np.testing.assert_allclose(own, (fitted.predict(X[test]) - y[test]) ** 2)
         losses[test] = own
     expected = cp.diagnose(X, X_target, weights=search.weights_, losses=losses)
-    expected = with_rehearsals(expected, search.best_risk_.rehearsals)
     assert str(search.diagnostics_) == str(expected)
     assert search.diagnostics_ is search.diagnostics_
     assert pickle.loads(pickle.dumps(search)).diagnostics_.verdict == expected.verdict

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, LeaveOneOut
 
 import counterpoise as cp
-from counterpoise._facts import search_html
-from counterpoise.search import TargetLabels, suggest_rows
-from counterpoise.search.labelled import join_strata
-from counterpoise.search.suggest import draw_rows
+from counterpoise.search import TargetLabels
 
 
 @pytest.fixture
@@ -23,60 +20,78 @@ def data(rng):
     return X, y, Z, known
 
 
+def predictions_by_hand(X, y, Z, known, cv, members):
+    """Row i of the labelled ones is predicted by the models of fold i modulo K."""
+    rows = np.flatnonzero(~np.isnan(known))
+    mixed, splits = np.empty(len(rows)), list(cv.split(X))
+    for k, (train, _) in enumerate(splits):
+        own = slice(k, None, len(splits))
+        models = [(weight, Ridge(alpha).fit(X[train], y[train])) for alpha, weight in members]
+        mixed[own] = sum(weight * model.predict(Z[rows[own]]) for weight, model in models)
+    return mixed, known[rows]
+
+
 def test_losses_on_labelled_rows_are_those_of_the_fold_models(data):
     X, y, Z, known = data
-    cv, rows = KFold(4), np.flatnonzero(~np.isnan(known))
-    risk = cp.cross_val_risk(Ridge(), X, y, Z, y_target=known, cv=cv, fit_weighted=False)
-    losses = [
-        (Ridge().fit(X[train], y[train]).predict(Z[rows]) - known[rows]) ** 2
-        for train, _ in cv.split(X)
-    ]
-    assert risk.labels.label_value == pytest.approx(np.mean(losses))
-    plain = cp.cross_val_risk(Ridge(), X, y, Z, cv=cv, fit_weighted=False)
+    risk = cp.cross_val_risk(Ridge(), X, y, Z, y_target=known, cv=KFold(4))
+    mixed, labels = predictions_by_hand(X, y, Z, known, KFold(4), [(1.0, 1.0)])
+    assert risk.labels.label_value == pytest.approx(np.mean((mixed - labels) ** 2))
+    plain = cp.cross_val_risk(Ridge(), X, y, Z, cv=KFold(4))
     assert risk.labels.weighted_value == pytest.approx(plain.value)
     low, high = sorted((risk.labels.label_value, plain.value))
     assert low <= risk.value <= high
 
 
 @pytest.mark.parametrize("refit", [True, "blend"])
-def test_labels_change_the_number_and_not_the_choice(data, refit):
+def test_labels_change_the_numbers_and_not_the_model(data, refit):
     X, y, Z, known = data
-    grid = {"alpha": [0.1, 10.0, 1000.0]}
-    options = {"refit": refit, "random_state": 0, "fit_weighted": "both"}
-    plain = cp.ShiftGridSearchCV(Ridge(), grid, **options).fit(X, y, Z)
-    found = cp.ShiftGridSearchCV(Ridge(), grid, **options).fit(X, y, Z, y_target=known)
-    assert found.best_index_ == plain.best_index_
-    np.testing.assert_allclose(found.risk_.value, plain.risk_.value)
-    np.testing.assert_allclose(
-        found.best_estimator_.predict(Z), plain.best_estimator_.predict(Z), rtol=1e-6
-    )
-    labels = found.best_risk_.labels
-    assert labels.n_labels == 25
-    assert labels.weighted_value == pytest.approx(plain.best_risk_.value)
+    options = {"refit": refit, "cv": KFold(3), "metrics": ["mse", "mae"]}
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0, 300.0]}, **options)
+    plain = search.fit(X, y, Z)
+    alone, best, predicted = plain.best_risk_, plain.best_index_, plain.predict(Z)
+    found = search.fit(X, y, Z, known)
+    assert found.best_index_ == best
+    np.testing.assert_array_equal(found.predict(Z), predicted)
+    assert found.best_risk_.labels.n_labels == 25
+    assert found.best_risk_.labels.weighted_value == pytest.approx(alone.value)
     assert found.best_score_ == -found.best_risk_.value
-    assert found.corrected_risk_.labels.weighted_value == pytest.approx(plain.corrected_risk_.value)
-    assert 0 < found.label_test_.p_value <= 1
-    assert found.label_test_.names == ("the loss", "the labels")
-    assert "With 25 labels" in search_html(found)
-    assert "25, counting for" in found.best_risk_._repr_html_()
-    again = found.fit(X, y, Z)
-    assert not hasattr(again, "label_test_")
-    assert again.best_risk_.labels is None
+    assert found.held_out_.labelled.shape == (3, 25)
+    # Of what is delivered, with the final weights of a blend.
+    members = [(found.best_params_["alpha"], 1.0)]
+    if refit == "blend":
+        alphas = [found.cv_results_["params"][i]["alpha"] for i in found.blend_.places]
+        members = list(zip(alphas, found.blend_.weights, strict=True))
+    mixed, labels = predictions_by_hand(X, y, Z, known, KFold(3), members)
+    np.testing.assert_allclose(found.delivered_.labelled, (mixed - labels) ** 2)
+    np.testing.assert_allclose(found.predicted_labelled_.prediction, mixed)
+    np.testing.assert_array_equal(found.predicted_labelled_.y, labels)
+    # Every number knows of them, and two that are the same are the same.
+    assert found.metrics_["mse"].value == pytest.approx(found.best_risk_.value)
+    assert found.metrics_["mse"].interval() == pytest.approx(found.best_risk_.interval())
+    assert found.baseline_.risk.labels.n_labels == 25
 
 
-def test_a_blend_is_judged_by_its_fold_models(data):
+def test_labels_are_tested_against_the_estimate(data):
     X, y, Z, known = data
-    cv, rows = KFold(3), np.flatnonzero(~np.isnan(known))
-    search = cp.ShiftGridSearchCV(
-        Ridge(), {"alpha": [0.1, 300.0]}, refit="blend", cv=cv, fit_weighted=False
-    ).fit(X, y, Z, y_target=known)
-    members = zip(search.blend_.members, search.blend_.weights, strict=True)
-    members = [(member.params["alpha"], weight) for member, weight in members]
-    losses = []
-    for train, _ in cv.split(X):
-        mixed = sum(w * Ridge(a).fit(X[train], y[train]).predict(Z[rows]) for a, w in members)
-        losses.append((mixed - known[rows]) ** 2)
-    assert search.best_risk_.labels.label_value == pytest.approx(np.mean(losses), rel=1e-4)
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}).fit(X, y, Z, known)
+    assert 0 < search.label_test_.p_value <= 1
+    assert search.label_test_.n_labels == 25
+    assert "25 labels" in search.label_test_.words
+    search.fit(X, y, Z)
+    assert not hasattr(search, "label_test_")
+    assert search.best_risk_.labels is None
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_labels_decide_the_verdict(rng, changed):
+    X, Z = rng.normal(size=(200, 2)), rng.normal(size=(300, 2))
+    y, there = X[:, 0] + 0.3 * rng.normal(size=200), Z[:, 0] + 0.3 * rng.normal(size=300)
+    known = np.where(np.arange(300) < 60, 3 * changed + there, np.nan)
+    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights="gaussian")
+    verdict = search.fit(X, y, X_target=Z).diagnostics_.verdict
+    assert verdict == "plausible"
+    verdict = search.fit(X, y, X_target=Z, y_target=known).diagnostics_.verdict
+    assert verdict == ("do not trust" if changed else "confirmed")
 
 
 class Remembers(RegressorMixin, BaseEstimator):
@@ -96,11 +111,18 @@ def test_no_model_has_seen_a_labelled_row(data):
     assert risk.labels.label_value > 1e5
 
 
+def test_more_folds_than_labels(data):
+    X, y, Z, known = data
+    risk = cp.cross_val_risk(Ridge(), X[:40], y[:40], Z, y_target=known, cv=LeaveOneOut())
+    assert risk.labels.n_labels == 25
+
+
 @pytest.mark.parametrize(
     "known",
     [
         np.array([None, "b", "a", np.nan, "a"], dtype=object),
         np.ma.MaskedArray(["b", "b", "a", "a", "a"], mask=[1, 0, 0, 1, 0]),
+        np.array([[None], ["b"], ["a"], [np.nan], ["a"]], dtype=object),
     ],
 )
 def test_ways_to_say_that_a_label_is_unknown(known):
@@ -109,8 +131,7 @@ def test_ways_to_say_that_a_label_is_unknown(known):
     assert found.y.tolist() == ["b", "a", "a"]
 
 
-def test_pandas_columns_with_missing_values():
-    pd = pytest.importorskip("pandas")
+def test_pandas_columns_with_missing_values(pd):
     for column in (
         pd.Series([1, None, 0], dtype="Int64"),
         pd.Series(["x", None, "y"], dtype="string"),
@@ -119,14 +140,26 @@ def test_pandas_columns_with_missing_values():
         assert TargetLabels.of_column(column).rows.tolist() == [0, 2]
 
 
-def test_integer_classes_survive_missing_values(rng):
+def test_rows_and_labels_may_be_given(data):
+    X, y, Z, known = data
+    rows = np.flatnonzero(~np.isnan(known))
+    want, got = (
+        cp.cross_val_risk(Ridge(), X, y, Z, y_target=labels).value
+        for labels in (known, TargetLabels(rows, known[rows]))
+    )
+    assert got == want
+
+
+@pytest.mark.parametrize("names", [[0, 1], [False, True], ["no", "yes"]])
+def test_classes_survive_missing_values(rng, names):
     X, Z = rng.normal(size=(80, 2)), rng.normal(size=(60, 2))
-    y, z = (X[:, 0] > 0).astype(int), (Z[:, 0] > 0).astype(float)
+    y, z = np.array(names)[(X[:, 0] > 0).astype(int)], (Z[:, 0] > 0).astype(float)
     z[20:] = np.nan
-    search = cp.ShiftGridSearchCV(LogisticRegression(), {"C": [1.0]}, random_state=0)
-    search.fit(X, y, Z, y_target=z)
+    if names[0] == "no":
+        z = np.where(np.isnan(z), None, np.where(z == 1, "yes", "no").astype(object))
+    search = cp.ShiftGridSearchCV(LogisticRegression(), {"C": [1.0]}).fit(X, y, Z, z)
     assert search.best_risk_.labels.n_labels == 20
-    assert search.label_test_.names == ("the loss", "how often 1 is the label")
+    np.testing.assert_array_equal(search.predicted_labelled_.y, Z[:20, 0] > 0)
 
 
 def test_a_class_that_the_source_does_not_have_is_an_error(rng):
@@ -136,8 +169,10 @@ def test_a_class_that_the_source_does_not_have_is_an_error(rng):
     known[:10] = "something else"
     with pytest.raises(ValueError, match="zero_one"):
         cp.cross_val_risk(LogisticRegression(), X, y, Z, y_target=known)
-    risk = cp.cross_val_risk(LogisticRegression(), X, y, Z, y_target=known, loss="zero_one")
-    assert risk.labels.label_value == 1
+    search = cp.ShiftGridSearchCV(LogisticRegression(), {}, loss="zero_one", metrics=["f1"])
+    search.fit(X, y, Z, known)
+    assert search.best_risk_.labels.label_value == 1
+    assert not hasattr(search, "predicted_labelled_")
 
 
 @pytest.mark.parametrize(
@@ -156,64 +191,3 @@ def test_bad_target_labels_are_refused(data, known, message):
         cp.cross_val_risk(Ridge(), X, y, Z, y_target=known)
     with pytest.raises(ValueError, match="X_target"):
         cp.cross_val_risk(Ridge(), X, y, weights=None, y_target=known)
-
-
-def test_strata_without_enough_labels_are_joined():
-    strata, shares = join_strata(np.array([0, 0, 1, 3, 3, 4]), np.array([0.1, 0.2, 0.3, 0.2, 0.2]))
-    assert strata.tolist() == [0, 0, 1, 1, 1, 1]
-    np.testing.assert_allclose(shares, [0.1, 0.9])
-    column = np.array([1.0, np.nan, 2.0, 3.0, np.nan, 4.0])
-    found = TargetLabels.of_column(column, strata=["b", "b", "b", "a", "a", "a"])
-    assert found.strata.tolist() == [1, 1, 0, 0]
-    np.testing.assert_allclose(found.shares, [0.5, 0.5])
-
-
-def test_suggested_rows_have_known_probabilities_and_an_unbiased_mean(rng):
-    m = 400
-    expected = rng.exponential(size=m)
-    losses = expected * rng.exponential(size=m)
-    means, even, drawn = [], [], np.zeros(m)
-    for _ in range(1500):
-        found = draw_rows(expected, expected, 30, rng)
-        assert len(found.rows) == 30
-        assert np.bincount(found.strata).min() >= 2
-        np.testing.assert_allclose(np.sum(1 / found.probability), m)
-        means.append(np.sum(losses[found.rows] / found.probability) / m)
-        drawn[found.rows] += 1
-        even.append(losses[rng.choice(m, 30, replace=False)].mean())
-    assert abs(np.mean(means) - losses.mean()) < 4 * np.std(means) / np.sqrt(1500)
-    # Losses that vary as expected are measured better than by random rows.
-    assert np.var(means) < 0.6 * np.var(even)
-    # No row is drawn with less than half of the chance that a random sample gives it.
-    assert drawn.min() / 1500 > 0.5 * 30 / m - 4 * np.sqrt(30 / m / 1500)
-
-
-def test_suggestions_find_where_labels_are_noisy(rng):
-    X, Z = rng.uniform(-1, 1, size=(400, 2)), rng.uniform(-1, 1, size=(600, 2))
-    y = X[:, 1] + np.where(X[:, 0] > 0.5, 3.0, 0.1) * rng.normal(size=400)
-    found = suggest_rows(X, y, Z, 200)
-    noisy = Z[found.rows, 0] > 0.5
-    # A quarter of all rows are; the standard error of a share of 200 rows is 0.03.
-    assert np.mean(noisy) > 0.35
-    found = suggest_rows(X, y, Z, 40)
-    labels = found.labels(np.where(np.arange(40) < 30, Z[found.rows, 1], np.nan))
-    assert len(labels.rows) == 30
-    assert labels.shares.sum() == pytest.approx(1)
-    risk = cp.cross_val_risk(Ridge(), X, y, Z, y_target=labels)
-    assert risk.labels.n_labels == 30
-    classes = suggest_rows(X, np.where(y > 0, "a", "b"), Z, 40)
-    assert len(classes.rows) == 40
-    with pytest.raises(ValueError, match="`count` must be"):
-        suggest_rows(X, y, Z, 500)
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_labels_that_differ_are_in_the_verdict(rng, changed):
-    X, Z = rng.normal(size=(200, 2)), rng.normal(size=(300, 2))
-    y, there = X[:, 0] + 0.3 * rng.normal(size=200), Z[:, 0] + 0.3 * rng.normal(size=300)
-    known = np.where(np.arange(300) < 60, 3 * changed + there, np.nan)
-    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights="gaussian", rehearsals=0)
-    found = search.fit(X, y, X_target=Z, y_target=known).diagnostics_
-    assert search.label_test_.differ is changed
-    assert found.verdict == ("caution" if changed else "trust")
-    assert ("60 labels of target rows do not fit" in found.reasons[0]) is changed

@@ -6,20 +6,37 @@ simulation itself to have finite variances. Replicates are data sets.
 
 import numpy as np
 import pytest
-from monte_carlo import at_least, at_most, covers, differs, matches
+from array_api_compat import numpy as xp
+from monte_carlo import differs, matches
 
 import counterpoise as cp
-from counterpoise.risk import Controlled
+from counterpoise.risk import Controlled, HeldOut, Normalized, estimate_risk, get_method
+from counterpoise.risk.sums import sums_from_losses
 
 THETA = 0.4
 
 
-def draw(n, *, gamma=1.3, repetitions=20_000, seed=0):
+def draw(n, *, gamma=1.3, repetitions=10_000, seed=0):
     """Return the problem, and losses and weights of many data sets, (repetitions, n)."""
     problem = cp.datasets.gaussian_1d(gamma, theta=THETA)
     X, y, _, _ = problem.sample(n, 1, repetitions=repetitions, random_state=seed)
     x = X[..., 0]
     return problem, (THETA * x - y) ** 2, problem.weights(x)
+
+
+def risk_of(losses, weights, method):
+    return estimate_risk(HeldOut.of_sample(losses, weights), get_method(method))[0]
+
+
+def value_of(losses, weights, method):
+    """Return values and betas without their errors, a thousand data sets at a time."""
+    parts = [
+        method.estimate(
+            xp, sums_from_losses(xp, losses[i : i + 1000], weights[i : i + 1000]).sum(xp)
+        )
+        for i in range(0, len(losses), 1000)
+    ]
+    return np.concatenate(parts, axis=-1)
 
 
 def spread_of(values, truth):
@@ -32,25 +49,18 @@ def spread_of(values, truth):
 @pytest.mark.parametrize("beta", [-1.0, 0.0, 0.5, 2.0])
 def test_a_fixed_beta_is_unbiased_with_the_stated_variance(gamma, n, beta):
     problem, losses, weights = draw(n, gamma=gamma, seed=1)
-    risk = cp.target_risk(losses, weights, method=Controlled(beta=beta))
-    keep = ~np.asarray(risk.constrained)
+    risk = risk_of(losses, weights, Controlled(beta=beta))
     # A value below the range of the loss is replaced; the estimator itself is the plain formula.
     value = np.mean(weights * losses - beta * (weights - 1), axis=-1)
+    keep = value >= 0
     np.testing.assert_allclose(risk.value[keep], value[keep], rtol=1e-9, atol=1e-12)
     matches(value, problem.target_risk, about="value")
     covariance = problem.correlation * np.sqrt(problem.weighted_variance * problem.weight_variance)
     variance = problem.weighted_variance + beta**2 * problem.weight_variance - 2 * beta * covariance
     matches(spread_of(value, problem.target_risk), variance / n, about="variance")
-
-
-@pytest.mark.parametrize("n", [10, 100])
-def test_the_plain_estimate_has_variance_sigma_w(n):
-    problem, losses, weights = draw(n, seed=2)
-    risk = cp.target_risk(losses, weights, method="weighted")
-    matches(risk.value, problem.target_risk)
-    matches(spread_of(risk.value, problem.target_risk), problem.weighted_variance / n)
     # The jackknife's squared error estimates it without bias: the estimate is a mean.
-    matches(risk.standard_error**2, problem.weighted_variance / n)
+    if np.all(keep):
+        matches(risk.standard_error**2, variance / n, about="squared standard error")
 
 
 @pytest.mark.parametrize("gamma", [1.1, 1.3, 1.6])
@@ -64,10 +74,6 @@ def test_the_best_beta_leaves_the_share_1_minus_rho_squared(gamma):
     share = 1 - problem.correlation**2
     assert problem.controlled_variance == pytest.approx(share * problem.weighted_variance)
     matches(controlled - share * plain, 0.0, about="variance less 1 - rho^2 of the plain one")
-    # Any other beta has more.
-    for other in (0.5 * problem.beta, 1.5 * problem.beta):
-        terms = np.mean(weights * losses - other * (weights - 1), axis=-1)
-        at_least(spread_of(terms, problem.target_risk) - controlled, 0.0)
 
 
 def moments(problem, powers):
@@ -86,7 +92,7 @@ def moments(problem, powers):
     return found
 
 
-def extrapolated(quantity, *, repetitions=20_000):
+def extrapolated(quantity, *, repetitions=10_000):
     """Replicates of the limit of n times something of order 1/n.
 
     From data sets of 50 and of 200 rows: a term of order 1/n cancels in (4 b_200 - b_50) / 3.
@@ -107,12 +113,12 @@ def test_estimating_beta_costs_a_bias_of_order_one_over_n(center):
     # To first order beta-hat - beta is the mean of v (f - mu - beta v) / E[v^2], with v = w - 1 and
     # f = w loss, and the estimate is off by minus that times the mean of v.
     def bias(n, problem, losses, weights):
-        risk = cp.target_risk(losses, weights, method=Controlled(center=center))
+        value, _ = value_of(losses, weights, Controlled(center=center))
         # The best fixed beta has no bias; in the same data sets most of the noise cancels.
-        return n * (risk.value - np.mean(weights * losses - problem.beta * (weights - 1), axis=-1))
+        return n * (value - np.mean(weights * losses - problem.beta * (weights - 1), axis=-1))
 
     own = moments(LIMITS, [(2, 0), (2, 1), (3, 0)])
-    found = extrapolated(bias, repetitions=40_000)
+    found = extrapolated(bias, repetitions=25_000)
     matches(found, -(own[2, 1] - LIMITS.beta * own[3, 0]) / own[2, 0], about="n times the bias")
     differs(found, 0.0, about="n times the bias")
 
@@ -120,8 +126,8 @@ def test_estimating_beta_costs_a_bias_of_order_one_over_n(center):
 @every_center
 def test_an_estimated_beta_settles_as_one_over_root_n(center):
     def error(n, problem, losses, weights):
-        risk = cp.target_risk(losses, weights, method=Controlled(center=center))
-        return n * spread_of(risk.beta, problem.beta)
+        _, beta = value_of(losses, weights, Controlled(center=center))
+        return n * spread_of(beta, problem.beta)
 
     # n times the variance of that mean: E[v^2 (f - mu - beta v)^2] / E[v^2]^2.
     own = moments(LIMITS, [(2, 0), (2, 2), (3, 1), (4, 0)])
@@ -133,23 +139,11 @@ def test_an_estimated_beta_settles_as_one_over_root_n(center):
 def test_dividing_by_the_sum_of_weights_costs_a_bias_of_order_one_over_n():
     # sum f / sum w is off by -cov(f - mu w, w) / n to first order.
     def bias(n, problem, losses, weights):
-        risk = cp.target_risk(losses, weights, method="normalized")
+        value, _ = value_of(losses, weights, Normalized())
         fixed = np.mean(weights * losses - problem.target_risk * (weights - 1), axis=-1)
-        return n * (risk.value - fixed)
+        return n * (value - fixed)
 
     own = moments(LIMITS, [(2, 0), (1, 1)])
     found = extrapolated(bias)
     matches(found, LIMITS.target_risk * own[2, 0] - own[1, 1], about="n times the bias")
     differs(found, 0.0)
-
-
-@pytest.mark.parametrize("method", ["weighted", "normalized", "controlled"])
-def test_intervals_cover_where_weights_are_tame(method):
-    problem, losses, weights = draw(200, gamma=1.6, repetitions=4000, seed=4)
-    risk = cp.target_risk(losses, weights, method=method)
-    for level in (0.5, 0.8, 0.95):
-        low, high = risk.interval(level)
-        # Skewed losses cost a little at n = 200.
-        covers(low, high, problem.target_risk, level - 0.02)
-        inside = (low <= problem.target_risk) & (problem.target_risk <= high)
-        at_most(inside, level + 0.03, about="coverage")

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from monte_carlo import matches, same_law
-from scipy import integrate, optimize, stats
+from scipy import integrate, stats
 
 from counterpoise.datasets import gaussian_1d
 
@@ -63,90 +63,33 @@ def test_values_of_the_paper():
     np.testing.assert_allclose(gaussian_1d(0.8).target_risk, 1 - 1 / np.pi, rtol=1e-14)
 
 
-def test_default_theta_is_the_best_in_the_target():
-    best = optimize.minimize_scalar(lambda theta: gaussian_1d(1.0, theta=theta).target_risk)
-    np.testing.assert_allclose(gaussian_1d().theta, best.x, atol=1e-6)
+@pytest.mark.parametrize("gamma", [1.0, 1.3])
+def test_simulated_moments(gamma):
+    """A wide enough source, where the simulation has finite variance itself; in 100 batches."""
+    problem = gaussian_1d(gamma, theta=0.4)
+    sample = problem.sample(5_000, 5_000, repetitions=100, random_state=7)
+    w = problem.weights(sample.X_source[..., 0])
+    weighted = w * (sample.X_source[..., 0] * problem.theta - sample.y_source) ** 2
+    loss = (sample.X_target[..., 0] * problem.theta - sample.y_target) ** 2
+    matches(w.mean(axis=-1), 1.0)
+    matches(w.var(axis=-1), problem.weight_variance)
+    for own in (loss, weighted):
+        matches(own.mean(axis=-1), problem.target_risk)
+    matches(loss.var(axis=-1), problem.target_variance)
+    matches(weighted.var(axis=-1), problem.weighted_variance)
+    matches((weighted - problem.beta * (w - 1)).var(axis=-1), problem.controlled_variance)
 
 
-@pytest.mark.parametrize("theta", [1 / np.sqrt(np.pi), 0.2, -1.5])
-def test_control_reduces_the_variance_and_diverges_slower(theta):
-    problem = gaussian_1d(np.linspace(0.71, 2.0, 200), theta=theta)
-    np.testing.assert_allclose(
-        problem.controlled_variance,
-        problem.weighted_variance * (1 - problem.correlation**2),
-        rtol=1e-6,
-    )
-    assert np.all(problem.controlled_variance <= problem.weighted_variance)
-    near = gaussian_1d(np.array([0.72, 0.715, 0.71]), theta=theta)
-    assert np.all(np.diff(near.controlled_variance) > 0)
-    assert np.all(np.diff(near.controlled_variance / near.weighted_variance) < 0)
-
-
-@pytest.mark.parametrize("gamma", [0.5, 0.7, 1.0, 1.2, 2.0])
+@pytest.mark.parametrize("gamma", [0.5, 0.7, 1.0, 1.3, 2.0])
 @pytest.mark.parametrize("domain", ["source", "target"])
-@pytest.mark.parametrize("c", [0.2, 1.0, 1.9, 10.0])
-def test_exceedance_against_root_finding(gamma, domain, c):
+def test_exceedance_is_the_mass_of_the_rows_with_larger_weights(gamma, domain):
     problem = gaussian_1d(gamma)
     law = stats.norm(-1, gamma) if domain == "source" else stats.norm()
-
-    def gap(x):
-        return stats.norm.logpdf(x) - stats.norm.logpdf(x, -1, gamma) - np.log(c)
-
-    grid = np.linspace(-60, 60, 24_001)
-    signs = np.sign(gap(grid))
-    changes = np.flatnonzero(signs[1:] != signs[:-1])
-    roots = [optimize.brentq(gap, grid[i], grid[i + 1], xtol=1e-14) for i in changes]
-    edges = np.array([-np.inf, *roots, np.inf])
-    inside = np.clip(edges, -1e3, 1e3)
-    above = gap(0.5 * (inside[1:] + inside[:-1])) > 0
-    truth = np.sum(np.diff(law.cdf(edges))[above])
-    np.testing.assert_allclose(problem.exceedance(c, domain=domain), truth, rtol=1e-8, atol=1e-13)
-
-
-@pytest.fixture(scope="module", params=[1.0, 1.1, 1.3])
-def simulated(request):
-    """A wide enough source, where the simulation has finite variance itself; in 100 batches."""
-    problem = gaussian_1d(request.param, theta=0.4)
-    sample = problem.sample(20_000, 20_000, repetitions=100, random_state=7)
-    w = problem.weights(sample.X_source[..., 0])
-    source_loss = (sample.X_source[..., 0] * problem.theta - sample.y_source) ** 2
-    target_loss = (sample.X_target[..., 0] * problem.theta - sample.y_target) ** 2
-    return problem, w, w * source_loss, target_loss
-
-
-def test_simulated_means(simulated):
-    problem, w, weighted_loss, target_loss = simulated
-    matches(w.mean(axis=-1), 1.0)
-    matches(target_loss.mean(axis=-1), problem.target_risk)
-    matches(weighted_loss.mean(axis=-1), problem.target_risk)
-
-
-def test_simulated_variances(simulated):
-    problem, w, weighted_loss, target_loss = simulated
-    matches(w.var(axis=-1), problem.weight_variance)
-    matches(target_loss.var(axis=-1), problem.target_variance)
-    matches(weighted_loss.var(axis=-1), problem.weighted_variance)
-    terms = weighted_loss - problem.beta * (w - 1)
-    matches(terms.var(axis=-1), problem.controlled_variance)
-
-
-def test_simulated_beta_and_correlation(simulated):
-    problem, w, weighted_loss, _ = simulated
-    w, weighted_loss = (a - a.mean(axis=-1, keepdims=True) for a in (w, weighted_loss))
-    covariance = (w * weighted_loss).mean(axis=-1)
-    matches(covariance / w.var(axis=-1), problem.beta)
-    deviations = w.std(axis=-1) * weighted_loss.std(axis=-1)
-    matches(covariance / deviations, problem.correlation)
-
-
-@pytest.mark.parametrize("gamma", [0.7, 1.0, 1.3])
-def test_simulated_exceedance(gamma):
-    problem = gaussian_1d(gamma)
-    sample = problem.sample(20_000, 20_000, repetitions=50, random_state=3)
-    c = 1.5
-    for domain, X in (("source", sample.X_source), ("target", sample.X_target)):
-        share = (problem.weights(X[..., 0]) > c).mean(axis=-1)
-        matches(share, problem.exceedance(c, domain=domain))
+    x = np.linspace(-30, 30, 600_001)
+    mass = np.diff(law.cdf(x))
+    for c in (0.2, 1.9, 10.0):
+        truth = np.sum(mass[problem.weights(0.5 * (x[1:] + x[:-1])) > c])
+        assert problem.exceedance(c, domain=domain) == pytest.approx(truth, abs=1e-4)
 
 
 def test_samples_have_the_stated_law():

@@ -29,30 +29,14 @@ def features(X):
     return [np.ones_like(x1), x1, x2, x1 * x2, x1**2, x2**2, np.tanh(x1 - x2)]
 
 
-def test_densities_integrate_to_one(problem, grid):
-    X, area = grid
-    for density in (problem.source_density(X), problem.target_density(X)):
-        np.testing.assert_allclose(np.sum(density) * area, 1, rtol=1e-10)
-
-
 def test_weights_carry_the_source_to_the_target(problem, grid):
     X, area = grid
     carried = problem.weights(X) * problem.source_density(X) * area
     for feature in features(X):
         truth = np.sum(feature * problem.target_density(X)) * area
         np.testing.assert_allclose(np.sum(feature * carried), truth, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(np.sum(carried), 1, rtol=1e-10)
-
-
-def test_class_rates(problem, grid):
-    X, area = grid
-    for domain in ("source", "target"):
-        density = getattr(problem, f"{domain}_density")(X)
-        positive = np.sum(problem.posterior(X, domain=domain) * density) * area
-        if problem.protocol == "released":
-            np.testing.assert_allclose(positive, 0.5, rtol=1e-10)
-        elif domain == "target":
-            np.testing.assert_allclose(positive, 0.25, rtol=1e-10)
+    for density in (problem.source_density(X), problem.target_density(X)):
+        np.testing.assert_allclose(np.sum(density) * area, 1, rtol=1e-10)
 
 
 def test_weighted_risk_is_the_target_risk_only_under_covariate_shift(problem, grid):
@@ -84,18 +68,12 @@ def test_linear_risk_against_the_grid(problem, grid):
     np.testing.assert_allclose(problem.linear_risk(coef, intercept), truth, rtol=1e-9)
 
 
-def test_linear_risk_against_simulation(problem):
-    _, _, X, y = problem.sample(1, 400_000, random_state=5)
-    coef, intercept, _ = problem.best_linear()
-    linear = (X @ coef + intercept - y) ** 2
-    matches(linear, problem.linear_risk(coef, intercept))
-
-
 def test_no_fit_beats_the_best_linear_predictor(problem):
     _, _, X, y = problem.sample(1, 200_000, random_state=6)
     design = np.column_stack([X, np.ones(len(X))])
     solution = np.linalg.lstsq(design, y, rcond=None)[0]
     best = problem.best_linear()
+    matches((X @ best.coef + best.intercept - y) ** 2, best.risk)
     excess = problem.linear_risk(solution[:2], solution[2]) - best.risk
     assert 0 < excess < 50 / len(X)  # of the order of D / n
     np.testing.assert_allclose(solution, [*best.coef, best.intercept], atol=0.01)
@@ -111,15 +89,6 @@ def test_samples_have_the_stated_moments(problem, grid, domain):
     for sign, joint in ((1, posterior * density), (-1, (1 - posterior) * density)):
         for truth, terms in zip(features(points), features(X), strict=True):
             matches(terms * (y == sign), np.sum(truth * joint))
-
-
-@pytest.mark.parametrize("domain", ["source", "target"])
-def test_posterior_is_calibrated(problem, domain):
-    sample = problem.sample(200_000, 200_000, random_state=9)
-    X, y = getattr(sample, f"X_{domain}"), getattr(sample, f"y_{domain}")
-    residual = (y == 1) - problem.posterior(X, domain=domain)
-    for feature in features(X):
-        matches(residual * feature, 0.0)
 
 
 @pytest.mark.parametrize("domain", ["source", "target"])

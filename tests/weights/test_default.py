@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from counterpoise._arrays import to_numpy
-from counterpoise._effective import effective_rows
+from counterpoise._arrays import effective_rows, to_numpy
 from counterpoise.weights import KMM, ULSIF, ClassifierRatio, DensityRatio, default
 from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER, fit_default, has_collapsed
 from counterpoise.weights.names import NAMES

@@ -15,7 +15,7 @@ def diagram(measure):
         rows = list(csv.DictReader(file))
     facts = json.loads((FOLDER / "facts.json").read_text())["measures"][measure]
     ranks = [float(row["rank"]) for row in rows]
-    _, ax = plt.subplots(figsize=(7.5, 0.27 * len(rows) + 1.1))
+    _, ax = plt.subplots(figsize=(7.2, 0.3 * len(rows) + 1.1))
     # Methods in the band are not significantly worse than the best by Nemenyi's test.
     ax.axvspan(ranks[0], ranks[0] + facts["critical difference"], color=BAND, alpha=0.2, lw=0)
     for place, (row, rank) in enumerate(zip(rows, ranks, strict=True)):
@@ -23,11 +23,11 @@ def diagram(measure):
         ax.plot([ranks[0], rank], [place, place], color=BAND, lw=0.6, alpha=0.6)
         ax.plot(rank, place, "o", color=OURS if own else OTHERS, ms=6)
         ax.annotate(
-            f"{rank:.1f}", (rank, place), (7, 0), textcoords="offset points", va="center", size=9
+            f"{rank:.1f}", (rank, place), (7, 0), textcoords="offset points", va="center", size=10.5
         )
-    ax.set_yticks(range(len(rows)), [row["method"] for row in rows], size=9)
+    ax.set_yticks(range(len(rows)), [row["method"] for row in rows], size=10.5)
     ax.invert_yaxis()
-    ax.set(xlabel=f"mean rank over {facts['problems']} problems (smaller is better)")
+    ax.set(xlabel=f"mean rank, {facts['problems']} problems")
     ax.margins(x=0.1)
     ax.grid(visible=False, axis="y")
 
@@ -42,7 +42,3 @@ def means():
 
 def risk():
     diagram("risk")
-
-
-def delivered():
-    diagram("delivered")

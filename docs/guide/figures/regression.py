@@ -1,14 +1,11 @@
 """The controlled estimate is the height at w = 1 of a regression line."""
 
-import warnings
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import counterpoise as cp
 from counterpoise.datasets import gaussian_1d
 
-warnings.simplefilter("ignore", cp.exceptions.TailWarning)  # losses that grow are its subject
 problem = gaussian_1d(gamma=0.8)
 X, y, _, _ = problem.sample(n_source=60, random_state=7)
 weights = problem.weights(X[:, 0])

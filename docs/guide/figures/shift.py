@@ -22,5 +22,5 @@ top.set(ylabel="density", ylim=(0, None))
 
 bottom.plot(x, problem.weights(x), color="#009E73")
 bottom.axhline(1, color="0.5", linestyle="--", linewidth=1.2)
-bottom.text(4, 0.45, "1, the mean weight over the source", ha="right", fontsize="small")
+bottom.text(-4, 1.6, "1, the mean over the source", fontsize="small")
 bottom.set(xlabel="x", ylabel="weight w(x)", yscale="log", ylim=(0.08, 3e3))

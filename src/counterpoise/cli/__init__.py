@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -18,4 +19,10 @@ def main() -> None:
         )
     except KeyboardInterrupt:
         sys.exit(130)
-    app()
+    try:
+        app()
+    except OSError as error:
+        # Standard output is full. What is left of it must not be written again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"Error: the answer cannot be printed: {error.strerror}.", file=sys.stderr)
+        sys.exit(2)

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from counterpoise import jobs as work
 from counterpoise._format import printable
 from counterpoise._validation import check_choice
-from counterpoise.cli.options import Jobs, Quiet, Seed, option, request
-from counterpoise.cli.terminal import guarded, stages
+from counterpoise.cli.terminal import Jobs, Quiet, Seed, guarded, option, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
 from counterpoise.present.paper_figures import draw_figures, figure_bytes
 from counterpoise.present.reproduction import claims_section, reproduction_page
-from counterpoise.present.terminal import print_section
+from counterpoise.present.text import section_text
 
 __all__ = ["reproduce"]
 
@@ -27,7 +25,6 @@ _GAMMA = f"Width of the source; repeat for several. Default: {', '.join(map(str,
 
 
 def reproduce(
-    context: typer.Context,
     problems: Annotated[
         list[str] | None, typer.Argument(metavar="[PROBLEM]...", help=_PROBLEMS)
     ] = None,
@@ -59,7 +56,7 @@ def reproduce(
     """
     stopped = "Interrupted. Finished chunks are kept: continue with --resume."
     with guarded(interrupted=stopped), stages(quiet=quiet) as progress:
-        made = request(context, seed, jobs, progress)
+        made = work.Request(seed=seed, jobs=jobs, progress=progress)
         for problem in problems or ():
             check_choice(problem, "problem", (*PROBLEMS, "all"))
         plan = Plan(
@@ -102,6 +99,6 @@ def _print(record: work.Reproduction, *, brief: bool) -> None:
     if brief:
         typer.echo(line)
         return
-    print_section(claims_section(record.claims), Console(highlight=False))
+    typer.echo(section_text(claims_section(record.claims), 100))
     page = record.store.directory / "index.html"
     typer.echo(f"{line}. {record.seconds:.0f} s. Open {printable(page)}")

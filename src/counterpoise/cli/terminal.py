@@ -6,10 +6,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -27,7 +27,21 @@ from counterpoise._format import printable
 from counterpoise._sklearn import InvalidParameterError
 from counterpoise._validation import InputError
 
-__all__ = ["Commands", "guarded", "stages"]
+__all__ = ["Commands", "Jobs", "Json", "Quiet", "Seed", "guarded", "option", "stages"]
+
+
+def option(text: str, *names: str, choices: Iterable[str] = ()) -> Any:
+    """Return a typer option; choices end its help text and complete in a shell."""
+    known = list(choices)
+    help_text = f"{text}: {', '.join(known)}." if known else text
+    return typer.Option(*names, help=help_text, autocompletion=(lambda: known) if known else None)
+
+
+Jobs = Annotated[int, option("Number of processes; -1 means one per core.")]
+Seed = Annotated[int, option("Random seed.")]
+Json = Annotated[bool, option("Print run.json instead of tables.", "--json")]
+Quiet = Annotated[bool, option("Show no progress, and one line of result.", "--quiet", "-q")]
+
 
 # Of the click that typer itself uses: the installed one, or one of its own.
 _UsageError: Any = typer.BadParameter.__mro__[1]

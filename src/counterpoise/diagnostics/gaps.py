@@ -8,30 +8,35 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.kinds import MISSING, as_codes, as_dates, as_numbers, date_parts
-from counterpoise.encoding.rows import columns_of
+from counterpoise.encoding.rows import columns_of, some_rows
 
-__all__ = ["QUANTILES", "Gap", "beyond_edges", "find_gaps", "separating_columns", "worth_naming"]
+__all__ = [
+    "Gap",
+    "beyond_edges",
+    "find_gaps",
+    "separating_columns",
+    "support_edges",
+    "worth_naming",
+]
 
 # Share of the source below which a value, or a tail of a number, counts as having little support.
 _EDGE = 0.005
-# Share of the target that must lie there to be worth naming.
-_WORTH = 0.02
-# Regions that are named.
-_MOST = 5
-# Share of the target beyond which one column tells it from the source.
-_ALL = 0.99
-# Values of a column that are named.
-_VALUES = 3
-#: Quantiles of the source beyond which a number has little support.
-QUANTILES = (_EDGE, 1 - _EDGE)
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
+# Share of the target that must lie there to be worth naming, and beyond which one column tells it
+# from the source.
+_WORTH, _ALL = 0.02, 0.99
+# Regions and values of a column that are named.
+_MOST, _VALUES = 5, 3
+# Standard errors by which a share must exceed what chance explains, and a p-value as sure.
+_ERRORS, _SURE = 3.0, 0.001
+# Source rows whose quantiles are the ends of its support.
+_QUANTILE_ROWS = 200_000
+_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August"]
+_MONTHS += ["September", "October", "November", "December"]
 
 
 @dataclass(frozen=True)
@@ -52,18 +57,16 @@ class Gap:
 
     share: float
     words: str
-    column: str = ""
+    column: str
     part: str = ""
 
 
 def find_gaps(pair: EncodedPair, /) -> list[Gap]:
     """Find all regions of single columns where the source has little support.
 
-    Numbers and dates: below the 0.5 % or above the 99.5 % quantile of the source. Categories,
-    booleans, months, weekdays and missing values: those that make up less than 0.5 % of the source
-    and, for categories, more than 2 % of the target; and all other categories that the source has
-    never seen, together, if they are more than chance explains. Some hold hardly any of the
-    target, see :func:`worth_naming`. Empty for sparse matrices.
+    Numbers and dates: beyond the 0.5 % or 99.5 % quantile of the source. Months, weekdays and
+    missing values: below 0.5 % of the source. Categories: see `_category_gaps`. Some hold hardly
+    any of the target, see :func:`worth_naming`. Empty for sparse matrices.
     """
     kinds = pair.encoder.kinds_
     if not kinds:
@@ -81,7 +84,7 @@ def find_gaps(pair: EncodedPair, /) -> list[Gap]:
     return gaps
 
 
-def separating_columns(gaps: list[Gap], /) -> list[Gap]:
+def separating_columns(gaps: Sequence[Gap], /) -> list[Gap]:
     """Return the columns that alone tell the target from the source.
 
     Their regions without support hold together at least 99 % of the target. Such a column often
@@ -102,12 +105,22 @@ def separating_columns(gaps: list[Gap], /) -> list[Gap]:
     return list(columns.values())
 
 
-def worth_naming(gaps: list[Gap], n_source: int, n_target: int, /) -> list[Gap]:
+def worth_naming(gaps: Sequence[Gap], n_source: int, n_target: int, /) -> list[Gap]:
     """Return the regions that hold more of the target than chance explains, largest first."""
     noise = math.sqrt(_EDGE * (1 / n_source + 1 / n_target))
-    limit = max(_WORTH, _EDGE + 3 * noise)
+    limit = max(_WORTH, _EDGE + _ERRORS * noise)
     large = [gap for gap in gaps if gap.share > limit]
     return sorted(large, key=lambda gap: -gap.share)[:_MOST]
+
+
+def support_edges(X: Any, /) -> np.ndarray:
+    """Return the 0.5 % and 99.5 % quantile of each column of X (n, D), NaN left out, shape (D, 2).
+
+    `X` is anything that takes an array of row numbers; at most 200 000 of its rows are looked at.
+    """
+    rows = X[some_rows(X.shape[0], _QUANTILE_ROWS, np.random.default_rng(0))]
+    edges: np.ndarray = np.nanquantile(rows, (_EDGE, 1 - _EDGE), axis=0).T
+    return edges
 
 
 def beyond_edges(
@@ -129,15 +142,14 @@ def beyond_edges(
 def _number_gaps(
     name: str, source: np.ndarray, target: np.ndarray, *, dates: bool = False
 ) -> list[Gap]:
-    present = source[~np.isnan(source)]
     gaps = []
-    if 1 - present.shape[0] / source.shape[0] < _EDGE:
+    if np.mean(np.isnan(source)) < _EDGE:
         gaps.append(Gap(float(np.mean(np.isnan(target))), f"{name} is missing", name))
-    if present.shape[0] == 0:
+    if np.all(np.isnan(source)):
         return gaps
-    edges = np.quantile(present, QUANTILES)
-    below, above = float(np.mean(target < edges[0])), float(np.mean(target > edges[1]))
-    return gaps + beyond_edges(name, edges, below, above, dates=dates)
+    low, high = support_edges(source[:, None])[0]
+    below, above = float(np.mean(target < low)), float(np.mean(target > high))
+    return gaps + beyond_edges(name, (low, high), below, above, dates=dates)
 
 
 def _date_gaps(name: str, source: np.ndarray, target: np.ndarray) -> list[Gap]:
@@ -161,19 +173,33 @@ def _counts(column: Any) -> dict[str, int]:
 def _category_gaps(name: str, source: dict[str, int], target: dict[str, int]) -> list[Gap]:
     """Find single values with many target rows, and all others that the source lacks together.
 
-    A second sample has new values by chance: as large a share as the values with one row have of
-    the first (Good and Turing; Good 1953, doi:10.1093/biomet/40.3-4.237).
+    A value counts alone where its share of the target is significantly larger (binomial test, p
+    times the number of values below 0.001). Others count together: if source and target were a
+    random split of their n + m rows, a value with c rows would miss the source with probability
+    q^c, q = m / (n + m), and hold c rows of the target. The sum over all values has mean
+    sum(c q^c) and variance sum(c^2 q^c (1 - q^c)).
     """
     n, m = sum(source.values()), sum(target.values())
-    large = [t for t, c in target.items() if c > _WORTH * m and source.get(t, 0) < _EDGE * n]
+    q = m / (n + m)
+
+    def is_large(text: str) -> bool:
+        here, there = source.get(text, 0), target[text]
+        if there <= _WORTH * m or here >= _EDGE * n:
+            return False
+        return bool(binom.sf(there - 1, here + there, q) * len(target) < _SURE)
+
+    large = [text for text in target if is_large(text)]
     gaps = [Gap(target[text] / m, f"{name} is {_shown(text)}", name) for text in large]
+    others = (source.keys() | target.keys()) - set(large)
+    count = np.asarray([source.get(text, 0) + target.get(text, 0) for text in others])
+    missed = q**count
+    noise = math.sqrt(np.sum(count**2 * missed * (1 - missed)))
     unseen = [text for text in target if text not in source and text not in large]
-    share = sum(target[text] for text in unseen) / m
-    by_chance = sum(count == 1 for count in source.values()) / n
-    if share > by_chance + 3 * math.sqrt(by_chance / n + share / m):
+    rows = sum(target[text] for text in unseen)
+    if rows > np.sum(count * missed) + _ERRORS * noise:
         several = f"one of {len(unseen)} values that the source lacks"
         words = several if len(unseen) > 1 else _shown(unseen[0])
-        gaps.append(Gap(share, f"{name} is {words}", name))
+        gaps.append(Gap(rows / m, f"{name} is {words}", name))
     return gaps
 
 

@@ -8,32 +8,89 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import numpy as xp
 from scipy.special import gammaincinv, ndtr, ndtri
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from counterpoise._neighbors import Neighbors
+from counterpoise._pareto import fit_generalized_pareto, tail_size
 from counterpoise.encoding.rows import some_rows
 
 __all__ = [
     "EXPECTED_OUTSIDE",
     "TwoSampleTest",
-    "delong",
+    "largest_values",
     "outside_by_chance",
     "outside_share",
+    "pareto_k",
+    "shape_of_largest",
     "two_sample_test",
 ]
 
+# A shape from fewer exceedances says nothing.
+_FEWEST = 5
+
+
+def pareto_k(values: np.ndarray, /) -> float:
+    """Shape k of the upper tail of `values`, as in Pareto-smoothed importance sampling.
+
+    The largest min(0.2 n, 3 sqrt(n)) values are taken as exceedances of the next largest one, and
+    a generalised Pareto distribution is fitted to them. Moments of order 1/k and above do not
+    exist: above k = 0.5 the variance is infinite, above 1 the mean (arXiv:1507.02646).
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Not negative.
+
+    Returns
+    -------
+    float
+        NaN where fewer than 5 values exceed the threshold: too few values, or ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantiles = (np.arange(2000) + 0.5) / 2000
+    >>> heavy = (1 - quantiles) ** -0.8  # a Pareto tail with k = 0.8
+    >>> round(pareto_k(heavy), 1)
+    0.8
+    """
+    n = values.shape[0]
+    return shape_of_largest(largest_values(values, tail_size(n) + 1), n)
+
+
+def largest_values(values: np.ndarray, count: int, /) -> np.ndarray:
+    """Return the `count` largest of values (n,), in increasing order; all of them if n is less."""
+    n = values.shape[0]
+    if count >= n:
+        return np.sort(values)
+    return np.sort(np.partition(values, n - count)[n - count :])
+
+
+def shape_of_largest(largest: np.ndarray, n: int, /) -> float:
+    """Return `pareto_k` of n values from the largest of them, at least `tail_size(n)` + 1."""
+    size = tail_size(n)
+    if size >= n:
+        return math.nan
+    largest = largest[largest.shape[0] - size - 1 :]
+    exceedances = largest[1:] - largest[0]
+    exceedances = exceedances[exceedances > 1e-12 * abs(largest[0])]
+    if exceedances.shape[0] < _FEWEST:
+        return math.nan
+    return float(fit_generalized_pareto(xp, exceedances)[0])
+
+
 # Share of rows of the source's own distribution that count as outside, by construction.
 EXPECTED_OUTSIDE = 0.01
-# Rows of each domain that are looked at; what they say is sharp enough.
-_ROWS = 5000
-# Source rows among which the nearest is sought.
-_SOURCE_ROWS = 50_000
+# Rows of each domain that are looked at, and source rows among which the nearest is sought.
+_ROWS, _SOURCE_ROWS = 5000, 50_000
 # Features up to which products of two features are offered to the classifier.
 _PRODUCTS = 20
 # Distances, in pooled standard deviations, that differ by less count as equal.
@@ -49,16 +106,12 @@ class TwoSampleTest:
     auc : float
         Area under the curve, averaged over folds; 0.5 for equal domains, 1 for disjoint ones.
         NaN with fewer than 4 rows in a domain.
-    standard_error : float
-        By DeLong within each fold; folds count as independent, which is too small by up to
-        sqrt(2) for domains that are nearly equal.
     p_value : float
-        One-sided, normal. Uses the larger of DeLong's standard error and sqrt(2) times that of
-        the rank-sum statistic, which allows for the dependence of folds under equality.
+        One-sided, for equal domains: normal, with sqrt(2) times the standard error of the rank-sum
+        statistics, which allows for the dependence of folds.
     """
 
     auc: float
-    standard_error: float
     p_value: float
 
 
@@ -75,93 +128,49 @@ def two_sample_test(source: Any, target: Any, /, *, rng: np.random.Generator) ->
     source, target = _subsample(source, _ROWS, rng), _subsample(target, _ROWS, rng)
     smaller = min(source.shape[0], target.shape[0])
     if smaller < 4:
-        return TwoSampleTest(math.nan, math.nan, math.nan)
+        return TwoSampleTest(math.nan, math.nan)
     X = np.concatenate([source, target])
     is_target = np.repeat([0, 1], [source.shape[0], target.shape[0]])
     # Ranks are taken without looking at the domains: nothing leaks into the held-out rows.
-    X = _normal_scores(X)
+    X = ndtri((rankdata(X, axis=0) - 0.5) / len(X))
     products = [PolynomialFeatures(2, include_bias=False)] if X.shape[1] <= _PRODUCTS else []
     if not products:
         X = np.concatenate([X, X**2], axis=1)
     model = make_pipeline(*products, StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
-    folds = StratifiedKFold(
-        min(5, smaller // 2), shuffle=True, random_state=int(rng.integers(2**31))
-    )
-    found = []
+    seed = int(rng.integers(2**31))
+    folds = StratifiedKFold(min(5, smaller // 2), shuffle=True, random_state=seed)
+    areas, pairs, nulls = [], [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for train, test in folds.split(X, is_target):
             score = model.fit(X[train], is_target[train]).decision_function(X[test])
-            found.append(_fold(score[is_target[test] == 0], score[is_target[test] == 1]))
-    pairs, areas, variances, nulls = np.asarray(found).T
-    share = pairs / np.sum(pairs)
+            areas.append(roc_auc_score(is_target[test], score))
+            m = int(np.sum(is_target[test]))
+            n = len(test) - m
+            pairs.append(n * m)
+            nulls.append((n + m + 1) / (12 * n * m))
+    share = np.asarray(pairs) / np.sum(pairs)
     auc = float(share @ areas)
-    error, null = (math.sqrt(float(share**2 @ v)) for v in (variances, nulls))
     # For equal domains every score is noise fitted in other folds: each pair of folds meets twice,
     # once as training and once as test, with the same sign, which doubles the variance.
-    null *= math.sqrt(2.0)
-    return TwoSampleTest(auc, error, float(ndtr((0.5 - auc) / max(error, null))))
-
-
-def _normal_scores(X: np.ndarray) -> np.ndarray:
-    """Return normal quantiles of the ranks in each column, ties at their mean; cut at 1e-7.
-
-    Rows at the ends of a column are at the ends of the scores, however many they are: a mass of
-    zeros stands apart. These are the scores of scikit-learn's `QuantileTransformer` with as many
-    quantiles as rows, without its loop over columns.
-    """
-    share = (rankdata(X, axis=0) - 1) / (X.shape[0] - 1)
-    share = np.where(np.min(X, axis=0) == X, 0.0, share)
-    share = np.where(np.max(X, axis=0) == X, 1.0, share)
-    scores: np.ndarray = ndtri(np.clip(share, 1e-7, 1 - 1e-7))
-    return scores
-
-
-def _fold(low: np.ndarray, high: np.ndarray) -> tuple[float, float, float, float]:
-    """Pairs, area, its variance, and its variance if the domains were equal."""
-    n, m = low.shape[0], high.shape[0]
-    return (n * m, *delong(low, high), (n + m + 1) / (12 * n * m))
-
-
-def delong(low: np.ndarray, high: np.ndarray, /) -> tuple[float, float]:
-    """Area under the curve P(low < high) + P(low = high) / 2, and DeLong's variance of it.
-
-    var = var_i V10 / m + var_j V01 / n, where V10_i is the share of `low` below the i-th of the m
-    `high` scores and V01_j the share of `high` above the j-th of the n `low` scores; from ranks,
-    in n log n.
-
-    Parameters
-    ----------
-    low, high : arrays of shape (n,) and (m,), at least 2 scores each
-
-    References
-    ----------
-    E. DeLong et al., Biometrics 44 (1988) 837-845, doi:10.2307/2531595.
-    """
-    n, m = low.shape[0], high.shape[0]
-    ranks = rankdata(np.concatenate([low, high]))
-    above = (ranks[n:] - rankdata(high)) / n
-    below = 1.0 - (ranks[:n] - rankdata(low)) / m
-    return float(np.mean(above)), float(np.var(above, ddof=1) / m + np.var(below, ddof=1) / n)
+    error = math.sqrt(2.0 * float(share**2 @ nulls))
+    return TwoSampleTest(auc, float(ndtr((0.5 - auc) / error)))
 
 
 def outside_share(
-    source: Any, target: Any, /, *, rng: np.random.Generator, spread: np.ndarray | None = None
+    source: Any, target: Any, spread: np.ndarray, /, *, rng: np.random.Generator
 ) -> float:
     """Share of target rows outside the source's support.
 
     A row is outside when its distance to the nearest source row exceeds the 0.99 quantile of the
-    source rows' distances to the nearest *other* source row. Features are divided by the spread
-    within the domains, pooled. If the domains are equal, about 1 % of the target is outside.
+    source rows' distances to the nearest *other* source row. Features are divided by `spread`, the
+    pooled one within the domains, (D,). If the domains are equal, about 1 % of the target is
+    outside.
 
     At most 5000 rows of each domain are asked, and at most 50 000 source rows answer. In many
     dimensions all distances are alike and the share is too low: it then sees only gaps that are
     large in most features.
-
-    `spread`, of shape (D,), saves a look at all rows where it is known.
     """
-    if spread is None:
-        spread = np.sqrt((np.var(source, axis=0) + np.var(target, axis=0)) / 2)
     spread = np.where(spread > 0, spread, 1.0)
     source = _subsample(source, _SOURCE_ROWS, rng) / spread
     asked, target = _subsample(source, _ROWS, rng), _subsample(target, _ROWS, rng) / spread

@@ -1,9 +1,8 @@
 """What the rows add up to, in parts that merge: one array, slices of it, or blocks elsewhere.
 
-Every record is centred at its own mean and carries its own scale; merging moves both to common ones
-(Chan, Golub, LeVeque 1983, doi:10.1080/00031305.1983.10483115). So no digits are lost to data far
-from zero, nothing overflows that fits a float, and the numbers do not depend on the parts beyond
-rounding.
+Sums over columns are centred at their own means, which merging moves to common ones (Chan, Golub,
+LeVeque 1983, doi:10.1080/00031305.1983.10483115): data far from zero keeps its digits, and the
+numbers do not depend on the parts beyond rounding.
 """
 
 from __future__ import annotations
@@ -15,23 +14,18 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from array_api_compat import numpy as xp
 
-from counterpoise.diagnostics.tail import largest_values, shape_of_largest
-from counterpoise.risk.growth import LogMoments
+from counterpoise.diagnostics.overlap import largest_values, shape_of_largest
+from counterpoise.risk.estimation import divergence_of
+from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = [
-    "ColumnSums",
-    "WeightSums",
-    "column_sums",
-    "loss_numbers",
-    "standardized",
-    "weight_numbers",
-]
+__all__ = ["ColumnSums", "WeightSums", "column_sums", "standardized"]
 
 # Rows of a slice: its temporaries stay in the cache.
 _SLICE = 16_384
 # Spread, relative to the largest value, below which it is what rounding leaves of equal values.
-_ROUNDING = 1e-14
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -112,95 +106,66 @@ def standardized(source: ColumnSums, target: ColumnSums, /) -> tuple[np.ndarray,
 
 @dataclass(frozen=True)
 class WeightSums:
-    """Of weights, and of weights x losses where there are losses.
+    """Of weights, and of losses where there are some.
 
     Attributes
     ----------
-    count : int
-    scale : array of shape (p,)
-        Largest absolute value of each; what follows is in units of it. p is 1 or 2.
-    mean : array of shape (p,)
-    scatter : array of shape (p, p)
-        Sums of products around the means.
-    largest : tuple of p arrays
-        The largest weights and the largest abs(weights x losses), in increasing order.
-    logs : LogMoments or None
-        Of log weights and log losses; None without losses.
+    sums : Sums
+        Over the rows; those of losses are 0 where there are none.
+    largest : tuple of arrays
+        The largest weights and, where there are losses, the largest abs(weights x losses), each
+        in increasing order.
     """
 
-    count: int
-    scale: np.ndarray
-    mean: np.ndarray
-    scatter: np.ndarray
+    sums: Sums
     largest: tuple[np.ndarray, ...]
-    logs: LogMoments | None
 
     @classmethod
     def of(cls, weights: np.ndarray, losses: np.ndarray | None, keep: int, /) -> WeightSums:
         """Add up weights (n,), n > 0, and remember the `keep` largest."""
-        values = weights[None] if losses is None else np.stack([weights, weights * losses])
-        scale = np.max(np.abs(values), axis=1)
-        scale = np.where(scale > 0, scale, 1.0)
-        relative = values / scale[:, None]
-        mean = np.mean(relative, axis=1)
-        centred = relative - mean[:, None]
+        values = [weights] if losses is None else [weights, weights * losses]
+        used = np.zeros_like(weights) if losses is None else losses
         largest = tuple(largest_values(np.abs(row), keep) for row in values)
-        logs = None if losses is None else LogMoments.of(losses, weights)
-        return cls(weights.shape[0], scale, mean, centred @ centred.T, largest, logs)
+        return cls(sums_from_losses(xp, used, weights).sum(xp), largest)
 
     @classmethod
-    def merge(cls, parts: Sequence[WeightSums], keep: int, /) -> WeightSums:
+    def merge(cls, parts: Sequence[WeightSums], /, keep: int) -> WeightSums:
         """Return the sums over all parts, with the `keep` largest values."""
-        scale = np.max([part.scale for part in parts], axis=0)
-        ratios = [part.scale / scale for part in parts]
-        count = sum(part.count for part in parts)
-        means = [part.mean * ratio for part, ratio in zip(parts, ratios, strict=True)]
-        mean = sum(part.count / count * m for part, m in zip(parts, means, strict=True))
-        scatter = np.zeros((scale.shape[0], scale.shape[0]))
-        for part, ratio, own in zip(parts, ratios, means, strict=True):
-            step = own - mean
-            scatter += part.scatter * np.outer(ratio, ratio) + part.count * np.outer(step, step)
         together = (np.concatenate(rows) for rows in zip(*(p.largest for p in parts), strict=True))
         largest = tuple(largest_values(values, keep) for values in together)
-        known = [part.logs for part in parts if part.logs is not None]
-        logs = reduce(LogMoments.merge, known) if known else None
-        return cls(count, scale, mean, scatter, largest, logs)
+        return cls(reduce(Sums.__add__, (part.sums for part in parts)), largest)
 
+    def numbers(self) -> dict[str, Any]:
+        """Return what `Diagnostics` says of the weights and of the tails of the losses."""
+        s, n = self.sums, int(self.sums.count)
+        some = s.weight > 0
+        # Kish: (sum w)^2 / sum w^2.
+        n_effective = float(s.weight * (s.weight / s.weight_squared)) if some else 0.0
+        variance = max(0.0, s.excess_squared - s.excess**2 / n) / (n - 1) if n > 1 else math.nan
+        tails = [shape_of_largest(values, n) for values in self.largest]
+        return {
+            "n_effective": n_effective,
+            "design_effect": n / n_effective if some else math.inf,
+            "weight_mean": float(s.weight / n),
+            "weight_mean_error": math.sqrt(variance / n),
+            "largest_share": float(self.largest[0][-1] / s.weight) if some else math.nan,
+            "divergence": float(divergence_of(xp, s)) if some else math.nan,
+            "pareto_k": tails[0],
+            "pareto_k_losses": tails[1] if len(tails) > 1 else None,
+        }
 
-def weight_numbers(sums: WeightSums, /) -> dict[str, Any]:
-    """Return what `Diagnostics` says of the weights alone."""
-    n, scale = sums.count, float(sums.scale[0])
-    mean, squares = float(sums.mean[0]), float(sums.scatter[0, 0])
-    found = mean > 0
-    # Kish: (sum w)^2 / sum w^2.
-    n_effective = n / (1 + squares / n / mean**2) if found else 0.0
-    with np.errstate(over="ignore"):
-        variance = float(np.float64(scale) ** 2 * squares / (n - 1)) if n > 1 else math.nan
-    return {
-        "n_source": n,
-        "n_effective": n_effective,
-        "design_effect": n / n_effective if found else math.inf,
-        "weight_mean": mean * scale,
-        "weight_mean_error": math.sqrt(variance / n),
-        "weight_variance": variance,
-        "largest_share": float(sums.largest[0][-1]) / scale / (n * mean) if found else math.nan,
-        "pareto_k": shape_of_largest(sums.largest[0], n),
-    }
-
-
-def loss_numbers(sums: WeightSums, /) -> dict[str, Any]:
-    """Return what `Diagnostics` says of the weighted losses; None without losses."""
-    if sums.logs is None:
-        return dict.fromkeys(
-            ("pareto_k_losses", "loss_growth", "correlation", "variance_reduction")
-        )
-    spread = np.sqrt(np.diagonal(sums.scatter) / sums.count)
-    correlation = 0.0
-    if np.all(spread > _ROUNDING):
-        correlation = float(sums.scatter[0, 1] / sums.count / spread[0] / spread[1])
-    return {
-        "pareto_k_losses": shape_of_largest(sums.largest[1], sums.count),
-        "loss_growth": float(sums.logs.growth),
-        "correlation": correlation,
-        "variance_reduction": correlation**2,
-    }
+    def rows_deciding(self, weights: Any, losses: Any, /) -> float | None:
+        """Return (sum t^2)^2 / sum t^4 for t = w loss - beta (w - 1), centred; NumPy or Dask."""
+        s, n = self.sums, float(self.sums.count)
+        if losses is None:
+            return None
+        spread = s.excess_squared - s.excess**2 / n
+        shared = s.loss_excess - s.weighted_loss * s.excess / n
+        beta = shared / spread if spread > _ROUNDING * (n + s.weight_squared) else 0.0
+        mean = (s.weighted_loss - beta * s.excess) / n
+        terms = weights * losses - beta * (weights - 1) - mean
+        largest = float(abs(terms).max())
+        if not largest > _ROUNDING * float(self.largest[1][-1]):
+            return math.inf
+        squares = (terms / largest) ** 2
+        return float(squares.sum() ** 2 / (squares**2).sum())

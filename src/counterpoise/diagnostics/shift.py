@@ -52,26 +52,11 @@ class Shift:
     columns : list of str
         Columns whose means differ, largest difference first; may be empty where spreads or
         relations between columns differ.
-    auc, auc_p_value : float
-        Area under the curve of a classifier that tells target from source, and its p-value.
-    mean_p_value : float
-        Smallest p-value of a difference of means, times the number of features, at most 1.
-    outside_share : float
-        Share of the target outside the source's support.
     """
 
     size: str
     words: str
     columns: list[str]
-    auc: float
-    auc_p_value: float
-    mean_p_value: float
-    outside_share: float
-
-    @property
-    def headline(self) -> str:
-        """Whether there is a shift, in one short sentence."""
-        return "No shift was found." if self.size == "none" else f"There is a {self.size} shift."
 
 
 def mean_p_values(source: ColumnSums, target: ColumnSums, /) -> np.ndarray:
@@ -103,16 +88,10 @@ def find_shift(
     columns: list[str],
     /,
 ) -> Shift:
-    """Decide whether there is a shift.
+    """Decide whether there is a shift, from the sums of source and target.
 
-    Parameters
-    ----------
-    sums : ColumnSums of the source, with weights, and of the target
-    test : TwoSampleTest
-    outside : float
-        Share of the target outside the source's support.
-    features, columns : lists of D str
-        Names of the encoded features, and of the columns they come from.
+    `outside` is the share of the target outside the source's support; `features` and `columns` are
+    names of the D encoded features and of the columns they come from.
     """
     before, after = standardized(*sums)
     p_values = np.minimum(mean_p_values(*sums) * len(features), 1.0)
@@ -127,42 +106,33 @@ def find_shift(
     told_apart = bool(test.p_value < _AUC_RATE)
     limits = THRESHOLDS["outside_share"]
     far_outside = outside > max(limits[0], outside_by_chance(sums[0].count, sums[1].count))
-    found = bool(places) or told_apart or far_outside
     strong = (
         (bool(places) and size[places[0]] >= _LARGE)
         or (told_apart and test.auc >= _STRONG_AUC)
         or (far_outside and outside > limits[1])
     )
-    return Shift(
-        size="strong" if strong else "mild" if found else "none",
-        words=_words(found, strong, told_apart, test, min(sums[0].count, sums[1].count))
-        + (_differences(features, before, after, places) if found else "")
-        + (
-            f" {format_share(outside)} of the target rows lie outside the source's support."
-            * far_outside
-        ),
-        columns=[columns[j] for j in places],
-        auc=test.auc,
-        auc_p_value=test.p_value,
-        mean_p_value=float(np.min(p_values)),
-        outside_share=outside,
-    )
+    mild = bool(places) or told_apart or far_outside
+    word = "strong" if strong else "mild" if mild else "none"
+    words = _words(word, told_apart, test, min(sums[0].count, sums[1].count))
+    if word != "none":
+        words += _differences(features, before, after, places)
+    if far_outside:
+        words += f" {format_share(outside)} of the target rows lie outside the source's support."
+    return Shift(word, words, [columns[j] for j in places])
 
 
-def _words(found: bool, strong: bool, told_apart: bool, test: TwoSampleTest, rows: int) -> str:
+def _words(size: str, told_apart: bool, test: TwoSampleTest, rows: int) -> str:
+    start = "No shift was found" if size == "none" else f"There is a {size} shift"
     if math.isnan(test.auc):
-        size = f"There is a {'strong' if strong else 'mild'} shift" if found else "Nothing is known"
-        return f"{size}: {rows} rows of a sample are too few to tell it from the other."
+        start = "Nothing is known" if size == "none" else start
+        return f"{start}: {rows} rows of a sample are too few to tell it from the other."
     p = format_p_value(test.p_value)
-    curve = f"(area under the curve {format_number(test.auc)}, p = {p})"
     can = "tells" if told_apart else "cannot tell"
-    if not found:
-        return (
-            f"No shift was found: a classifier {can} source from target {curve}, and no column's "
-            "mean differs significantly."
-        )
-    size = "strong" if strong else "mild"
-    return f"There is a {size} shift: a classifier {can} source from target {curve}."
+    seen = (
+        f"{start}: a classifier {can} source from target (area under the curve "
+        f"{format_number(test.auc)}, p = {p})"
+    )
+    return f"{seen}, and no column's mean differs significantly." if size == "none" else f"{seen}."
 
 
 def _differences(

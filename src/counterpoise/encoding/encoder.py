@@ -29,7 +29,7 @@ from counterpoise.encoding.kinds import (
     column_kind,
     date_parts,
 )
-from counterpoise.encoding.rows import columns_of, in_memory, some_rows, take
+from counterpoise.encoding.rows import SPARSE_COLUMNS, columns_of, in_memory, some_rows, take
 
 __all__ = ["EncodedPair", "TableEncoder", "encode_pair"]
 
@@ -37,8 +37,6 @@ __all__ = ["EncodedPair", "TableEncoder", "encode_pair"]
 _CATEGORIES, _CATEGORY_ROWS = 30, 5
 # Rows of each table from which kinds, medians, scales and categories are learned.
 _ROWS = 100_000
-# Wider sparse matrices are projected: density ratios in hundreds of dimensions say little.
-_SPARSE_COMPONENTS = 20
 _DATE_PARTS = ("days", "month", "weekday")
 
 
@@ -94,18 +92,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_same_width(tables[1], tables[0].shape[1], "X_target", "X_source")
         self.n_features_in_ = tables[0].shape[1]
         self.columns_ = feature_names(tables[0])
-        self.is_sparse_ = any(map(sparse.issparse, tables))
         self.projection_: TruncatedSVD | None = None
         self.kinds_: dict[str, str] = {}
         self.encodings_: list[Any] = []
         names = [str(c) for c in self.columns_ or (f"x{j}" for j in range(self.n_features_in_))]
-        if self.is_sparse_ and self.n_features_in_ > _SPARSE_COMPONENTS:
-            self.projection_ = TruncatedSVD(_SPARSE_COMPONENTS, random_state=0)
+        if any(map(sparse.issparse, tables)):
+            self.projection_ = TruncatedSVD(SPARSE_COLUMNS, random_state=0)
             self.projection_.fit(sparse.vstack(tables).tocsr())
-            names = [f"direction {j}" for j in range(_SPARSE_COMPONENTS)]
-        elif not self.is_sparse_ and self.keep_numeric and all(map(_is_plain, tables)):
+            names = [f"direction {j}" for j in range(SPARSE_COLUMNS)]
+        elif self.keep_numeric and all(map(_is_plain, tables)):
             self.kinds_ = dict.fromkeys(names, "number")
-        elif not self.is_sparse_:
+        else:
             self._learn(names, tables)
         self.features_ = [f for e in self.encodings_ for f in e.features] or names
         self.feature_columns_ = [e.column for e in self.encodings_ for _ in e.features] or names
@@ -118,11 +115,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn(self, names: list[str], tables: Sequence[Any]) -> None:
         """Learn the encoding of each column from at most 100 000 rows of each table."""
         rng = np.random.default_rng(self.random_state)
-        rows = [some_rows(table.shape[0], _ROWS, rng) for table in tables]
-        tables = [
-            table if isinstance(chosen, slice) else take(table, chosen)
-            for table, chosen in zip(tables, rows, strict=True)
-        ]
+        tables = [take(table, some_rows(table.shape[0], _ROWS, rng)) for table in tables]
         for name, *columns in zip(names, *map(columns_of, tables), strict=True):
             self.kinds_[name] = kind = column_kind(columns)
             if kind == "category":
@@ -136,8 +129,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.projection_ is not None:
             projected: np.ndarray = self.projection_.transform(X)
             return projected
-        if self.is_sparse_:
-            return X.toarray() if sparse.issparse(X) else np.asarray(X)
         X = in_memory(X, "X")
         columns = self._select(X)
         if not self.encodings_:
@@ -176,9 +167,7 @@ class _Numbers:
     features: list[str]
     fill: np.ndarray
     flagged: bool
-    squared: bool
-    centre: np.ndarray
-    scale: np.ndarray
+    scales: list[tuple[np.ndarray, np.ndarray]]  # of the values and, if there are, of the squares
 
     @classmethod
     def learn(cls, column: str, kind: str, parts: list[Any], squares: bool) -> _Numbers:
@@ -187,27 +176,31 @@ class _Numbers:
         fill = np.zeros(values.shape[1]) if missing.all() else np.median(values[~missing], axis=0)
         fill = np.floor(fill) if kind == "boolean" else fill
         names = [f"{column} {part}" for part in _DATE_PARTS] if kind == "date" else [column]
-        squared = squares and kind != "boolean"
         features = [*names, *([f"{column} missing"] if missing.any() else [])]
-        features += [f"{name} squared" for name in names] if squared else []
-        filled = np.where(missing[:, None], fill, values)
-        raw = [filled, missing[:, None]] if missing.any() else [filled]
-        centre, scale = _centre_and_scale(np.concatenate(raw, axis=1))
-        if squared:
-            width = len(names)
-            more = _centre_and_scale(((filled - centre[:width]) / scale[:width]) ** 2)
-            centre, scale = np.append(centre, more[0]), np.append(scale, more[1])
-        return cls(column, kind, features, fill, bool(missing.any()), squared, centre, scale)
+        numbers = cls(column, kind, features, fill, bool(missing.any()), [])
+        raw = numbers._filled(values)
+        numbers.scales.append(_centre_and_scale(raw))
+        if squares and kind != "boolean":
+            scaled = _scaled(raw, *numbers.scales[0])
+            numbers.scales.append(_centre_and_scale(scaled[:, : len(names)] ** 2))
+            features += [f"{name} squared" for name in names]
+        return numbers
 
     def encode(self, column: Any) -> np.ndarray:
         values = _read(self.kind, self.column, column)
-        missing, width = np.isnan(values[:, 0]), values.shape[1]
-        filled = np.where(missing[:, None], self.fill, values)
-        raw = [filled, missing[:, None]] if self.flagged else [filled]
-        if self.squared:
-            raw.append(((filled - self.centre[:width]) / self.scale[:width]) ** 2)
-        scaled: np.ndarray = (np.concatenate(raw, axis=1) - self.centre) / self.scale
-        return scaled
+        scaled = _scaled(self._filled(values), *self.scales[0])
+        squares = [_scaled(scaled[:, : values.shape[1]] ** 2, *own) for own in self.scales[1:]]
+        return np.concatenate([scaled, *squares], axis=1)
+
+    def _filled(self, values: np.ndarray) -> np.ndarray:
+        missing = np.isnan(values[:, :1])
+        filled = np.where(missing, self.fill, values)
+        return np.concatenate([filled, missing], axis=1) if self.flagged else filled
+
+
+def _scaled(values: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    scaled: np.ndarray = (values - centre) / scale
+    return scaled
 
 
 @dataclass

@@ -41,8 +41,8 @@ _ROW_NUMBERS = 20
 _REPETITIONS = 7.0
 # A column of so many numbers in text is a column of numbers with mistakes in it.
 _MOSTLY = 0.9
-# Different texts that may all stand for missing values, and what a message lists at most.
-_FEW_MARKS, _NAMED = 3, 8
+# What a message lists at most.
+_NAMED = 8
 _KINDS = {"number": "numbers", "category": "text", "date": "dates", "boolean": "booleans"}
 
 
@@ -84,9 +84,10 @@ def pair_tables(
     label: str | None = None,
     need_label: bool = False,
     drop: Sequence[str] = (),
+    missing: Sequence[str] = (),
     names: tuple[str, str] = ("source", "target"),
 ) -> TablePair:
-    """Bring two Arrow tables to the same columns.
+    """Bring two Arrow tables to the same columns, which may be in another order.
 
     Parameters
     ----------
@@ -94,9 +95,13 @@ def pair_tables(
     label : str, optional
         Column that is not a feature.
     need_label : bool, default=False
-        Whether the source's labels are needed; rows without one are then left out.
+        Whether the source's labels are needed; rows without one are then left out. Where they are
+        numbers, only numbers are labels of the target.
     drop : sequence of str
         Columns to leave out.
+    missing : sequence of str
+        Values that stand for missing ones, beside the usual ones: "unknown", "-999". Numbers are
+        compared as numbers.
     names : tuple of two str
         Names of the tables for messages.
 
@@ -117,24 +122,28 @@ def pair_tables(
         _check_column(column, "drop", where, " or ".join(names))
     notes: list[str] = []
     columns = _common_columns(source, target, {label, *drop}, names, notes)
-    read = columns if label is None or label not in source.column_names else [*columns, label]
-    source, target = retype_texts(source, target, read, notes)
-    y = y_target = None
-    rows = np.arange(source.num_rows)
+    read = [*columns, label] if label is not None and need_label else columns
+    source, target = retype_texts((source, target), read, notes, label=label, missing=missing)
+    rows, y, y_target = np.arange(source.num_rows), None, None
     if label is not None and need_label:
         rows, y, y_target = _labels(source, target, label, names[0], notes)
         source = source if len(rows) == source.num_rows else source.take(rows)
     kinds: dict[str, str] = {}
-    misfits: dict[str, _MisfitError] = {}
+    mistakes: dict[str, str] = {}
     for column in columns:
         try:
             kinds[column] = _kind_of_both(column, (source[column], target[column]), names)
         except _LeftOutError as reason:
             notes.append(f"{column!r} {reason}: left out.")
-        except _MisfitError as misfit:
-            misfits[column] = misfit
-    if misfits:
-        raise InputError(_explain(misfits))
+        except _MistakeError as mistake:
+            words, value = mistake.args
+            mistakes[f"Column {column!r} {words}."] = value
+    if mistakes:
+        marks = listed(list(dict.fromkeys(mistakes.values())), _NAMED)
+        raise InputError(
+            f"{' '.join([*mistakes][:_NAMED])} If {marks} stands for a missing value, pass it as "
+            "`missing`. Else correct the files, or leave out what cannot be used with `drop`."
+        )
     if not kinds:
         raise InputError(
             f"{names[0]} and {names[1]} have no column in common that can be used: "
@@ -185,7 +194,7 @@ def _labels(
             f"{count} {'row' if count == 1 else 'rows'} of {name} without a label left out."
         )
     others = [target[label]] if label in target.column_names else []
-    as_text = _merge_as_floats([column, *others])
+    as_text = any(map(_is_beyond_floats, [column, *others]))
     if as_text:
         notes.append(f"The label {label!r} holds whole numbers beyond 2^53: read as classes.")
     y = label_values(column.take(rows) if count else column, as_text=as_text)
@@ -201,58 +210,39 @@ def _labels(
     return rows, y, label_values(others[0], as_text=as_text) if others else None
 
 
-def _merge_as_floats(columns: Sequence[Any]) -> bool:
-    """Tell whole numbers of which some are the same in floating point."""
-    if not all(pa.types.is_integer(column.type) for column in columns):
+def _is_beyond_floats(column: Any) -> bool:
+    """Tell whole numbers beyond 2^53 that repeat, as classes do: some may be the same as floats."""
+    if kind_of_type(column.type) != "number" or pa.types.is_floating(column.type):
         return False
-    whole = pa.chunked_array([chunk for column in columns for chunk in column.chunks])
-    floats = whole.cast(pa.float64(), safe=False)
-    return bool(pc.count_distinct(floats).as_py() < pc.count_distinct(whole).as_py())
+    largest = pc.max(pc.abs(column.cast(pa.float64(), safe=False))).as_py() or 0
+    return largest >= 2**53 and 2 * len(column.unique()) <= len(column)
 
 
 def label_values(column: Any, /, *, as_text: bool = False) -> np.ndarray:
     """Return an Arrow column as floats or text; missing are NaN, or None among objects."""
     if kind_of_type(column.type) == "number" and not as_text:
-        return np.asarray(_floats(column))
-    texts = column.cast(pa.string()).to_pylist()
-    if pa.types.is_boolean(column.type):
-        # As Python and pandas write them.
-        texts = [None if text is None else text.capitalize() for text in texts]
-    return np.asarray(texts, dtype=object if column.null_count else str)
+        return np.asarray(_values(column, "number"))
+    texts = np.array(_values(column, "category"), dtype=object)
+    texts[pd.isna(texts)] = None
+    return texts if column.null_count else texts.astype(str)
 
 
 class _LeftOutError(Exception):
     """A column is without use; the message says why."""
 
 
-class _MisfitError(Exception):
-    """A column of one table holds values of another kind than is expected.
-
-    `values` are some that do not belong, with the row in which each is first.
-    """
-
-    def __init__(self, column: Any, table: str, kind: str, expected: str, why: str) -> None:
-        self.values: dict[str, int] = {}
-        for row, value in enumerate(column.to_pylist(), start=1):
-            belongs = value is None or (expected == "number" and reads_as_number(value))
-            if not belongs and len(self.values) <= _FEW_MARKS:
-                self.values.setdefault(str(value), row)
-        value, row = next(iter(self.values.items()), ("", 1))
-        super().__init__(
-            f"holds {_KINDS[kind]} in {table} ({value[:40]!r} in row {row}) where "
-            f"{_KINDS[expected]} are expected, {why}"
-        )
+class _MistakeError(Exception):
+    """A column of one table holds a value of another kind than is expected: why, and the value."""
 
 
-def _explain(misfits: Mapping[str, _MisfitError]) -> str:
-    """Name all columns at once, and say what to do."""
-    words = "; ".join(f"column {c!r} {misfit}" for c, misfit in [*misfits.items()][:_NAMED])
-    more = f"; and {len(misfits) - _NAMED} more" if len(misfits) > _NAMED else ""
-    few = [misfit.values for misfit in misfits.values() if len(misfit.values) <= _FEW_MARKS]
-    marks = listed(list(dict.fromkeys(value for values in few for value in values)), _NAMED)
-    hint = f" If {marks} stands for a missing value, pass it as `missing`." if marks else ""
-    remedy = "Correct the file, or leave out what cannot be used with `drop`."
-    return f"{words[0].upper()}{words[1:]}{more}.{hint} {remedy}"
+def _mistake(values: Any, table: str, kind: str, expected: str, why: str) -> _MistakeError:
+    """Name the first value that does not belong."""
+    texts, places = distinct_texts(values)
+    belongs = [expected == "number" and reads_as_number(text) for text in texts.to_pylist()]
+    row = int(np.argmin(np.asarray([*belongs, True])[places]))
+    value = texts[int(places[row])].as_py()[:40]
+    words = f"holds {_KINDS[kind]} in {table} ({value!r} in row {row + 1})"
+    return _MistakeError(f"{words} where {_KINDS[expected]} are expected, {why}", value)
 
 
 def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) -> str:
@@ -263,16 +253,14 @@ def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) ->
         raise _LeftOutError(f"has no values in {where}")
     if "other" in kinds:
         raise _LeftOutError(f"holds {pair[kinds.index('other')].type}")
-    if set(kinds) == {"boolean", "number"}:
-        return "number"
-    if set(kinds) == {"boolean", "category"}:
-        kinds = ["category", "category"]
+    if "boolean" in kinds and kinds[0] != kinds[1] and "date" not in kinds:
+        kinds = [next(kind for kind in kinds if kind != "boolean")] * 2
     if kinds[0] != kinds[1]:
         # Where one side is text, that is the side with the mistake.
         wrong = kinds.index("category") if "category" in kinds else 1
         right = 1 - wrong
         why = f"as in {names[right]}"
-        raise _MisfitError(pair[wrong], names[wrong], kinds[wrong], kinds[right], why)
+        raise _mistake(pair[wrong], names[wrong], kinds[wrong], kinds[right], why)
     first = [values[0].as_py() for values in pair]
     if first[0] == first[1] and all(len(values.unique()) == 1 for values in pair):
         raise _LeftOutError("is the same in every row of both")
@@ -299,7 +287,7 @@ def _check_categories(column: Any, name: str) -> None:
     numbers = counts[[reads_as_number(text) for text in texts.to_pylist()]].sum()
     if _MOSTLY * present <= numbers < present:
         why = f"because {numbers} of {present} values are numbers"
-        raise _MisfitError(column, name, "category", "number", why)
+        raise _mistake(column, name, "category", "number", why)
     if levels > _IDENTIFIER_SHARE * present:
         many = f"{levels} different texts in {present} rows of {name}"
         raise _LeftOutError(f"holds {many}, like an identifier")
@@ -341,9 +329,9 @@ def read_frame(
     """
     name, notes = Path(path).name, [] if notes is None else notes
     categories = [column for column, kind in kinds.items() if kind == "category"]
-    table = read_table(path, missing=missing, text=categories, encoding=encoding, notes=notes)
+    table = read_table(path, text=categories, encoding=encoding, notes=notes)
     others = [column for column in kinds if column not in categories]
-    table, _ = retype_texts(table, table.slice(0, 0), others, notes)
+    [table] = retype_texts([table], others, notes, missing=missing)
     lacking = [column for column in kinds if column not in table.column_names]
     if lacking:
         raise InputError(
@@ -363,43 +351,29 @@ def read_frame(
 
 def _frame(table: Any, kinds: Mapping[str, str], name: str) -> pd.DataFrame:
     """Copy the columns into a data frame, one at a time."""
-    columns = {c: _FRAME_COLUMNS[kind](table[c]) for c, kind in kinds.items()}
+    columns = {column: _values(table[column], kind) for column, kind in kinds.items()}
     for column in (c for c, kind in kinds.items() if kind == "number"):
-        # A sum is finite unless something in it is not, and needs no array of flags.
-        if np.isinf(np.nansum(columns[column])) and np.isinf(columns[column]).any():
-            row = int(np.flatnonzero(np.isinf(columns[column]))[0]) + 1
+        infinite = np.flatnonzero(np.isinf(columns[column]))
+        if len(infinite):
             raise InputError(
-                f"Column {column!r} of {name} holds infinity (row {row}). Correct the file, or "
-                "leave the column out with `drop`."
+                f"Column {column!r} of {name} holds infinity (row {infinite[0] + 1}). Correct the "
+                "file, or leave the column out with `drop`."
             )
     return pd.DataFrame(columns, copy=False)
 
 
-def _floats(values: Any) -> Any:
-    return values.cast(pa.float64(), safe=False).to_numpy()
-
-
-def _booleans(values: Any) -> Any:
-    return values.to_numpy()
-
-
-def _dates(values: Any) -> Any:
-    if pa.types.is_timestamp(values.type) and values.type.tz is not None:
-        values = values.cast(pa.timestamp(values.type.unit))  # in UTC
-    return values.cast(pa.timestamp("ms"), safe=False).to_numpy()
-
-
-def _categorical(values: Any) -> Any:
+def _values(values: Any, kind: str) -> Any:
+    """Return an Arrow column as a column of a data frame."""
+    if kind == "number":
+        return values.cast(pa.float64(), safe=False).to_numpy()
+    if kind == "boolean":
+        return values.to_numpy()
+    if kind == "date":
+        # Times with a zone are in UTC.
+        zone = getattr(values.type, "tz", None)
+        return values.cast(pa.timestamp("ms", zone), safe=False).to_numpy()
     if pa.types.is_boolean(values.type):
         # As pandas would write them, so that "True" in the other table is the same.
         return pd.Categorical(values.cast(pa.string()).to_pandas().str.capitalize())
     texts, codes = distinct_texts(values)
     return pd.Categorical.from_codes(codes, categories=pd.Index(texts.to_pylist(), dtype=object))
-
-
-_FRAME_COLUMNS = {
-    "number": _floats,
-    "boolean": _booleans,
-    "date": _dates,
-    "category": _categorical,
-}

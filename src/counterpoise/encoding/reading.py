@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from counterpoise._validation import InputError
-from counterpoise.encoding.texts import distinct_texts, is_text, reads_as_number
+from counterpoise.encoding.texts import SEMICOLONS, listed
 
 __all__ = ["read_table"]
 
@@ -37,13 +39,14 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _START, _ROWS = 2**16, 200
 _NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*")
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+# Whole numbers from here on are not integers for Arrow.
+_LARGE = 2.0**63
 
 
 def read_table(
     path: Any,
     /,
     *,
-    missing: Sequence[str] = (),
     text: Sequence[str] = (),
     encoding: str | None = None,
     notes: list[str] | None = None,
@@ -60,15 +63,12 @@ def read_table(
     ----------
     path : str or Path
         .csv, .tsv or .tab, plain or with .gz; .parquet or .pq; .xlsx.
-    missing : sequence of str
-        More values that stand for missing ones, in every column: "?", "-999". Numbers are compared
-        as numbers.
     text : sequence of str
         Columns of a CSV or TSV file that are text, whatever they look like: "01" is then not 1.
         Where all values are true or false they are read as that in any case.
     encoding : str, optional
-        Character encoding of a text file, such as "latin-1". Default: UTF-8 or, where the file is
-        none, a guess.
+        Character encoding of a text file, such as "latin-1". Default: by its byte order mark, else
+        UTF-8 or, where the file is none, cp1252 or Latin-1.
     notes : list of str, optional
         What was decided is added to it, in sentences.
 
@@ -94,17 +94,22 @@ def read_table(
             table = _read_excel(path, notes)
         else:
             table = _read_text(path, _DELIMITERS[kind], text, encoding, notes)
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except InputError:
+        raise
+    except Exception as error:
         raise InputError(_explain(path, error)) from error
-    table = table.rename_columns(_named(table.column_names))
-    repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
+    names = [n if n.strip() else f"column {j}" for j, n in enumerate(table.column_names, start=1)]
+    named = [name for name, old in zip(names, table.column_names, strict=True) if name != old]
+    if named:
+        notes.append(f"Columns of {path.name} without a name are called {listed(named)}.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
             f"{path.name} has more than one column called {repeated[0]!r}. Rename one of them."
         )
     if not table.num_rows:
         raise InputError(f"{path.name} has column names but no rows. Pass a file with data.")
-    return _without(table, missing, text, path.name, notes) if missing else table
+    return table.rename_columns(names).replace_schema_metadata(table.schema.metadata)
 
 
 def _check_path(path: Path) -> str:
@@ -123,14 +128,7 @@ def _check_path(path: Path) -> str:
             f"{path.name} has no suffix of a format that can be read: {_SUFFIXES}. Save the table "
             "in one of these, or rename the file if it is one."
         )
-    if path.stat().st_size == 0:
-        raise InputError(f"{path.name} is empty. Pass a file with column names and rows.")
     return kind
-
-
-def _named(names: Sequence[str]) -> list[str]:
-    """Give columns without a name one."""
-    return [name if name.strip() else f"column {j}" for j, name in enumerate(names, start=1)]
 
 
 def _read_text(
@@ -141,12 +139,7 @@ def _read_text(
     for name in [encoding] if encoding else _possible_encodings(start):
         try:
             delimiter = _separator(start.decode(name, errors="replace").lstrip("\ufeff"), usual)
-            table = _read_csv(path, {}, delimiter, name)
-            # Numbers and dates in a column of text would lose how they were written.
-            kinds = [(field.name, field.type) for field in table.schema if field.name in text]
-            wrong = [column for column, kind in kinds if not _stays(kind)]
-            if wrong:
-                table = _read_csv(path, dict.fromkeys(wrong, _TEXT), delimiter, name)
+            table = _read_exactly(path, text, delimiter, name)
         except (UnicodeError, LookupError):
             continue
         if any(map(_is_binary, table.schema.types)):
@@ -158,17 +151,11 @@ def _read_text(
                 f"{path.name} is not in UTF-8; it was read in the encoding {name!r}, a guess. Pass "
                 "`encoding` if names or texts look wrong."
             )
-        return table
+        return table.replace_schema_metadata(SEMICOLONS if delimiter == ";" else None)
     raise InputError(
         f"{path.name} cannot be read as text in the encoding {encoding!r}. Pass another, or save "
         "the file in UTF-8."
     )
-
-
-def _stays(kind: Any) -> bool:
-    """Tell the types of texts, of booleans, and of columns without values."""
-    kinds = (pa.types.is_dictionary, pa.types.is_boolean, pa.types.is_null)
-    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _possible_encodings(start: bytes) -> tuple[str, ...]:
@@ -177,6 +164,24 @@ def _possible_encodings(start: bytes) -> tuple[str, ...]:
     if b"\0" in start[:2]:
         return ("utf-16-be" if start[:1] == b"\0" else "utf-16-le",)
     return "utf8", "cp1252", "latin-1"  # the last one decodes everything
+
+
+def _read_exactly(path: Path, text: Sequence[str], delimiter: str, encoding: str) -> Any:
+    """Read a CSV file, with columns of text and very large whole numbers as they are written."""
+    table = _read_csv(path, {}, delimiter, encoding)
+    stays = (pa.types.is_dictionary, pa.types.is_boolean, pa.types.is_null)
+    wrong = [
+        name
+        for name, values in zip(table.column_names, table.columns, strict=True)
+        if _is_large(values) or (name in text and not any(same(values.type) for same in stays))
+    ]
+    return _read_csv(path, dict.fromkeys(wrong, _TEXT), delimiter, encoding) if wrong else table
+
+
+def _is_large(values: Any) -> bool:
+    if not pa.types.is_floating(values.type):
+        return False
+    return bool(_LARGE <= (pc.max(pc.abs(values)).as_py() or 0) < math.inf)
 
 
 def _is_binary(kind: Any) -> bool:
@@ -196,15 +201,10 @@ def _separator(start: str, usual: str) -> str:
 
 def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
     """Return the fields of every row (1 where they differ), those of the header, and numbers."""
-    rows = []
-    try:
-        for row in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter):
-            if row:
-                rows.append(row)
-            if len(rows) > _ROWS:
-                break
-    except csv.Error:
-        pass
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        reader = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
+        rows.extend(itertools.islice(filter(None, reader), _ROWS + 1))
     if len(rows) > 1 and not start.endswith(("\n", "\r")):
         rows.pop()  # may be cut off
     counts = {len(row) for row in rows}
@@ -228,75 +228,25 @@ def _read_csv(source: Any, types: dict[str, Any], delimiter: str, encoding: str)
     )
 
 
-def _without(
-    table: Any, missing: Sequence[str], text: Sequence[str], name: str, notes: list[str]
-) -> Any:
-    """Blank what stands for missing values, and note what matches nothing."""
-    matched = set()
-    for place, (column, field) in enumerate(zip(table.columns, table.schema, strict=True)):
-        blank = column
-        if is_text(field.type):
-            texts, places = distinct_texts(column)
-            marks = [next((m for m in missing if _is_same(t, m)), "") for t in texts.to_pylist()]
-            matched |= set(marks)
-            texts = pc.if_else(pc.equal(pa.array(marks), ""), texts, None)
-            if any(marks) and field.name not in text:
-                with suppress(pa.ArrowInvalid):  # of texts that are not all whole numbers
-                    texts = texts.cast(pa.int64())
-            blank = texts.take(pa.array(places, mask=places < 0))
-        elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
-            values = column.cast(pa.float64(), safe=False)
-            for mark in filter(reads_as_number, missing):
-                equal = pc.equal(values, float(mark))
-                if pc.any(equal).as_py():
-                    matched.add(mark)
-                    blank = pc.if_else(equal, pa.scalar(None, field.type), blank)
-        table = table.set_column(place, field.name, blank)
-    notes += [
-        f"No value of {name} is {mark!r}, which stands for missing ones."
-        for mark in missing
-        if mark not in matched
-    ]
-    return table
-
-
-def _is_same(text: str, mark: str) -> bool:
-    """Compare numbers as numbers and texts as texts."""
-    numbers = reads_as_number(text) and reads_as_number(mark)
-    return float(text) == float(mark) if numbers else text == mark
-
-
 def _read_excel(path: Path, notes: list[str]) -> Any:
     """Read the first sheet: names in its first row, columns of text as text, no empty rows."""
-    try:
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            sheets = book.sheet_names
-            rows = pd.read_excel(book, header=None, dtype=object).dropna(how="all")
-    except ImportError as error:
-        raise InputError(
-            f"{path.name} is an Excel workbook; reading it needs the package openpyxl. Install it "
-            "with: pip install openpyxl. Or save the sheet as CSV."
-        ) from error
-    except Exception as error:
-        text = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"{path.name} cannot be read as an Excel workbook ({text}). Save it again as .xlsx, or "
-            "as CSV."
-        ) from error
+    with pd.ExcelFile(path, engine="openpyxl") as book:
+        sheets = book.sheet_names
+        rows = pd.read_excel(book, header=None, dtype=object).dropna(how="all")
     if rows.empty:
         raise InputError(f"{path.name} is empty. Pass a file with column names and rows.")
     if len(sheets) > 1:
         notes.append(f"{path.name} has {len(sheets)} sheets; only {sheets[0]!r} was read.")
     body = rows.iloc[1:]
-    body.columns = _named(rows.iloc[0].fillna("").astype(str))
+    body.columns = rows.iloc[0].fillna("").astype(str)
     texts = [name for name, cells in body.items() if cells.dropna().map(type).eq(str).all()]
     content = io.BytesIO(body.to_csv(index=False).encode())
     return _read_csv(content, dict.fromkeys(texts, _TEXT), ",", "utf8")
 
 
-def _explain(path: Path, error: BaseException) -> str:
+def _explain(path: Path, error: Exception) -> str:
     """Turn a reader's message into one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split())[:200]
     if "Empty CSV" in text:
         return f"{path.name} is empty. Pass a file with column names and rows."
     if "straddling object" in text:
@@ -306,5 +256,11 @@ def _explain(path: Path, error: BaseException) -> str:
         )
     if isinstance(error, PermissionError):
         return f"{path} may not be read: permission denied. Change its permissions."
-    form = "Parquet" if path.suffix.lower() in _PARQUET else "CSV or TSV"
-    return f"{path.name} cannot be read as {form}: {text[:200]} Check the file or its suffix."
+    if isinstance(error, ImportError):
+        return (
+            f"{path.name} is an Excel workbook; reading it needs the package openpyxl. Install it "
+            "with: pip install 'counterpoise[cli]'. Or save the sheet as CSV."
+        )
+    forms = dict.fromkeys(_PARQUET, "Parquet") | dict.fromkeys(_EXCEL, "an Excel workbook")
+    form = forms.get(path.suffix.lower(), "CSV or TSV")
+    return f"{path.name} cannot be read as {form}: {text} Check the file or its suffix."

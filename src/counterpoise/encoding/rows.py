@@ -22,16 +22,17 @@ from counterpoise._arrays import (
 )
 from counterpoise._sklearn import safe_indexing
 from counterpoise._validation import check_matrix, check_real, feature_names
-from counterpoise.encoding.kinds import MISSING, as_codes, as_dates, as_numbers, column_kind
+from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_kind, date_parts
 
 __all__ = [
     "IDENTIFIER_NAME",
+    "SPARSE_COLUMNS",
     "as_table",
     "columns_of",
-    "equal_rows",
-    "grouping_columns",
     "in_memory",
+    "looks_like_group",
     "result_like",
+    "row_groups",
     "row_order",
     "some_rows",
     "stack_tables",
@@ -45,8 +46,13 @@ IDENTIFIER_NAME = re.compile(
     r"|ward|school|shop|store|firm|company|plot|batch|session|village|zip|zipcode|postcode|day|date"
     r"|week|group|cluster)$)|[a-z]I[Dd]$"
 )
-# Values that such a column has at least, and those from which on texts need no such name.
+#: Wider sparse matrices are projected: density ratios in hundreds of dimensions say little.
+SPARSE_COLUMNS = 20
+# Values that such a column has at least, and those from which on it needs no such name.
 _GROUPS, _MANY_GROUPS = 10, 31
+# Variance of the numbers of rows over their mean, below which they are too even for a measurement:
+# with 2 rows or more per value, those of random numbers have a ratio of 0.6 or more.
+_EVEN = 0.25
 
 
 def as_table(X: Any, name: str, /) -> Any:
@@ -91,11 +97,11 @@ def _refuse_empty(X: Any, name: str) -> None:
 def in_memory(X: Any, name: str, /) -> Any:
     """Return a table as `as_table` does, with arrays of other libraries as NumPy arrays.
 
-    A sparse matrix is returned as it is.
+    A sparse matrix is returned as it is, or as an array if it has at most 20 columns.
     """
     if sparse.issparse(X):
         _refuse_empty(X, name)
-        return X
+        return X if X.shape[1] > SPARSE_COLUMNS else X.toarray()
     return as_table(to_numpy(X) if is_array(X) else X, name)
 
 
@@ -107,8 +113,10 @@ def columns_of(X: Any, /) -> list[Any]:
     return [X[name] for name in names]
 
 
-def take(X: Any, rows: np.ndarray, /) -> Any:
-    """Return rows of an array or a data frame by their numbers."""
+def take(X: Any, rows: np.ndarray | slice, /) -> Any:
+    """Return rows of an array or a data frame by their numbers; X itself for a slice of all."""
+    if isinstance(rows, slice):
+        return X
     if not is_array(X):
         return safe_indexing(X, rows)
     xp = array_namespace(X)
@@ -156,57 +164,66 @@ def row_order(X: Any, /) -> np.ndarray:
 
 
 def _sortable(column: Any) -> np.ndarray:
+    """Return floats in the order of the values; NaN for missing numbers and dates."""
     kind = column_kind([column])
     if kind == "category":
-        return as_codes(column)[1]
-    return as_dates(column) if kind == "date" else as_numbers(column)
+        return as_codes(column)[1].astype(np.float64)
+    return date_parts(as_dates(column))[:, 0] if kind == "date" else as_numbers(column)
 
 
-def equal_rows(X: np.ndarray, /) -> np.ndarray:
-    """Return the group of each row, from 0 in order of appearance: equal rows are one group.
+def row_groups(X: Any, /) -> np.ndarray | None:
+    """Return a number for each row, the same for rows that are equal in all columns.
 
-    Rows are compared by a hash and then in full. Missing values are equal to each other.
+    Equal rows must be held out together: a model that has learned one of them knows the other.
+    Rows are compared by 64-bit hashes: the chance that two of a million different rows share one
+    is below 1e-7. Missing values are equal to each other.
 
     Parameters
     ----------
-    X : array of shape (n, D)
-        Numbers, such as encoded features.
+    X : data frame, array or sparse matrix of shape (n, D)
 
     Returns
     -------
-    int array of shape (n,)
+    int array of shape (n,) or None
+        None where no two rows are equal.
 
     Examples
     --------
-    >>> equal_rows(np.asarray([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
+    >>> row_groups(np.asarray([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
     [0, 1, 0]
     """
-    X = np.asarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
-    bits = np.where(np.isnan(X), np.nan, X).view(np.uint64)
-    rng = np.random.default_rng(0)
-    hashes = np.zeros(len(X), dtype=np.uint64)
-    for column in bits.T:
+    rng, X = np.random.default_rng(0), in_memory(X, "X")
+    if sparse.issparse(X):
+        X = X.tocsr(copy=True)
+        X.sum_duplicates()  # in one order, so that equal rows have equal sums
+        X = X @ rng.random((X.shape[1], 2))
+    hashes = np.zeros(X.shape[0], dtype=np.uint64)
+    for column in map(_sortable, columns_of(X)):
+        # One bit pattern for each value: -0.0 is 0.0, and there is one NaN.
+        bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)
         odd = rng.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        mixed = (column ^ (column >> np.uint64(32))) * odd
+        mixed = (bits ^ (bits >> np.uint64(32))) * odd
         hashes += mixed ^ (mixed >> np.uint64(29))
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    if not np.array_equal(bits, bits[first[group]]):  # different rows with one hash
-        _, first, group = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-    groups: np.ndarray = np.argsort(np.argsort(first))[group.reshape(-1)]
-    return groups
+    distinct, groups = np.unique(hashes, return_inverse=True)
+    return None if len(distinct) == len(hashes) else groups
 
 
-def grouping_columns(X: Any, /) -> list[str]:
+def looks_like_group(X: Any, /) -> list[str]:
     """Name the columns that look like a person, a clinic or a day with several rows each.
 
-    They have at least 10 values, most of them in several rows, and are days, texts with more than
-    30 values, or texts and whole numbers with a name such as "clinic". Rows that share such a
-    value are not independent.
+    They have at least 10 values, most of them in several rows, and are days, or texts and whole
+    numbers with a name such as "clinic". Texts with more than 30 values need no such name, nor do
+    whole numbers with more than 30 values that have almost equally many rows each. Rows that share
+    such a value are not independent.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n, D)
 
     Examples
     --------
-    >>> table = np.asarray([[f"shop {i % 40}", i % 50] for i in range(200)], dtype=object)
-    >>> grouping_columns(table)
+    >>> table = np.asarray([[f"shop {i % 40}", i % 7] for i in range(200)], dtype=object)
+    >>> looks_like_group(table)
     ['x0']
     """
     names = feature_names(X) or [f"x{j}" for j in range(X.shape[1])]
@@ -215,20 +232,14 @@ def grouping_columns(X: Any, /) -> list[str]:
 
 
 def _groups_rows(name: str, column: Any) -> bool:
-    kind = column_kind([column])
-    if kind == "category":
-        texts, codes = as_codes(column)
-        values = codes[texts[codes] != MISSING]
-    elif kind == "date":
-        days = as_dates(column).astype("datetime64[D]")
-        values = days[~np.isnat(days)]
-    else:
-        numbers = as_numbers(column)
-        values = numbers[~np.isnan(numbers)]
-        if np.any(values != np.rint(values)):
-            return False
+    kind, values = column_kind([column]), _sortable(column)
+    values = values[~np.isnan(values)]
+    values = np.floor(values) if kind == "date" else values
     counts = np.unique(values, return_counts=True)[1]
-    if len(counts) < _GROUPS or len(values) < 2 * len(counts) or np.mean(counts > 1) < 0.5:
+    repeats = len(values) >= 2 * len(counts) and np.mean(counts > 1) >= 0.5
+    if len(counts) < _GROUPS or not repeats or np.any(values != np.rint(values)):
         return False
-    named = IDENTIFIER_NAME.search(name.strip()) is not None
-    return named or kind == "date" or (kind == "category" and len(counts) >= _MANY_GROUPS)
+    if kind == "date" or IDENTIFIER_NAME.search(name.strip()):
+        return True
+    is_even = np.var(counts) < _EVEN * np.mean(counts)
+    return len(counts) >= _MANY_GROUPS and (kind == "category" or bool(is_even))

@@ -1,17 +1,18 @@
 """Columns of text that hold numbers or dates, with marks such as "?" for missing values.
 
-Both tables are looked at together: whether 3/4/1998 is in March or in April, and whether 4.522 is
-below five or above four thousand, is decided by all values of both. Only distinct texts are read,
-so a million rows cost little.
+All tables are looked at together: whether 3/4/1998 is in March or in April, and whether 4.522 is
+below five or above four thousand, is decided by all values. Only distinct texts are read, so a
+million rows cost little.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["distinct_texts", "is_text", "kind_of_type", "listed", "reads_as_number", "retype_texts"]
+__all__ = [
+    "SEMICOLONS",
+    "distinct_texts",
+    "is_text",
+    "kind_of_type",
+    "listed",
+    "reads_as_number",
+    "retype_texts",
+]
 
+#: Metadata of tables from files that are separated by semicolons.
+SEMICOLONS = {b"separator": b";"}
 # What people write for a missing value, in lower case.
 _MARKS = pa.array(
     [
@@ -28,8 +39,6 @@ _MARKS = pa.array(
         *("n.a.", "n.a", "#n/a", "nan", "null", "nil", "none", "missing", "(missing)"),
     ]
 )
-# Texts that are tried before all of a column are.
-_TRIED = 50
 # Numbers by their decimal mark; the other mark may be between thousands.
 _NUMBERS = {
     decimal: rf"^[-+]?((\d+|[1-9]\d{{0,2}}(\{thousands}\d{{3}})+)(\{decimal}\d*)?|\{decimal}\d+)"
@@ -38,12 +47,21 @@ _NUMBERS = {
 }
 # Numbers in which a mark is either between thousands or before three decimals.
 _UNCLEAR = {mark: rf"^[-+]?(\d{{1,3}}|[1-9]\d{{0,2}}(\{mark}\d{{3}})+)$" for mark in ".,"}
+_WHOLE = r"^[-+]?\d+$"
 _MARK_NAMES = {".": "points", ",": "commas"}
-_DATE = re.compile(
-    r"(\d{1,4})([/.-])\d{1,2}\2(\d{1,4})"
-    r"(?:([ T])\d{1,2}:\d{2}(:\d{2})?(\.\d+)?( ?)([AaPp][Mm])?)?"
-)
 _ORDERS = {"dmy": "day before month", "mdy": "month before day", "ymd": "year first"}
+# Units and zones in which Arrow reads timestamps of CSV files.
+_ISO = [(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
+# Other dates, the likelier order first: 31.12.1998, but 12/31/1998.
+_CLOCKS = ["%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"]
+_FORMATS = [
+    (order, mark.join(f"%{year if part == 'y' else part}" for part in order) + clock)
+    for mark, orders in {".": "dmy mdy ymd", "/": "mdy dmy ymd", "-": "mdy dmy ymd"}.items()
+    for order in orders.split()
+    for year in "Yy"
+    for clock in ("", *(f"{gap}{clock}" for gap in " T" for clock in _CLOCKS))
+]
+_NOTHING = pa.scalar(None, pa.string())
 _Reader = Callable[[Any], Any]
 
 
@@ -68,10 +86,15 @@ def kind_of_type(kind: Any, /) -> str:
 
 def reads_as_number(value: Any, /) -> bool:
     """Tell whether a value is a finite number, or a text that is one."""
+    return math.isfinite(_number(value))
+
+
+def _number(value: Any) -> float:
+    """Return a value as a number, NaN where it is none."""
     try:
-        return math.isfinite(float(value))
+        return float(value)
     except (TypeError, ValueError):
-        return False
+        return math.nan
 
 
 def distinct_texts(values: Any, /) -> tuple[Any, np.ndarray]:
@@ -91,44 +114,97 @@ def listed(texts: Sequence[str], most: int = 20, /) -> str:
     return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"
 
 
-def retype_texts(
-    source: Any, target: Any, columns: Iterable[str], notes: list[str], /
-) -> tuple[Any, Any]:
-    """Turn columns of text into numbers or dates where all of both tables can be read as such.
+def _take(values: Any, places: np.ndarray) -> Any:
+    """Return for each row the value at its place; null where that is -1."""
+    return values.take(pa.array(places, mask=places < 0))
 
-    Whole numbers need a mark for missing values, or numbers in the other table: else a file that
-    has them as text means it. Notes say what was read as what.
+
+def retype_texts(
+    tables: Sequence[Any],
+    columns: Sequence[str],
+    notes: list[str],
+    /,
+    *,
+    label: str | None = None,
+    missing: Sequence[str] = (),
+) -> list[Any]:
+    """Turn columns of text into numbers or dates where all of them can be read as such.
+
+    Whole numbers need a mark for missing values, or numbers in another table: else a file that has
+    them as text means it. Empty texts are missing. Notes say what was read as what.
 
     Parameters
     ----------
-    source, target : pyarrow.Table
-    columns : iterable of str
-        Columns of the source to look at; those that the target lacks are decided without it.
+    tables : sequence of pyarrow.Table
+    columns : sequence of str
+        Columns to turn; a table may lack some.
     notes : list of str
         Added to.
+    label : str, optional
+        Column in which words are missing values of the other tables if the first has numbers.
+    missing : sequence of str
+        More values that stand for missing ones, in any column: "unknown", "-999". Numbers are
+        compared as numbers, other values as texts.
     """
-    tables = [source, target]
-    read_as_text = [_TextColumn.of(name, tables) for name in columns]
-    unread = [c for c in read_as_text if len(c.words) and c.kinds <= {"number", "whole", "date"}]
-    in_use = {marks[0] for column in unread if len(marks := column.decimal_marks) == 1}
-    if any(pa.types.is_floating(kind) for table in tables for kind in table.schema.types):
-        in_use.add(".")
+    tables = list(tables)
+    used = _replace_marks(tables, missing, "")
+    read_as_text = [_TextColumn.of(name, tables, name == label) for name in columns]
+    unread = [c for c in read_as_text if c.texts and c.kinds <= {"number", "whole", "date"}]
+    unread = [c for c in unread if len(c.words) or c.kinds]
+    types = [kind for table in tables for kind in table.schema.types]
+    points = any(map(pa.types.is_floating, types)) or any(c.decimals == ["."] for c in unread)
     said: dict[str, list[str]] = {}
     for column in unread:
-        read = _number_reader(column, in_use, said, notes) or _date_reader(column, said, notes)
+        phrase, read = _number_reader(column, points) or _date_reader(column) or ("", None)
         if read is None:
             continue
-        if any(column.marks):
-            phrase = f"Taken as missing: {listed(list(filter(None, column.marks)))} in"
-            said.setdefault(phrase, []).append(column.name)
+        marks = listed(list(filter(None, column.marks)))
+        for words in (phrase, f"Taken as missing: {marks} in" if marks else ""):
+            said.setdefault(words, []).append(column.name)
         for i, (texts, places) in column.texts.items():
-            is_mark = pc.is_in(pc.utf8_lower(texts), value_set=_MARKS)
-            values = read(pc.if_else(is_mark, pa.scalar(None, pa.string()), texts))
-            values = values.take(pa.array(places, mask=places < 0))
-            place = tables[i].column_names.index(column.name)
-            tables[i] = tables[i].set_column(place, column.name, values)
-    notes += [f"{phrase} {listed(names)}." for phrase, names in said.items()]
-    return tables[0], tables[1]
+            is_mark = pc.is_in(texts, value_set=pa.array(column.marks, pa.string()))
+            values = read(pc.if_else(is_mark, _NOTHING, texts))
+            tables[i] = _with_column(tables[i], column.name, _take(values, places))
+    used |= _replace_marks(tables, ["", *missing], None)
+    notes += [f"{words} {listed(names)}." for words, names in said.items() if words]
+    unused = [mark for mark in missing if mark not in used]
+    notes += [f"No value is {mark!r}, which stands for missing ones." for mark in unused]
+    return tables
+
+
+def _with_column(table: Any, name: str, values: Any) -> Any:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def _replace_marks(tables: list[Any], marks: Sequence[str], text: str | None) -> set[str]:
+    """Replace marks by nothing, in columns of text by `text`; return those that occur."""
+    used = set()
+    for i, mark in itertools.product(range(len(tables)), marks):
+        for name in tables[i].column_names:
+            values = tables[i][name]
+            is_mark = _is_mark(values, mark)
+            if pc.any(is_mark).as_py():
+                used.add(mark)
+                is_category = kind_of_type(values.type) == "category"
+                values = values.cast(pa.string()) if is_category else values
+                nothing = pa.scalar(text if is_category else None, values.type)
+                tables[i] = _with_column(tables[i], name, pc.if_else(is_mark, nothing, values))
+    return used
+
+
+def _is_mark(values: Any, mark: str) -> Any:
+    """Tell which values are the mark: numbers by their size, all others by their text."""
+    kind, number = kind_of_type(values.type), _number(mark)
+    if kind == "number" and not math.isnan(number):
+        return pc.equal(values.cast(pa.float64(), safe=False), number)
+    if kind in ("number", "other") or not (mark or is_text(values.type)):
+        return pa.array([False])
+    texts, places = distinct_texts(values)
+    words = texts.to_pylist()
+    same = [word == mark for word in words]
+    if not math.isnan(number):
+        same = [_number(word) == number for word in words]
+    return pa.array(np.asarray([*same, False])[places])
 
 
 @dataclass(frozen=True)
@@ -141,137 +217,128 @@ class _TextColumn:
         Number of a table to the distinct texts and their places.
     kinds : set of str
         Kinds in tables where it is no text, "whole" for whole numbers.
+    semicolons : bool
+        Whether some of it is from a file that is separated by semicolons.
     words, marks : Arrow array and list of str
         Distinct texts that are values, and those that stand for missing ones.
+    decimals : list of str
+        Decimal marks with which all words are numbers.
     """
 
     name: str
     texts: dict[int, tuple[Any, np.ndarray]]
     kinds: set[str]
+    semicolons: bool
     words: Any
     marks: list[str]
+    decimals: list[str]
 
     @classmethod
-    def of(cls, name: str, tables: Sequence[Any]) -> _TextColumn:
-        texts, kinds = {}, set()
+    def of(cls, name: str, tables: list[Any], is_label: bool) -> _TextColumn:
+        texts, kinds, semicolons = {}, set(), False
         for i, table in enumerate(tables):
-            kind = table.schema.field(name).type if name in table.column_names else None
-            if kind is not None and is_text(kind):
+            kind = table.schema.field(name).type if name in table.column_names else pa.null()
+            if is_text(kind):
                 distinct, places = distinct_texts(table[name])
                 texts[i] = pc.utf8_trim_whitespace(distinct), places
-            elif kind is not None:
+                semicolons |= (table.schema.metadata or {}).items() >= SEMICOLONS.items()
+            elif not pa.types.is_null(kind):
                 kinds.add("whole" if pa.types.is_integer(kind) else kind_of_type(kind))
         words = pa.concat_arrays([pa.array([], pa.string()), *(part for part, _ in texts.values())])
         is_mark = pc.is_in(pc.utf8_lower(words), value_set=_MARKS)
+        if is_label and kinds <= {"number", "whole"}:
+            is_number = pc.match_substring_regex(words, "|".join(_NUMBERS.values()))
+            no_number = pc.or_(is_mark, pc.invert(is_number))
+            first = len(texts[0][0]) if 0 in texts else 0
+            is_mark = no_number if no_number[:first].equals(is_mark[:first]) else is_mark
         marks = sorted(set(words.filter(is_mark).to_pylist()))
-        return cls(name, texts, kinds, words.filter(pc.invert(is_mark)), marks)
-
-    @cached_property
-    def decimal_marks(self) -> list[str]:
-        """Return the decimal marks with which all words are numbers."""
-        return [mark for mark, pattern in _NUMBERS.items() if _all_match(self.words, pattern)]
+        words = words.filter(pc.invert(is_mark))
+        decimals = [decimal for decimal, form in _NUMBERS.items() if _all_match(words, form)]
+        return cls(name, texts, kinds, semicolons, words, marks, decimals)
 
 
 def _all_match(texts: Any, pattern: str) -> bool:
-    return all(
-        pc.all(pc.match_substring_regex(some, pattern)).as_py()
-        for some in (texts.slice(0, _TRIED), texts)
-    )
+    return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
 
 
-def _number_reader(
-    column: _TextColumn, in_use: set[str], said: dict[str, list[str]], notes: list[str]
-) -> _Reader | None:
-    """Return what turns texts into numbers, or None where they are none.
+def _number_reader(column: _TextColumn, points: bool) -> tuple[str, _Reader] | None:
+    """Return a phrase and what turns texts into numbers, or None where they are none.
 
     A mark that fits before three decimals and between thousands alike is between thousands if some
-    number has none, or if the other mark is before the decimals of another column.
+    number has none. Else `points`, whether other columns have decimal points, decides: with them
+    commas are between thousands, without them points. A point is so only in files that are
+    separated by semicolons: elsewhere it is before decimals.
     """
-    words, possible = column.words, column.decimal_marks
-    present = [mark for mark in ".," if pc.any(pc.match_substring(words, mark)).as_py()]
-    if "date" in column.kinds or not (possible and (present or column.marks or column.kinds)):
+    words, possible = column.words, column.decimals
+    means_text = _all_match(words, _WHOLE) and not (column.marks or column.kinds)
+    if "date" in column.kinds or not possible or means_text:
         return None
+    present = [mark for mark in ".," if pc.any(pc.match_substring(words, mark)).as_py()]
     mark = present[0] if present else "."
     decimal, opposite = possible[0] if len(possible) == 1 else mark, "," if mark == "." else "."
     has_mark = pc.match_substring(words, mark)
     unclear = len(possible) == 2 and present and _all_match(words, _UNCLEAR[mark])
-    if unclear and (not pc.all(has_mark).as_py() or "whole" in column.kinds or opposite in in_use):
-        decimal = opposite
+    if unclear and (mark == "," or column.semicolons):
+        whole = "whole" in column.kinds or not pc.all(has_mark).as_py()
+        decimal = opposite if whole or points == (mark == ",") else mark
+    phrase = f"Read as numbers with decimal {_MARK_NAMES[decimal]}:" if "," in present else ""
     if unclear or (present and decimal not in present):
-        example = words.filter(has_mark)[:1]
         use = "before decimals" if decimal == mark else "between thousands"
+        example = words.filter(has_mark)[:1]
         number = _as_numbers(example, decimal)[0].as_py()
-        notes.append(
-            f"{column.name!r} is read with {_MARK_NAMES[mark]} {use}: {example[0].as_py()!r} is "
-            f"{number:.15g}."
-        )
-    elif "," in present:
-        phrase = f"Read as numbers with decimal {_MARK_NAMES[decimal]}:"
-        said.setdefault(phrase, []).append(column.name)
-    return partial(_as_numbers, decimal=decimal)
+        phrase = f"Read with {_MARK_NAMES[mark]} {use} ({example[0].as_py()!r} is {number:.15g}):"
+    return phrase, partial(_as_numbers, decimal=decimal)
 
 
 def _as_numbers(texts: Any, decimal: str) -> Any:
     plain = pc.replace_substring(texts, "," if decimal == "." else ".", "")
-    return pc.utf8_ltrim(pc.replace_substring(plain, ",", "."), "+").cast(pa.float64())
+    plain = pc.utf8_ltrim(pc.replace_substring(plain, ",", "."), "+")
+    try:
+        return plain.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return plain.cast(pa.float64())
 
 
-def _date_reader(
-    column: _TextColumn, said: dict[str, list[str]], notes: list[str]
-) -> _Reader | None:
-    """Return what turns texts into dates, or None where they are none.
+def _date_reader(column: _TextColumn) -> tuple[str, _Reader] | None:
+    """Return a phrase and what turns texts into dates, or None where they are none.
 
     ISO 8601 as in CSV files, with or without a zone; else the one order of day, month and year in
     which all can be read.
     """
-    words = column.words
+    words, example = column.words, "".join(column.words[:1].to_pylist())
     if column.kinds & {"number", "whole"}:
         return None
-    readers = {f"ymd{zone}": partial(_as_iso_dates, zone=zone) for zone in ("", "UTC")}
-    readers |= {o: partial(_as_dates, form=f) for o, f in _formats(words[0].as_py()).items()}
-    possible = [order for order, read in readers.items() if _can_read(read, words)]
+    readers = [("ymd", partial(_as_iso_dates, unit=unit, zone=zone)) for unit, zone in _ISO]
+    forms = [(order, form) for order, form in _FORMATS if _fits(example, form)]
+    readers += [(order, partial(_as_dates, form=form)) for order, form in forms]
+    possible = [(order, read) for order, read in readers if _can_read(read, words)]
     if not possible:
         return None
-    order = possible[0]
-    if {"dmy", "mdy"} <= set(possible):
-        notes.append(
-            f"The dates in {column.name!r}, such as {words[0].as_py()!r}, may have the day or the "
-            f"month first; no value decides. Taken: {_ORDERS[order]}. Write them as 1998-12-31 to "
-            "be sure."
-        )
-    said.setdefault(f"Read as dates, {_ORDERS[order[:3]]}:", []).append(column.name)
-    return readers[order]
+    order, read = possible[0]
+    phrase = f"Read as dates, {_ORDERS[order]}:"
+    if len({order for order, _ in possible}) > 1:
+        unsure = f"no value such as {example!r} decides; write 1998-12-31 to be sure"
+        phrase = f"Read as dates, {_ORDERS[order]} ({unsure}):"
+    return phrase, read
 
 
-def _formats(example: str) -> dict[str, str]:
-    """Return the format of a date for each possible order, the likelier one first."""
-    match = _DATE.fullmatch(example)
-    if match is None:
-        return {}
-    first, mark, last, space, seconds, fraction, gap, half = match.groups()
-    clock = ""
-    if space:
-        clock = f"{space}{'%I' if half else '%H'}:%M{':%S' if seconds else ''}"
-        clock += f"{'.%f' if fraction else ''}{gap + '%p' if half else ''}"
-    if len(first) == 4:
-        return {"ymd": mark.join(("%Y", "%m", "%d")) + clock}
-    year = "%Y" if len(last) == 4 else "%y"
-    orders = {"dmy": ("%d", "%m", year), "mdy": ("%m", "%d", year)}
-    likelier = sorted(orders, reverse=mark != ".")  # 31.12.1998, but 12/31/1998
-    return {order: mark.join(orders[order]) + clock for order in likelier}
+def _fits(text: str, form: str) -> bool:
+    try:
+        return bool(datetime.strptime(text, form))
+    except ValueError:
+        return False
 
 
 def _can_read(read: _Reader, words: Any) -> bool:
     try:
-        read(words.slice(0, _TRIED))
         read(words)
     except ValueError:
         return False
     return True
 
 
-def _as_iso_dates(texts: Any, zone: str) -> Any:
-    return texts.cast(pa.timestamp("ms", zone or None))
+def _as_iso_dates(texts: Any, unit: str, zone: str | None) -> Any:
+    return texts.cast(pa.timestamp(unit, zone)).cast(pa.timestamp("ms", zone), safe=False)
 
 
 def _as_dates(texts: Any, form: str) -> Any:

@@ -16,8 +16,8 @@ from counterpoise._arrays import (
     Namespace,
     array_namespace,
     device,
+    effective_rows,
 )
-from counterpoise._effective import effective_rows
 from counterpoise._linalg import cholesky_or_nan
 from counterpoise._validation import check_choice
 from counterpoise.experiments.batch import Batch

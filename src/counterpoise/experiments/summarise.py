@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import log_ndtr
 from scipy.stats import wilcoxon
 
-from counterpoise.experiments.example_rates import SIZES
+from counterpoise.experiments.curves import SIZES
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.store import Store
 

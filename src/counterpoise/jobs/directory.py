@@ -16,11 +16,22 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from counterpoise._files import lock_directory
 from counterpoise._validation import InputError
 
-__all__ = ["output_directory", "write_or_keep"]
+__all__ = ["FILES", "output_directory", "write_or_keep"]
+
+#: Names of all files that an answer may have.
+FILES = (
+    "report.html",
+    "model.skops",
+    "candidates.csv",
+    "weights.csv",
+    "predictions.csv",
+    "run.json",
+)
 
 _HIDDEN = ".counterpoise.partial"
 # Bytes that must fit before the work begins.
@@ -30,7 +41,9 @@ _LAST = "run.json"
 
 
 @contextmanager
-def output_directory(path: Path | None, /, *, force: bool = False) -> Iterator[Path | None]:
+def output_directory(
+    path: Path | None, /, *, force: bool = False, inputs: Sequence[Any] = ()
+) -> Iterator[Path | None]:
     """Give a hidden directory whose files are in `path` after the `with` block.
 
     None gives None: nothing is written. A `path` that does not exist appears in one step. In a
@@ -38,19 +51,20 @@ def output_directory(path: Path | None, /, *, force: bool = False) -> Iterator[P
     appear one by one, ``run.json`` last, and the directory stays the same. After an error or an
     interruption the hidden directory is removed and nothing else has changed. With `force`, a
     directory that is not empty keeps its other files; links of the same name are replaced, not
-    followed.
+    followed. Files that are among `inputs` are never replaced.
 
     Raises
     ------
     InputError
-        At once, if `path` is a file, is not empty (without `force`), cannot be written, has no
-        space, or is being written by another run. At the end, if the files cannot be moved; the
-        message says where they are kept.
+        At once, if `path` is a file, is not empty (without `force`), holds an input under the name
+        of an output, cannot be written, has no space, or is being written by another run. At the
+        end, if the files cannot be moved; the message says where they are kept.
     """
     if path is None:
         yield None
         return
     place = Path(os.path.realpath(path))
+    _protect(place, [Path(given) for given in inputs if isinstance(given, str | os.PathLike)])
     try:
         hidden, lock = _claim(place, force)
     except OSError as error:
@@ -92,12 +106,23 @@ def write_or_keep(directory: Path, out: Path, write: Callable[[Path], None], /) 
         _keep(Path(os.path.realpath(out)), error, write)
 
 
+def _protect(place: Path, inputs: Sequence[Path]) -> None:
+    """Refuse a folder in which an output would replace an input."""
+    for name in FILES:
+        for given in inputs:
+            if (place / name).exists() and given.exists() and given.samefile(place / name):
+                raise InputError(
+                    f"The folder {place} holds {name}, which this job reads and would replace. "
+                    "Pass another folder."
+                )
+
+
 def _hidden_for(place: Path, force: bool) -> Path:
     """Return the hidden directory: in `place` if that exists, else in its closest parent."""
     existing = next(folder for folder in (place, *place.parents) if folder.exists())
     if not existing.is_dir():
         raise InputError(
-            f"`--out` {place}: {existing} is a file, not a directory. Pass another name."
+            f"The folder {place}: {existing} is a file, not a directory. Pass another name."
         )
     if existing != place:
         # Directories of the same name below different parents must not meet.
@@ -112,8 +137,8 @@ def _hidden_for(place: Path, force: bool) -> Path:
 
 def _not_empty(place: Path) -> InputError:
     return InputError(
-        f"`--out` {place} is not empty. Pass another directory, or --force to replace what a "
-        "former run wrote there."
+        f"The folder {place} is not empty. Pass another one, or force=True (--force) to replace "
+        "what a former run wrote there."
     )
 
 
@@ -130,8 +155,8 @@ def _claim(place: Path, force: bool) -> tuple[Path, int | None]:
             lock = lock_directory(hidden)
         except BlockingIOError as error:
             raise InputError(
-                f"`--out` {place} is being written by another run. Pass another directory, or wait "
-                "until that run has ended."
+                f"The folder {place} is being written by another run. Pass another directory, or "
+                "wait until that run has ended."
             ) from error
         except FileNotFoundError:  # another run has ended since
             continue
@@ -139,8 +164,8 @@ def _claim(place: Path, force: bool) -> tuple[Path, int | None]:
             if made:
                 return hidden, None
             raise InputError(
-                f"`--out` {place}: {hidden} exists, so another run is writing there or was killed. "
-                "Delete it if no run is going on, or pass another directory."
+                f"The folder {place}: {hidden} exists, so another run is writing there or was "
+                "killed. Delete it if no run is going on, or pass another directory."
             )
         # Another run may have ended, and left its results, before the lock was taken.
         with suppress(FileNotFoundError):
@@ -215,18 +240,18 @@ def _keep(place: Path, error: OSError, write: Callable[[Path], None]) -> None:
             shutil.rmtree(kept, ignore_errors=True)
             continue
         raise InputError(
-            f"`--out` {place} cannot be written: {reason}. The results are kept in {kept}: move "
+            f"The folder {place} cannot be written: {reason}. The results are kept in {kept}: move "
             "them to where you want them."
         ) from error
     raise InputError(
-        f"`--out` {place} cannot be written: {reason}. Neither {place.parent} nor "
+        f"The folder {place} cannot be written: {reason}. Neither {place.parent} nor "
         f"{tempfile.gettempdir()} has room for the results. Free some space and run again."
     ) from error
 
 
 def _unwritable(place: Path, error: OSError) -> InputError:
     return InputError(
-        f"`--out` {place} cannot be written: {error.strerror or error}. Pass another directory."
+        f"The folder {place} cannot be written: {error.strerror or error}. Pass another directory."
     )
 
 

@@ -1,7 +1,8 @@
-"""How a job was asked for and how it runs: command, options, seed, processes, progress."""
+"""How a job was asked for and how it runs: options, seed, processes, progress."""
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 
 from counterpoise import __version__
 from counterpoise._validation import InputError, check_number
-from counterpoise.jobs.records import Provenance
+from counterpoise.jobs.answer import Provenance
 
 __all__ = ["Progress", "Request", "check_jobs", "check_seed", "quiet"]
 
@@ -28,7 +29,7 @@ def quiet(stage: str, done: int, total: int) -> None:
 
 def check_seed(seed: Any, /) -> int:
     """Return a random seed if it is one."""
-    checked: int = check_number(seed, "--seed", low=0, high=2**32 - 1, closed="both", integer=True)
+    checked: int = check_number(seed, "seed", low=0, high=2**32 - 1, closed="both", integer=True)
     return checked
 
 
@@ -36,7 +37,7 @@ def check_jobs(jobs: Any, /) -> int:
     """Return a number of processes if it is positive or -1."""
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < -1 or jobs == 0:
         raise InputError(
-            f"`--jobs` must be a positive number of processes, or -1 for one per core; got {jobs}."
+            f"`jobs` must be a positive number of processes, or -1 for one per core; got {jobs}."
         )
     return jobs
 
@@ -47,8 +48,6 @@ class Request:
 
     Attributes
     ----------
-    command : str
-        The command, for the record.
     arguments : dict
         Every option and its value, for the record.
     seed : int
@@ -59,7 +58,6 @@ class Request:
         Called with (stage, done, total); total is 0 where the end is not known.
     """
 
-    command: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     jobs: int = 1
@@ -70,8 +68,8 @@ class Request:
         check_seed(self.seed)
         check_jobs(self.jobs)
 
-    def provenance(self) -> Provenance:
-        """Return command, versions, seed and the seconds so far."""
+    def provenance(self, function: str = "", /) -> Provenance:
+        """Return the call of a function, versions, seed and the seconds so far."""
         versions = {"counterpoise": __version__, "python": platform.python_version()}
         for package in _PACKAGES:
             try:
@@ -80,4 +78,19 @@ class Request:
                 continue
         seconds = time.perf_counter() - self.start
         started = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
-        return Provenance(self.command, dict(self.arguments), versions, self.seed, seconds, started)
+        arguments = {name: _plain(value) for name, value in self.arguments.items()}
+        arguments.pop("progress", None)
+        passed = [f"{k}={v!r}" for k, v in arguments.items() if v not in (None, [], "auto")]
+        command = f"counterpoise.{function}({', '.join(passed)})"
+        return Provenance(command, arguments, versions, self.seed, seconds, started)
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as JSON holds it; a table by what it is."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return getattr(value, "__name__", None) or type(value).__name__

@@ -16,18 +16,15 @@ import numpy as np
 from counterpoise._validation import InputError
 from counterpoise.jobs.formats import digest_of, unguard_text
 from counterpoise.jobs.predictions import predict_target
-from counterpoise.jobs.request import quiet
 from counterpoise.jobs.trusted import load_trusted
 
 __all__ = ["SavedModel", "load"]
 
 _RUN, _MODEL = "run.json", "model.skops"
-# Texts that pandas reads as missing and the model's own reader does not.
-_READ_AS_MISSING = ("None", "<NA>")
 
 
 def load(folder: str | os.PathLike[str], /) -> SavedModel:
-    """Load the model that ``counterpoise select --out folder`` has saved.
+    """Load the model that ``answer.save(folder)`` or ``counterpoise select --out`` has saved.
 
     Files whose checksum is not the one in ``run.json`` are refused. The model is made of the types
     that counterpoise itself writes; any other type in the file is refused by its name, and nothing
@@ -76,21 +73,21 @@ class SavedModel:
 
     Attributes
     ----------
-    pipeline : Pipeline
-        The encoder of the columns and the delivered model.
+    model : estimator
+        The delivered model, which takes data frames.
     run : dict
         The contents of ``run.json``: options, versions, verdict, choice, risk.
     folder : Path
     """
 
-    pipeline: Any
+    model: Any
     run: Mapping[str, Any] = field(repr=False)
     folder: Path
 
     @property
     def classes_(self) -> np.ndarray:
         """The classes; AttributeError for a regression."""
-        classes: np.ndarray = self.pipeline.classes_
+        classes: np.ndarray = self.model.classes_
         return classes
 
     def read(self, path: str | os.PathLike[str], /) -> Any:
@@ -108,8 +105,9 @@ class SavedModel:
         from counterpoise.encoding.pairing import read_frame
 
         notes: list[str] = []
-        missing = self.run["arguments"].get("missing") or ()
-        frame = read_frame(path, self.pipeline[0].kinds_, missing=missing, notes=notes)
+        asked = self.run["arguments"]
+        read: Any = {"missing": asked.get("missing") or (), "encoding": asked.get("encoding")}
+        frame = read_frame(path, self.run["columns"], **read, notes=notes)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return frame
@@ -125,25 +123,23 @@ class SavedModel:
         """
         import pandas as pd
 
-        features = self.pipeline[0].transform(self.read(path))
-        found = predict_target(self.pipeline[1], features, progress=quiet)
-        return pd.DataFrame({"row": np.arange(1, len(features) + 1), **found})
+        frame = self.read(path)
+        return pd.DataFrame(
+            {"row": np.arange(1, len(frame) + 1), **predict_target(self.model, frame)}
+        )
 
     def predict(self, X: Any, /) -> np.ndarray:
         """Predict the rows of a data frame with the columns of the model.
 
-        pandas reads some texts as missing values, "None" among them. Where the model knows such a
-        text as a category, and missing values not, missing values bring a warning; :meth:`read`
-        reads files as the model needs them.
+        pandas reads some texts as missing values, "None" among them; :meth:`read` reads files as
+        the model needs them.
         """
-        self._check_missing(X)
-        predicted: np.ndarray = self.pipeline.predict(X)
+        predicted: np.ndarray = self.model.predict(X)
         return predicted
 
     def predict_proba(self, X: Any, /) -> np.ndarray:
         """Return the probability of each class, in the order of `classes_`; as `predict`."""
-        self._check_missing(X)
-        probability: np.ndarray = self.pipeline.predict_proba(X)
+        probability: np.ndarray = self.model.predict_proba(X)
         return probability
 
     def predictions(self) -> Any:
@@ -168,34 +164,11 @@ class SavedModel:
             columns["prediction"] = np.asarray([unguard_text(text) for text in read], dtype=object)
         return pd.DataFrame(columns)
 
-    def _check_missing(self, X: Any) -> None:
-        columns = getattr(X, "columns", ())
-        for encoding in self.pipeline[0].encodings_:
-            known = getattr(encoding, "kept", ())
-            if encoding.column not in columns or "\0" in known:
-                continue
-            taken = [text for text in _READ_AS_MISSING if text in known]
-            if taken and _any_missing(X[encoding.column]):
-                warnings.warn(
-                    f"Column {encoding.column!r} has missing values. The model knows none there, "
-                    f"but the text {taken[0]!r}, which pandas reads as missing. Read the file with "
-                    "SavedModel.read, or with keep_default_na=False.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-
-
-def _any_missing(column: Any) -> bool:
-    missing = column.isna() if hasattr(column, "isna") else column.is_null()
-    return bool(missing.any())
-
 
 def _read_run(path: Path) -> dict[str, Any]:
     """Return what run.json holds, if it is as it was written."""
     if not path.is_file():
-        raise InputError(
-            f"There is no {path}. Pass the folder that counterpoise select --out has written."
-        )
+        raise InputError(f"There is no {path}. Pass the folder that an answer was saved in.")
     try:
         run: dict[str, Any] = json.loads(path.read_bytes())
         own = run.pop("sha256")
@@ -210,8 +183,7 @@ def _read_run(path: Path) -> dict[str, Any]:
 def _read_checked(path: Path, digest: str) -> bytes:
     if not path.is_file():
         raise InputError(
-            f"{path} is missing or not a file. Pass the whole folder that counterpoise select "
-            "--out has written."
+            f"{path} is missing or not a file. Pass the whole folder that an answer was saved in."
         )
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
@@ -221,6 +193,5 @@ def _read_checked(path: Path, digest: str) -> bytes:
 
 def _damaged(path: Path, reason: str) -> InputError:
     return InputError(
-        f"{path} is damaged or was changed: {reason}. Copy the folder again, or run counterpoise "
-        "select again."
+        f"{path} is damaged or was changed: {reason}. Copy the folder again, or save it again."
     )

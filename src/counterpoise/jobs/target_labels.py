@@ -1,195 +1,141 @@
-"""Labels in the target file: used to judge the model, or kept aside to show the truth."""
+"""Labels of target rows: used in every estimate, or kept aside to show the truth."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from counterpoise._format import (
-    format_count,
-    format_error,
-    format_number,
-    format_share,
-)
+from counterpoise._format import format_count, format_share
 from counterpoise._validation import InputError, check_choice
-from counterpoise.jobs.plan import Plan
-from counterpoise.jobs.records import JudgedByLabels
-from counterpoise.search import TargetLabels
-from counterpoise.search.labelled import is_missing, join_strata
+from counterpoise.encoding.rows import some_rows
+from counterpoise.jobs.answer import TrueValues
+from counterpoise.jobs.labels import Labels, match_labels
+from counterpoise.jobs.loading import Data, Truth
+from counterpoise.metrics import METRICS, get_metrics
+from counterpoise.risk import LabelTest, estimate_risk, get_method, label_test
+from counterpoise.search.responses import Responses, respond, richest_response
 
-__all__ = [
-    "USES",
-    "KnownLabels",
-    "code_labels",
-    "judged_by_labels",
-    "known_labels",
-]
+__all__ = ["LABEL_USES", "split_labels", "true_values"]
 
-#: What --target-labels may be.
-USES = ("use", "check")
-# Columns of suggested_rows.csv that say how rows were drawn.
-_DESIGN = ("row", "stratum", "inclusion_probability")
-
-
-@dataclass(frozen=True, eq=False)
-class KnownLabels:
-    """Labels of target rows that judge the model, and a sentence that says so."""
-
-    labels: TargetLabels
-    words: str
+#: What `target_labels` may be.
+LABEL_USES = ("use", "check")
+# Labelled target rows that the truth is taken from.
+_ROWS = 100_000
+# Those that are compared with the estimate: with many more, the least difference is significant.
+_TESTED = 2000
+# Classes that the warning names.
+_NAMED = 5
 
 
-def known_labels(
-    y_target: np.ndarray | None,
-    m: int,
-    use: str | None,
-    suggested: Path | None,
-    label: str,
-    name: str,
-    notes: list[str],
-    /,
-) -> KnownLabels | None:
-    """Decide what labels in the target are for; None: to show the truth, or there are none.
+def split_labels(
+    data: Data, labels: Labels, use: str | None, notes: list[str], /
+) -> tuple[np.ndarray | None, Truth | None]:
+    """Return the target's labels to be used (n_target,), or those that are kept aside.
 
-    "use" joins them to the estimate, "check" keeps them aside. Without an option, labels of fewer
-    than half of the rows are used: that many are collected to judge a model, and a full column is
-    there to check the program. With a file of suggested rows, the labels of those rows are used.
+    "use" makes them part of the estimates, "check" keeps them aside. Without an option, labels of
+    fewer than half of the rows are used: that many are collected to judge a model, and a full
+    column is there to check the program.
     """
     if use is not None:
-        check_choice(use, "--target-labels", USES)
-    if suggested is not None:
-        if use == "check":
-            raise InputError(
-                "`--suggested` uses the labels of the suggested rows: leave out "
-                "`--target-labels check`."
-            )
-        return _suggested(y_target, m, suggested, label, name, notes)
-    known = 0 if y_target is None else int(np.count_nonzero(~is_missing(y_target)))
-    if y_target is None or not known:
-        if use == "use" or y_target is not None:
-            text = f"The label {label!r} has no values in {name}"
-            if use == "use":
-                raise InputError(
-                    f"{text}, so `--target-labels use` has nothing to use. Add some labels."
-                )
-            notes.append(f"{text}.")
-        return None
-    if use == "check" or (use is None and 2 * known >= m):
-        return None
+        check_choice(use, "target_labels", LABEL_USES)
+    values, name = data.pair.y_target, data.target.name
+    if values is None:
+        if use == "use":
+            raise InputError(f"`target_labels` is 'use', but {name} has no label {data.label!r}.")
+        return None, data.truth
+    matched = match_labels(values, labels)
+    known = int(np.count_nonzero(matched.present))
+    if known == 0:
+        text = f"The label {data.label!r} of {name} has no values like those of {data.source.name}"
+        if use == "use":
+            raise InputError(f"{text}: there is nothing to use. Leave out target_labels='use'.")
+        notes.append(f"{text}.")
+        return None, None
+    if use == "check" or (use is None and 2 * known >= len(values)):
+        words = (
+            f"{name} has the label too. It is kept aside: it shows the truth and tests the "
+            "estimate, and has no part in choosing, training or estimating."
+        )
+        return None, Truth(data.pair.target, values, words)
     if known < 2:
         raise InputError(
-            f"{name} has one label in {label!r}; at least 2 are needed. Add labels, or pass "
-            "--target-labels check."
+            f"{name} has one label in {data.label!r}; at least 2 are needed. Add labels, or pass "
+            "target_labels='check'."
         )
-    words = (
-        f"{format_count(known, 'label')} in {name} judge the model and are used neither to choose "
-        "nor to train it. They must be of rows drawn at random from the file."
+    notes.append(
+        f"{format_count(known, 'label')} in {name} are part of every estimate, and test it. They "
+        "must be of rows drawn at random from the table."
     )
-    words += "" if use else " Pass --target-labels check to keep them aside as the truth."
-    return KnownLabels(TargetLabels.of_column(y_target), words)
+    if labels.task == "regression":
+        return np.where(matched.present, matched.y, np.nan), None
+    y = np.where(matched.unseen, values, matched.y.astype(object))
+    y[~matched.present] = None
+    return y, None
 
 
-def _suggested(
-    y_target: np.ndarray | None, m: int, path: Path, label: str, name: str, notes: list[str]
-) -> KnownLabels:
-    """Labels of suggested rows: from the file's own label column, else from the target."""
-    from counterpoise.encoding.pairing import label_values
-    from counterpoise.encoding.reading import read_table
+def true_values(
+    truth: Truth | None, data: Data, labels: Labels, search: Any, warnings: list[str], /
+) -> tuple[TrueValues | None, LabelTest | None]:
+    """Judge the delivered model on labelled target rows that were kept aside, if there are any.
 
-    table = read_table(path)
-    lacking = [column for column in _DESIGN if column not in table.column_names]
-    if lacking:
-        raise InputError(
-            f"{path.name} has no column {lacking[0]!r}. Pass the suggested_rows.csv that "
-            "`counterpoise audit --suggest` wrote, with labels filled in."
-        )
-    row, stratum, chance = (np.asarray(table[column].to_pylist(), float) for column in _DESIGN)
-    rows, strata = (row - 1).astype(np.int64), (stratum - 1).astype(np.int64)
-    usable = np.all(np.isfinite([row, stratum, chance])) and np.all(chance > 0)
-    if not usable or rows.min() < 0 or rows.max() >= m or len(np.unique(rows)) < len(rows):
-        raise InputError(
-            f"{path.name} does not name rows of {name}, each once: it has {m} rows. Pass the file "
-            "that was suggested for this target."
-        )
-    shares = np.bincount(strata, 1 / chance) / m
-    if abs(shares.sum() - 1) > 0.01 or np.any(shares == 0):
-        raise InputError(
-            f"{path.name} is not whole, or was suggested for another file than {name}: its rows "
-            f"stand for {shares.sum() * m:.0f} of {m} target rows. Leave the label empty where it "
-            "is unknown instead of removing rows."
-        )
-    given = label_values(table[label]) if label in table.column_names else None
-    if given is None or np.all(is_missing(given)):
-        given = None if y_target is None else y_target[rows]
-    known = np.empty(0, int) if given is None else np.flatnonzero(~is_missing(given))
-    if len(known) < 2:
-        raise InputError(
-            f"{len(known)} rows of {path.name} have a label in {label!r}; at least 2 are needed. "
-            f"Fill in the column {label!r} of {path.name}, or of those rows in {name}."
-        )
-    assert given is not None
-    if y_target is not None:
-        others = np.delete(~is_missing(y_target), rows)
-        if others.any():
-            notes.append(
-                f"{format_count(int(others.sum()), 'label')} of rows that were not suggested are "
-                "left out: how those rows were chosen is not known."
-            )
-    found, joined = join_strata(strata[known], shares / shares.sum())
-    values = np.array(given[known].tolist())
-    words = (
-        f"{len(known)} of {format_count(len(rows), 'suggested row')} have labels. They judge the "
-        "model, counted by their strata, and are used neither to choose nor to train it."
-    )
-    return KnownLabels(TargetLabels(rows[known], values, found, joined), words)
+    Also return whether they agree with the estimate; the truth of an example is not compared. A
+    class that the source does not have is an error of every model: the accuracy counts it, other
+    numbers are then not known, and a warning says so.
+    """
+    if truth is None:
+        return None, None
+    matched = match_labels(truth.y, labels)
+    rows = np.flatnonzero(matched.present)
+    rows = rows[some_rows(len(rows), _ROWS, np.random.default_rng(0))]
+    X, y, unseen = truth.frame.iloc[rows], matched.y[rows], matched.unseen[rows]
+    model, loss = search.best_estimator_, search.loss_
+    classes = None if labels.task == "regression" else np.unique(labels.y)
+    responses = Responses(loss, richest_response([model]), classes)
+    stored = responses.store(model, respond(model, X, responses.response))
+    predicted = responses.predicted(y, stored)
+    left_out = int(np.count_nonzero(~matched.present))
+    note = truth.words
+    if left_out:
+        note += f" {format_count(left_out, 'row')} without a label left out."
+    if np.any(unseen):
+        warnings.append(_unseen_words(data, unseen, truth.y[rows][unseen]))
+        wrong = ((predicted.y != predicted.prediction) | unseen).astype(np.float64)
+        said = search.predicted_
+        tested = _compare(search, wrong, (said.y != said.prediction).astype(np.float64))
+        risk = float(wrong.mean()) if loss.name == "zero_one" else float("nan")
+        right = {"accuracy": 1 - float(wrong.mean())} if "accuracy" in search.metrics_ else {}
+        return TrueValues(risk, right, note), tested
+    asked: Sequence[Any] = () if isinstance(search.metrics, str) else search.metrics
+    known = METRICS | {metric.name: metric for metric in get_metrics(asked, labels.task)}
+    metrics = {name: float(known[name](predicted)) for name in search.metrics_}
+    judged = stored if loss.response == responses.response else respond(model, X, loss.response)
+    losses = np.asarray(loss(y, judged, classes=classes if loss.indexed else None))
+    tested = None if truth is data.truth else _compare(search, losses, search.delivered_.losses)
+    return TrueValues(float(np.mean(losses)), metrics, note), tested
 
 
-def code_labels(known: KnownLabels | None, plan: Plan, label: str, /) -> TargetLabels | None:
-    """Return the labels as the search sees them; refuse what the loss cannot judge."""
-    if known is None:
+def _compare(search: Any, losses: np.ndarray, held_out: Any) -> LabelTest | None:
+    """Compare losses (k,) on target rows with what held-out losses (N,) of the source say of them.
+
+    Both are of what is delivered, whose estimate has no labels in it.
+    """
+    if len(losses) < 2:
         return None
-    y = known.labels.y
-    if plan.labels.task == "classification":
-        if y.dtype.kind == "f" and plan.classes.dtype.kind == "i" and np.all(y == np.round(y)):
-            y = y.astype(plan.classes.dtype)
-        unknown = np.unique(y[~np.isin(y, plan.classes)])
-        if len(unknown) and (plan.coded or plan.loss.response != "predict"):
-            raise InputError(
-                f"The target's label {label!r} holds {unknown[0]!s}, a class that the source does "
-                "not have. Every model is wrong there, but this loss cannot say by how much. Pass "
-                "--loss zero_one, which counts it as an error, or --target-labels check."
-            )
-    elif y.dtype.kind != "f":
-        raise InputError(
-            f"The target's label {label!r} holds text ({y[0]!s}) where numbers are expected, as in "
-            "the source. Correct the file."
-        )
-    own = known.labels
-    return TargetLabels(own.rows, plan.code(y), own.strata, own.shares)
+    some = losses[some_rows(len(losses), _TESTED, np.random.default_rng(0))]
+    rows = replace(search.delivered_, losses=held_out, predictions=None, labelled=some)
+    return label_test(rows, estimate_risk(rows, get_method(search.method))[0])
 
 
-def judged_by_labels(known: KnownLabels | None, search: Any, /) -> JudgedByLabels | None:
-    """Return what the labels said about the delivered model."""
-    if known is None:
-        return None
-    found, test = search.best_risk_.labels, search.label_test_
-    together = (
-        f"The labelled rows cost {format_number(found.label_value)} ± "
-        f"{format_error(found.label_error)} on average; the weighted source alone says "
-        f"{format_number(found.weighted_value)} ± {format_error(found.weighted_error)}. In the "
-        f"estimate of {format_number(search.best_risk_.value)} the labels count for "
-        f"{format_share(found.share)}."
-    )
-    return JudgedByLabels(
-        count=found.n_labels,
-        label_risk=found.label_value,
-        label_error=found.label_error,
-        weighted_risk=found.weighted_value,
-        weighted_error=found.weighted_error,
-        share=found.share,
-        p_value=test.p_value,
-        words=[known.words, together, test.words],
+def _unseen_words(data: Data, unseen: np.ndarray, values: np.ndarray) -> str:
+    names, counts = np.unique(values.astype(str), return_counts=True)
+    ordered = [repr(str(name)) for name in names[np.argsort(-counts, kind="stable")]]
+    listed = ", ".join(ordered[:_NAMED])
+    listed += f" and {len(ordered) - _NAMED} more" * (len(ordered) > _NAMED)
+    return (
+        f"{format_share(float(np.mean(unseen)))} of the labelled rows of {data.target.name} have a "
+        f"class that {data.source.name} never shows: {listed}. Every model is wrong there, and no "
+        "estimate knows of it. Collect labelled rows of these classes."
     )

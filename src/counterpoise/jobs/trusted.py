@@ -35,8 +35,8 @@ _OBJECTS = [
     "counterpoise.encoding.encoder.TableEncoder",
     "counterpoise.encoding.encoder._Categories",
     "counterpoise.encoding.encoder._Numbers",
-    "counterpoise.search.blend.BlendClassifier",
-    "counterpoise.search.blend.BlendRegressor",
+    "counterpoise.search.offset.OffsetClassifier",
+    "counterpoise.search.offset.OffsetRegressor",
     *(f"sklearn._loss.loss.{name}" for name in _LOSSES),
     *(
         f"sklearn._loss.link.{name}"
@@ -45,6 +45,8 @@ _OBJECTS = [
     "sklearn._loss.link.MultinomialLogit",
     "sklearn.ensemble._forest.RandomForestClassifier",
     "sklearn.ensemble._forest.RandomForestRegressor",
+    "sklearn.ensemble._voting.VotingClassifier",
+    "sklearn.ensemble._voting.VotingRegressor",
     f"{_BOOSTING}.binning._BinMapper",
     f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
     f"{_BOOSTING}.gradient_boosting.HistGradientBoostingRegressor",
@@ -53,6 +55,7 @@ _OBJECTS = [
     "sklearn.linear_model._ridge.Ridge",
     "sklearn.linear_model._ridge.RidgeClassifier",
     "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
     "sklearn.preprocessing._label.LabelBinarizer",
     "sklearn.preprocessing._label.LabelEncoder",
     "sklearn.svm._classes.SVC",
@@ -81,7 +84,7 @@ _TYPES = ("str", "int", "float", "bool", "NoneType")
 
 # What skops calls a node -> the types that such a node may be.
 _ALLOWED: dict[str, frozenset[str]] = {
-    "DictNode": frozenset(["builtins.dict"]),
+    "DictNode": frozenset(["builtins.dict", "sklearn.utils._bunch.Bunch"]),
     "ListNode": frozenset(["builtins.list"]),
     "TupleNode": frozenset(["builtins.tuple"]),
     "JsonNode": frozenset(f"builtins.{name}" for name in _TYPES),

@@ -9,40 +9,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from counterpoise.present.answer import answer_page
     from counterpoise.present.balance import BalanceDisplay
-    from counterpoise.present.blend import BlendDisplay
-    from counterpoise.present.candidates import CandidatesDisplay
-    from counterpoise.present.group_risks import GroupRisksDisplay
-    from counterpoise.present.job_sections import audit_page, selection_page
-    from counterpoise.present.risk_curve import RiskCurveDisplay
-    from counterpoise.present.sensitivity import SensitivityDisplay
+    from counterpoise.present.forest import ForestDisplay
     from counterpoise.present.shift_map import ShiftMapDisplay
-    from counterpoise.present.variance_reduction import VarianceReductionDisplay
-    from counterpoise.present.weights import WeightsDisplay
 
 __all__ = [
     "BalanceDisplay",
-    "BlendDisplay",
-    "CandidatesDisplay",
-    "GroupRisksDisplay",
-    "RiskCurveDisplay",
-    "SensitivityDisplay",
+    "ForestDisplay",
     "ShiftMapDisplay",
-    "VarianceReductionDisplay",
-    "WeightsDisplay",
-    "audit_page",
-    "selection_page",
+    "answer_page",
 ]
-
-_HOME = {"audit_page": "job_sections", "selection_page": "job_sections"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # RiskCurveDisplay is in risk_curve, and so on.
+    # ShiftMapDisplay is in shift_map, and so on.
     words = re.findall("[A-Z][a-z]+", name.removesuffix("Display"))
-    home = _HOME.get(name) or "_".join(words).lower()
+    home = "_".join(words).lower() or "answer"
     return getattr(import_module(f"{__name__}.{home}"), name)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import textwrap
-import warnings
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,29 +14,72 @@ from counterpoise.present.palette import Palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
+from typing import TYPE_CHECKING, Self
+
+from counterpoise._validation import check_choice
+from counterpoise.present.palette import DARK, LIGHT, palette_of, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
 __all__ = [
     "MOST_ROWS",
-    "best_first",
+    "Display",
     "clip_limits",
-    "fit_label",
     "legend_above",
     "legend_text",
     "log_axis",
     "plain_text",
     "plain_ticks",
     "power_of_ten",
-    "row_labels",
     "rows_height",
     "set_rows",
-    "thin_ticks",
 ]
+
+_THEMES = {"light": LIGHT, "dark": DARK}
+
+
+class Display:
+    """Base of the displays: a subclass has a `size` and draws itself in `_draw`."""
+
+    ax_: Axes
+    figure_: Figure
+    #: Width and height in inches of a new figure.
+    size: tuple[float, float] = (6.0, 3.8)
+
+    def plot(self, ax: Any = None, *, theme: str | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Default: a new figure of pyplot, which a notebook shows.
+        theme : {"light", "dark"}, optional
+            Default: the shades that suit the background of the axes, in matplotlib's current style.
+
+        Returns
+        -------
+        self
+        """
+        palette = None if theme is None else _THEMES[check_choice(theme, "theme", _THEMES)]
+        with style(palette):
+            if ax is None:
+                import matplotlib.pyplot as plt
+
+                _, ax = plt.subplots(figsize=self.size, layout="constrained")
+            self.ax_, self.figure_ = ax, ax.figure
+            self._draw(ax, palette or palette_of(ax))
+        return self
+
+    def _draw(self, ax: Any, palette: Palette) -> None:
+        raise NotImplementedError
+
 
 #: Rows that a display draws at most.
 MOST_ROWS = 30
-# Characters by which a line of a broken name may exceed the width, and inches for two lines.
-_SLACK, _TWO_LINES = 6, 0.38
-# Inches between two labels of an axis.
-_GAP = 0.08
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -57,7 +97,7 @@ def legend_text(text: Any, /) -> str:
 def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int = 2) -> Any:
     """Put a legend above the axes, with a remark as its heading; no label is a formula."""
     handles, labels = ax.get_legend_handles_labels()
-    found = ax.legend(
+    legend = ax.legend(
         handles,
         labels,
         loc="lower right",
@@ -72,10 +112,10 @@ def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int 
         fontsize="small",
         frameon=False,
     )
-    for text in (*found.get_texts(), found.get_title()):
+    for text in (*legend.get_texts(), legend.get_title()):
         text.set_parse_math(False)
-    found.get_title().set_color(palette.soft)
-    return found
+    legend.get_title().set_color(palette.soft)
+    return legend
 
 
 def clip_limits(
@@ -102,8 +142,9 @@ def plain_ticks(ax: Axes, which: str, /) -> None:
     axis = getattr(ax, f"{which}axis")
     low, high = sorted(getattr(ax, f"get_{which}lim")())
     # Long labels need room: fewer of them.
-    digits = math.log10(max(abs(low), abs(high), 1e-300) / max(high - low, 1e-300))
-    axis.set_major_locator(MaxNLocator(nbins=6 if digits < 1.5 else 4 if digits < 3 else 3))
+    largest = max(abs(low), abs(high), 1e-300)
+    digits = max(math.log10(largest / max(high - low, 1e-300)), math.log10(largest) - 3)
+    axis.set_major_locator(MaxNLocator(nbins=5 if digits < 1.5 else 3 if digits < 3 else 2))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
 
 
@@ -129,9 +170,8 @@ def power_of_ten(value: float, /) -> str:
 
 def set_rows(ax: Any, names: Sequence[Any], width: int, palette: Palette, /) -> None:
     """Give an axes one labelled row per entry, the first on top; long names are shortened."""
-    labels = row_labels(names, width)
-    ax.set_yticks(np.arange(len(labels)), labels, parse_math=False)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_yticks(np.arange(len(names)), shorten_names(names, width), parse_math=False)
+    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.grid(False, axis="y")
     ax.grid(True, axis="x", color=palette.grid)
@@ -139,81 +179,6 @@ def set_rows(ax: Any, names: Sequence[Any], width: int, palette: Palette, /) -> 
     ax.spines[["left", "top", "right"]].set_visible(False)
 
 
-def row_labels(names: Sequence[Any], width: int, /) -> list[str]:
-    r"""Break names that are longer than `width` into two lines, between words.
-
-    Names that do not fit into two lines are shortened, all of them by the same rule.
-
-    Examples
-    --------
-    >>> row_labels(["forest max_features=0.33, leaf=1", "ridge alpha=1"], 22)
-    ['forest\nmax_features=0.33, leaf=1', 'ridge alpha=1']
-    """
-    full = [printable(name) for name in names]
-    broken = [_two_lines(name, width) for name in full]
-    if any(lines is None for lines in broken) or len(set(full)) < len(full):
-        return shorten_names(names, width)
-    return [str(lines) for lines in broken]
-
-
-def _two_lines(name: str, width: int) -> str | None:
-    """Return a name in one line or two, the longer as short as possible; None if it is too long."""
-    if len(name) <= width:
-        return name
-    cuts = [i for i, char in enumerate(name) if char == " "]
-    if not cuts:
-        return None
-    cut = min(cuts, key=lambda i: max(i, len(name) - i - 1))
-    fits = max(cut, len(name) - cut - 1) <= width + _SLACK
-    return f"{name[:cut]}\n{name[cut + 1 :]}" if fits else None
-
-
-def rows_height(count: int, row: float = 0.30, /, *, labels: Sequence[str] = ()) -> float:
-    """Return the height in inches of a figure with so many rows; two lines need more of it."""
-    row = max(row, _TWO_LINES) if any("\n" in label for label in labels) else row
+def rows_height(count: int, row: float = 0.30, /) -> float:
+    """Return the height in inches of a figure with so many rows."""
     return 1.15 + row * max(min(count, MOST_ROWS), 2)
-
-
-def fit_label(text: str, width: int, /) -> str:
-    """Return the label of an axis in at most two lines of `width` characters."""
-    if len(text) <= width:
-        return text
-    lines = textwrap.wrap(text, width, break_on_hyphens=False)
-    return "\n".join(
-        lines if len(lines) <= 2 else textwrap.wrap(shorten(text, 2 * width - 6), width)
-    )
-
-
-def thin_ticks(figure: Any, /) -> None:
-    """Show fewer ticks on linear x axes whose labels would touch each other."""
-    from matplotlib.ticker import MaxNLocator
-
-    with warnings.catch_warnings():
-        # The reader's fonts have what matplotlib's may lack.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure.draw_without_rendering()
-        for ax in figure.axes:
-            if ax.get_xscale() != "linear":
-                continue
-            for count in (4, 3, 2, 1):
-                if not _touch(ax):
-                    break
-                ax.xaxis.set_major_locator(MaxNLocator(nbins=count))
-                figure.draw_without_rendering()
-
-
-def _touch(ax: Axes) -> bool:
-    """Tell whether two labels of the x axis are closer than the width of a character."""
-    low, high = sorted(ax.get_xlim())
-    ticks = [tick for tick in ax.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
-    boxes = sorted((tick.label1.get_window_extent() for tick in ticks), key=lambda box: box.x0)
-    gap = ax.figure.dpi * _GAP
-    return any(right.x0 - left.x1 < gap for left, right in pairwise(boxes))
-
-
-def best_first(risk: np.ndarray, chosen: int | None, /, *, most: int = MOST_ROWS) -> np.ndarray:
-    """Return the candidates to draw, least risk first, the choice always among them."""
-    shown = np.argsort(risk, kind="stable")[:most]  # NaN, for those that failed, is last
-    if chosen is not None and chosen not in shown:
-        shown = np.append(shown[:-1], chosen)
-    return shown

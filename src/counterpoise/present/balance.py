@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.present.axes import MOST_ROWS, legend_above, plain_ticks, rows_height, set_rows
-from counterpoise.present.display import Display
+from counterpoise.present.axes import (
+    MOST_ROWS,
+    Display,
+    legend_above,
+    plain_ticks,
+    rows_height,
+    set_rows,
+)
 from counterpoise.present.palette import Palette
 
 __all__ = ["BalanceDisplay"]
@@ -22,13 +28,13 @@ class BalanceDisplay(Display):
 
     The shaded band is within 0.1 standard deviations of equal means, which is usually called
     balanced. The largest difference before weighting is on top. At most 30 features are drawn.
+    Differences beyond the axis are drawn at its edge, with an arrow.
 
     Parameters
     ----------
     features : sequence of str
     before, after : arrays of shape (n_features,)
-        Mean in the target less that in the source, in standard deviations. Infinite ones are
-        drawn as arrows at the edge; NaN is left out.
+        Mean in the target less that in the source, in standard deviations. NaN is left out.
     width : int, default=32
         Longer names are shortened.
 
@@ -54,8 +60,7 @@ class BalanceDisplay(Display):
         self, features: Sequence[Any], before: Any, after: Any, *, width: int = 32
     ) -> None:
         self.features = [str(name) for name in features]
-        self.before = np.asarray(before, dtype=np.float64)
-        self.after = np.asarray(after, dtype=np.float64)
+        self.before, self.after = (np.asarray(a, dtype=np.float64) for a in (before, after))
         for name, values in (("before", self.before), ("after", self.after)):
             if values.shape != (count := len(self.features),):
                 raise ValueError(
@@ -68,7 +73,7 @@ class BalanceDisplay(Display):
     def from_diagnostics(
         cls, diagnostics: Any, *, ax: Any = None, theme: str | None = None
     ) -> BalanceDisplay:
-        """Draw the balance that :func:`counterpoise.diagnose` found.
+        """Draw the balance that :func:`counterpoise.diagnose` or a search found.
 
         Parameters
         ----------
@@ -79,57 +84,27 @@ class BalanceDisplay(Display):
         display = cls(diagnostics.features, diagnostics.balance_before, diagnostics.balance_after)
         return display.plot(ax, theme=theme)
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, X_target: Any, *, ax: Any = None, theme: str | None = None
-    ) -> BalanceDisplay:
-        """Draw how the weights of a fitted search, or of a weight estimator, balance the features.
-
-        Parameters
-        ----------
-        estimator : anything fitted with `weights_`
-        X, X_target : arrays or data frames
-            Source and target rows that it was fitted on.
-        ax, theme
-            As for :meth:`plot`.
-        """
-        from counterpoise.diagnostics import diagnose
-
-        found = diagnose(X, X_target, weights=np.asarray(estimator.weights_))
-        return cls.from_diagnostics(found, ax=ax, theme=theme)
-
     def _draw(self, ax: Any, palette: Palette) -> None:
         self.order_ = np.argsort(-np.nan_to_num(np.abs(self.before)), kind="stable")[:MOST_ROWS]
         set_rows(ax, [self.features[i] for i in self.order_], self.width, palette)
         before, after = self.before[self.order_], self.after[self.order_]
-        edge = _edge(before, after)
-        y = np.arange(len(self.order_))
+        edge = _edge(np.concatenate([before, after]))
+        rows = np.arange(len(self.order_))
         ax.axvspan(-_BALANCED, _BALANCED, color=palette.mark, linewidth=0, zorder=0)
         ax.axvline(0, color=palette.soft, linewidth=1, zorder=1)
         ends = (np.clip(values, -edge, edge) for values in (before, after))
-        ax.hlines(y, *ends, color=palette.grid, linewidth=2.2, zorder=2)
+        ax.hlines(rows, *ends, color=palette.grid, linewidth=2.2, zorder=2)
         self.points_ = {}
         for name, values, color, marker, face in (
-            ("before", before, palette.target, "s", palette.hollow),
-            ("after", after, palette.controlled, "o", palette.controlled),
+            ("before", before, palette.target, "s", palette.paper),
+            ("after", after, palette.estimate, "o", palette.estimate),
         ):
             look = {"color": color, "markerfacecolor": face, "markeredgewidth": 1.5, "zorder": 3}
             shown = np.clip(values, -edge, edge)
-            (self.points_[name],) = ax.plot(shown, y, marker, label=f"{name} weighting", **look)
+            (self.points_[name],) = ax.plot(shown, rows, marker, label=f"{name} weighting", **look)
             for row in np.flatnonzero(np.abs(values) > edge):
-                look = {"color": color, "va": "center"}
-                up = values[row] > 0
-                if np.isinf(values[row]):
-                    if name == "after" and np.isinf(before[row]):
-                        continue
-                    # Beside the marker, towards the middle, where nothing else is drawn.
-                    place = {"xytext": (-9 if up else 9, 0), "textcoords": "offset points"}
-                    side = "right" if up else "left"
-                    ax.annotate("no overlap", (shown[row], row), ha=side, **place, **look)
-                    continue
-                ax.annotate(
-                    "→" if up else "←", (shown[row], row), ha="left" if up else "right", **look
-                )
+                arrow, side = ("→", "left") if values[row] > 0 else ("←", "right")
+                ax.annotate(arrow, (shown[row], row), ha=side, va="center", color=color)
         ax.set_xlim(-1.12 * edge, 1.12 * edge)
         plain_ticks(ax, "x")
         ax.set_xlabel("target less source (standard deviations)", loc="right")
@@ -137,10 +112,9 @@ class BalanceDisplay(Display):
         legend_above(ax, palette, note=note if len(self.order_) < len(self.features) else "")
 
 
-def _edge(before: np.ndarray, after: np.ndarray) -> float:
-    """Return the largest difference that the axis shows; larger ones become arrows."""
-    sizes = np.abs(np.concatenate([before, after]))
-    sizes = np.sort(sizes[np.isfinite(sizes)])
+def _edge(differences: np.ndarray) -> float:
+    """Return the largest difference that the axis shows."""
+    sizes = np.sort(np.abs(differences[np.isfinite(differences)]))
     if sizes.size == 0:
         return 1.0
     # Much beyond the largest tenth, the other differences would become invisible.

@@ -10,17 +10,16 @@ from importlib.resources import files
 from typing import Any
 
 from counterpoise import __version__
-from counterpoise._facts import VERDICTS
 from counterpoise._format import printable
 from counterpoise.present.palette import DARK, LIGHT, Palette, css_variables
-from counterpoise.present.sections import Document, Picture
+from counterpoise.present.sections import SIGNS, Document, Picture
 from counterpoise.present.svg import inline_svg
 
 __all__ = ["render_page"]
 
 
 def render_page(document: Document, /) -> str:
-    """Return a document as HTML; every text in it is escaped.
+    """Return a document as HTML; every text in it is escaped, control characters are replaced.
 
     A policy in the head of the page allows only its own style sheet and its one script, which is
     named by its hash. A script that came with the data does not run.
@@ -34,6 +33,7 @@ def render_page(document: Document, /) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        finalize=lambda value: printable(value) if _is_text(value) else value,
     )
     environment.filters |= {"svg": _svg, "sort_value": _sort_value}
     environment.tests |= {"block": lambda block, name: type(block).__name__ == name}
@@ -41,7 +41,7 @@ def render_page(document: Document, /) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template("page.html").render(
         document=document,
-        verdicts=VERDICTS,
+        verdicts=SIGNS,
         version=__version__,
         css=Markup(_asset("style.css")),
         light=Markup(_declarations(LIGHT)),
@@ -50,6 +50,10 @@ def render_page(document: Document, /) -> str:
         script_hash=Markup(f"sha256-{digest}"),
     )
     return page.lstrip()
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not hasattr(value, "__html__")
 
 
 @cache

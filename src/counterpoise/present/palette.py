@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
-    "BOTH",
     "DARK",
     "LIGHT",
     "REPRODUCTION",
     "Palette",
     "css_variables",
-    "method_look",
     "palette_of",
     "style",
 ]
@@ -29,56 +27,39 @@ __all__ = [
 class Palette:
     """Colours of one theme, as hexadecimal strings, no two the same.
 
-    `unweighted` to `sixth` are of risk methods, `mark` is of what is singled out, `classes` are of
-    the weight classes from the least on.
+    `estimate` is of numbers in the target, `mark` of what is singled out, `classes` are of the
+    weight classes from the least on.
     """
 
     ink: str
     soft: str
     grid: str
     paper: str
-    unweighted: str
-    weighted: str
-    controlled: str
-    fourth: str
-    fifth: str
-    sixth: str
+    estimate: str
     truth: str
     source: str
     target: str
     mark: str
     classes: tuple[str, ...]
 
-    @property
-    def hollow(self) -> str:
-        """Fill of a hollow marker."""
-        return self.paper if len(self.paper) == 7 else "none"
 
-
-# Each colour for a light page, for a dark page, and for a transparent background of which only a
-# contrast of about 3 with white and with nearly black is asked.
+# Each colour for a light page and for a dark page.
 _COLORS = {
-    "ink": ("#1c2430", "#e6eaf0", "#808080"),
-    "soft": ("#5b6675", "#a3adba", "#818181"),
-    "grid": ("#e1e5eb", "#2f3742", "#80808040"),
-    "paper": ("#ffffff", "#151a21", "#80808000"),
-    "unweighted": ("#7d7d7d", "#a8a8a8", "#8c8c8c"),
-    "weighted": ("#0072b2", "#56b4e9", "#2a8fd0"),
-    "controlled": ("#00875f", "#2fc795", "#0fa37a"),
-    "fourth": ("#d55e00", "#f0803c", "#e0702a"),
-    "fifth": ("#b3598c", "#dd93bd", "#c56fa3"),
-    "sixth": ("#a67c00", "#e3bd4a", "#b8912a"),
-    "truth": ("#111111", "#ffffff", "#b58900"),
-    "source": ("#0a6fae", "#5ab6ea", "#2b8fd1"),
-    "target": ("#c95800", "#f18a45", "#e1712b"),
-    "mark": ("#eaf4f0", "#1c2e2b", "#0fa37a22"),
+    "ink": ("#1c2430", "#e6eaf0"),
+    "soft": ("#5b6675", "#a3adba"),
+    "grid": ("#e1e5eb", "#2f3742"),
+    "paper": ("#ffffff", "#151a21"),
+    "estimate": ("#00875f", "#2fc795"),
+    "truth": ("#111111", "#fefefe"),
+    "source": ("#0a6fae", "#5ab6ea"),
+    "target": ("#c95800", "#f18a45"),
+    "mark": ("#eaf4f0", "#1c2e2b"),
 }
 _CLASSES = (
     ("#b9d3e6", "#7fb2d8", "#3d8cc4", "#0f5f99", "#06304f"),
     ("#2b465c", "#3a6d94", "#559dcb", "#90caf0", "#dcf0ff"),
-    ("#8fb3cc", "#5fa3d0", "#2c90d2", "#8a63d2", "#d64f9e"),
 )
-LIGHT, DARK, BOTH = (
+LIGHT, DARK = (
     Palette(**{name: shades[i] for name, shades in _COLORS.items()}, classes=classes)
     for i, classes in enumerate(_CLASSES)
 )
@@ -95,19 +76,6 @@ REPRODUCTION = {
     "released_beta": ("#7a4b00", "#c99a52"),
     "oracle": ("#e0a800", "#ebc148"),
 }
-
-# Colour, line style and marker of each method; other methods share three more looks.
-_METHODS = {
-    "source": ("unweighted", "--", "s"),
-    "plain cross-validation": ("unweighted", "--", "s"),
-    "weighted": ("weighted", "-.", "^"),
-    "controlled": ("controlled", "-", "o"),
-}
-_OTHERS = (
-    ("fourth", (0, (5, 1, 1, 1, 1, 1)), "D"),
-    ("fifth", (0, (1, 1)), "v"),
-    ("sixth", (0, (7, 2)), "P"),
-)
 
 _SHAPE: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -131,34 +99,15 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-def method_look(palette: Palette, method: str, /) -> tuple[str, Any, str, str]:
-    """Return a method's colour, line style, marker and label: the same in every picture."""
-    look = _METHODS.get(method) or _OTHERS[sum(method.encode()) % len(_OTHERS)]
-    color, line, marker = look
-    return getattr(palette, color), line, marker, "unweighted" if method == "source" else method
-
-
 def palette_of(ax: Any, /) -> Palette:
-    """Return the palette that suits the background of an axes."""
+    """Return the palette that suits the background of an axes; the light one if it has none."""
     from matplotlib.colors import to_rgba
 
     for color in (ax.get_facecolor(), ax.figure.get_facecolor()):
         red, green, blue, alpha = to_rgba(color)
         if alpha > 0.5:
             return LIGHT if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else DARK
-    return BOTH
-
-
-def _theme_settings(palette: Palette, /) -> dict[str, Any]:
-    """Return matplotlib's settings for text, axes and background in a theme."""
-    names = {
-        palette.ink: "axes.labelcolor axes.titlecolor legend.labelcolor text.color "
-        "xtick.labelcolor ytick.labelcolor",
-        palette.soft: "axes.edgecolor xtick.color ytick.color",
-        palette.paper: "axes.facecolor figure.facecolor savefig.facecolor",
-        palette.grid: "grid.color",
-    }
-    return {name: color for color, group in names.items() for name in group.split()}
+    return LIGHT
 
 
 @contextmanager
@@ -166,7 +115,17 @@ def style(palette: Palette | None, /) -> Iterator[None]:
     """Draw in the style of a theme inside a `with` block; with None, in the user's own style."""
     import matplotlib
 
-    settings: Any = {} if palette is None else {**_SHAPE, **_theme_settings(palette)}
+    settings: Any = {}
+    if palette is not None:
+        names = {
+            palette.ink: "axes.labelcolor axes.titlecolor legend.labelcolor text.color "
+            "xtick.labelcolor ytick.labelcolor",
+            palette.soft: "axes.edgecolor xtick.color ytick.color",
+            palette.paper: "axes.facecolor figure.facecolor savefig.facecolor",
+            palette.grid: "grid.color",
+        }
+        colors = {name: color for color, group in names.items() for name in group.split()}
+        settings = {**_SHAPE, **colors}
     with matplotlib.rc_context(settings):
         yield
 

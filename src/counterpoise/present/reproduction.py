@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from counterpoise._facts import Column, Numeral, Table
 from counterpoise._format import format_error, format_number, format_p_value
 from counterpoise.experiments.errata import ERRATA
 from counterpoise.present.page import render_page
-from counterpoise.present.sections import Block, Document, Picture, Pictures, Section
+from counterpoise.present.sections import (
+    Block,
+    Column,
+    Document,
+    Numeral,
+    Picture,
+    Pictures,
+    Section,
+    Table,
+)
 
 if TYPE_CHECKING:
     from counterpoise.experiments.claims import Claim, Finding

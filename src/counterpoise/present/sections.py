@@ -1,53 +1,99 @@
-"""Documents: what a job found, in reading order. Terminal and page render the same document.
+"""What is shown of a result, as blocks in reading order.
 
-A block of a section is a paragraph (str), a `Verdict`, an `Alert`, `Facts`, a `Table`, `Pictures`
-or `Made`. A terminal shows paragraphs, verdicts, alerts and tables; a page shows everything.
+A block is a paragraph (str), a `Verdict`, `Bullets`, a `Table` or `Pictures`. Terminal, page
+and notebook render the same blocks; only a page draws pictures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from counterpoise._facts import Fact, Table
-
 __all__ = [
-    "Alert",
+    "SIGNS",
     "Block",
+    "Bullets",
+    "Column",
     "Document",
-    "Facts",
-    "Made",
+    "Numeral",
     "Picture",
     "Pictures",
     "Section",
+    "Table",
     "Verdict",
 ]
+
+#: Verdict to its sign and the colour class that goes with it.
+SIGNS = {
+    "confirmed": ("✓", "good"),
+    "plausible": ("~", "fine"),
+    "caution": ("!", "fair"),
+    "do not trust": ("✗", "bad"),
+}
+
+
+class Numeral(str):
+    """A number as it is read, with its value for sorting."""
+
+    value: float
+
+    def __new__(cls, text: str, value: Any) -> Numeral:
+        """Make one of its text and its value; None counts as missing."""
+        numeral = super().__new__(cls, text)
+        numeral.value = math.nan if value is None else float(value)
+        return numeral
+
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of a column.
+
+    `kind` is "number", "text" or "word" (a short text), `sorted` is "ascending" or "descending" if
+    the rows come in the order of this column. A narrow terminal leaves out `optional` columns,
+    those with the highest number first.
+    """
+
+    name: str
+    kind: str = "number"
+    sorted: str = ""
+    optional: int = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of text; cells of number columns are `Numeral`.
+
+    For pages: `name` is the address, `looks` are the classes of the rows ("chosen", "doubtful"),
+    and `sortable` lets the reader sort.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    name: str = ""
+    looks: Sequence[str] = ()
+    sortable: bool = False
+    page_only: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict on a question, its reasons, and what to do next."""
+    """A verdict, and what was not checked, in one line."""
 
-    question: str
     word: str
-    reasons: Sequence[str]
-    advice: Sequence[str]
+    line: str
 
 
 @dataclass(frozen=True)
-class Alert:
-    """What no reader may miss, in sentences."""
+class Bullets:
+    """Sentences under a short heading; `look` "alert" is for what no reader may miss."""
 
-    text: str
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Facts in a table with a title; without a title, each in a box."""
-
-    facts: Sequence[Fact]
-    title: str = ""
+    heading: str
+    items: Sequence[str]
+    look: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,30 +114,28 @@ class Pictures:
     wide: bool = False
 
 
-@dataclass(frozen=True)
-class Made:
-    """How the numbers were made: the command, facts as (name, value), and all options."""
-
-    command: str
-    facts: Sequence[tuple[str, str]]
-    options: Mapping[str, Any]
-
-
-Block = str | Verdict | Alert | Facts | Table | Pictures | Made
+Block = str | Verdict | Bullets | Table | Pictures
 
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title (empty for none); `name` is the address on a page."""
+    """Blocks under a title (empty for none); a `folded` one is opened by the reader.
+
+    `name` is the address on a page.
+    """
 
     name: str
     title: str
     blocks: Sequence[Block]
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
-    """Everything that is shown of a job; `line` is its one-line form."""
+    """Everything that is shown of a job; `line` is its one-line form.
+
+    The first section is the answer; a terminal shows the others if details are asked for.
+    """
 
     kind: str
     title: str

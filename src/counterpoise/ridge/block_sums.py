@@ -1,129 +1,184 @@
 """Sums over blocks of weighted rows: all that cross-validation needs of many rows.
 
 With squared loss, a block's sum of weighted losses is a quadratic form in the block's second
-moments. One pass over the rows collects them; penalties and folds do not loop over rows again. The
-jackknife leaves out one block at a time.
+moments, for every penalty. One pass over the rows collects them; they add up over chunks and
+machines, and rows in memory are one chunk. The jackknife leaves out one block at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+import math
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
-from counterpoise._arrays import Array, Namespace, device
+import numpy as np
+
+from counterpoise._arrays import Array, Namespace, device, take_rows
+from counterpoise._folds import block_numbers
+from counterpoise.ridge.folds import RowSample, grouped
 from counterpoise.ridge.path import Frame
+from counterpoise.ridge.row_losses import losses_of_rows
 from counterpoise.risk import Average, Weighted
-from counterpoise.risk.sums import Sums
+from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["BlockSums", "risk_sums", "sums_of_blocks"]
+__all__ = ["N_BLOCKS", "BlockPlan", "BlockSums", "Collected", "risk_sums"]
+
+# Jackknife blocks over all folds, and per fold at least.
+N_BLOCKS, _BLOCKS_PER_FOLD = 100, 10
 
 
 @dataclass(frozen=True)
 class BlockSums:
     """Sums over the rows a = (x, 1, y) of one block or, stacked, of many.
 
-    w are the weights, u those that the risk method uses. The last three are (..., q, q).
+    w are the weights, u those that the risk method uses. Without `used`, u are w.
     """
 
-    count: Array  # number of rows
-    weight: Array  # sum u
-    weight_squared: Array  # sum u^2
-    excess: Array  # sum (u - 1)
-    excess_squared: Array  # sum (u - 1)^2
-    training: Array  # sum w a a': for training, and for the plain weighted loss
-    used: Array  # sum u a a': for the weighted loss of the method
-    covariance: Array  # sum u (u - 1) a a': for the covariance of weighted loss and weight
-
-    @classmethod
-    def stack(cls, xp: Namespace, blocks: Sequence[BlockSums], /) -> BlockSums:
-        """Put blocks on a new leading axis."""
-        return cls._share(
-            {f.name: xp.stack([getattr(b, f.name) for b in blocks]) for f in fields(cls)}, *blocks
-        )
+    plain: Sums  # of w; the sums of losses are still 0
+    training: Array  # sum w a a', (..., q, q): for training, and for the plain weighted loss
+    covariance: Array | None  # sum u (u - 1) a a': for the control variate
+    used: Sums | None = None  # of u
+    loss: Array | None = None  # sum u a a': for the weighted loss of the method
 
     def __add__(self, other: BlockSums) -> BlockSums:
         """Return the sums over the rows of both."""
-        names = [f.name for f in fields(self)]
-        added = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return self._share(added, self, other)
-
-    @classmethod
-    def _share(cls, arrays: dict[str, Array], *blocks: BlockSums) -> BlockSums:
-        """Keep one array for `used` and `training` where they are one array in all blocks."""
-        if all(block.used is block.training for block in blocks):
-            arrays["used"] = arrays["training"]
-        return cls(**arrays)
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        sums: list[Any] = [None if one is None else one + two for one, two in pairs]
+        return BlockSums(*sums)
 
 
-def sums_of_blocks(
-    xp: Namespace,
-    frame: Frame,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    blocks: Sequence[Array],
-    /,
-    *,
-    method: Average,
-) -> list[BlockSums]:
-    """Return the sums of each block of rows, given by index arrays: O(n q^2)."""
-    used = method.effective_weights(xp, weights)
+@dataclass(frozen=True)
+class Collected:
+    """Sums of some rows by block, and a sample of the rows.
 
-    def one(index: Array) -> BlockSums:
-        w = xp.take(weights, index, axis=0)
-        u = w if used is weights else xp.take(used, index, axis=0)
-        rows = frame.rows(xp, xp.take(X, index, axis=0), xp.take(Y, index, axis=0))
-        return _sums_of_block(xp, rows, w, u, controlled=not isinstance(method, Weighted))
+    The sample holds shifted rows, weights u and folds.
+    """
 
-    return [one(xp.asarray(index, device=device(X))) for index in blocks]
+    rows: int = 0
+    blocks: dict[tuple[int, int], BlockSums] = field(default_factory=dict)  # by fold and block
+    sample: RowSample | None = None
+
+    def __add__(self, other: Collected) -> Collected:
+        """Return the sums over the rows of both."""
+        if self.sample is None or other.sample is None:
+            return other if self.sample is None else self
+        blocks = {**self.blocks, **other.blocks}
+        for place in self.blocks.keys() & other.blocks.keys():
+            blocks[place] = self.blocks[place] + other.blocks[place]
+        return Collected(self.rows + other.rows, blocks, self.sample + other.sample)
+
+    def fold(self, xp: Namespace, k: int, /) -> BlockSums:
+        """Return the stacked blocks of fold k."""
+        blocks = [self.blocks[place] for place in sorted(self.blocks) if place[0] == k]
+
+        def stacked(values: list[Any]) -> Any:
+            if isinstance(values[0], Sums):
+                return Sums(*map(xp.stack, zip(*(s.arrays() for s in values), strict=True)))
+            return None if values[0] is None else xp.stack(values)
+
+        names = [f.name for f in fields(BlockSums)]
+        return BlockSums(*(stacked([getattr(b, name) for b in blocks]) for name in names))
+
+    def square_ratio(self, xp: Namespace, coef: Array, level: Array, /) -> Array:
+        """Return the ratio (L,) of the sums of u loss^2 and of u loss.
+
+        Second moments do not tell the squares of losses, which only the errors need: the sampled
+        rows do. `coef` (K, L, T, D) and `level` (K, L, T) are the models of the folds.
+        """
+        assert self.sample is not None
+        rows, used, folds = self.sample.columns
+        squares, sums = xp.zeros_like(level[0, :, 0]), xp.zeros_like(level[0, :, 0])
+        for k in range(coef.shape[0]):
+            own = np.flatnonzero(folds == k)
+            losses = losses_of_rows(xp, take_rows(rows, own), coef[k, ...], level[k, ...])
+            weighted = losses * take_rows(used, own)
+            squares, sums = (
+                squares + xp.sum(weighted * losses, axis=-1),
+                sums + xp.sum(weighted, axis=-1),
+            )
+        return squares / xp.where(sums > 0, sums, xp.ones_like(sums))
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """How rows are reduced to sums over blocks."""
+
+    frame: Frame
+    method: Average
+    n_folds: int
+    sample_rows: int  # size of the sample
+
+    def collect(
+        self, xp: Namespace, X: Array, Y: Array, weights: Array, folds: np.ndarray, first: int, /
+    ) -> Collected:
+        """Reduce consecutive rows, of which the first has the number `first`: O(n q^2)."""
+        used = self.method.effective_weights(xp, weights)
+        count = max(_BLOCKS_PER_FOLD, math.ceil(N_BLOCKS / self.n_folds))
+        rows, blocks = np.arange(first, first + len(folds)), {}
+        numbers = folds * count + block_numbers(rows, count)
+        for number, places in enumerate(grouped(numbers, self.n_folds * count)):
+            if len(places):
+                index = xp.asarray(places, device=device(X))
+                x, y, w = (xp.take(a, index, axis=0) for a in (X, Y, weights))
+                u = None if used is weights else xp.take(used, index, axis=0)
+                sums = _sums_of_block(xp, self.frame.rows(xp, x, y), w, u, self.method)
+                blocks[divmod(number, count)] = sums
+        places = RowSample.of(self.sample_rows, rows, np.arange(len(rows))).columns[0]
+        x, y, u = (take_rows(a, places) for a in (X, Y, used))
+        kept = (self.frame.rows(xp, x, y), u, folds[places])
+        return Collected(len(rows), blocks, RowSample(self.sample_rows, rows[places], kept))
 
 
 def _sums_of_block(
-    xp: Namespace, rows: Array, weights: Array, used: Array, *, controlled: bool
+    xp: Namespace, rows: Array, weights: Array, used: Array | None, method: Average
 ) -> BlockSums:
-    """Add up shifted rows (b, q) with weights w and u; `covariance` is 0 unless `controlled`."""
-    # A matrix times its own transpose costs half of any other product.
-    root = rows * xp.sqrt(weights)[:, None]
-    transposed = xp.linalg.matrix_transpose(root)
-    training = transposed @ root
-    same = used is weights
-    excess = used - 1
-    if not same:
-        root = rows * xp.sqrt(used)[:, None]
-        transposed = xp.linalg.matrix_transpose(root)
-    return BlockSums(
-        count=xp.asarray(rows.shape[0], dtype=rows.dtype, device=device(rows)),
-        weight=xp.sum(used),
-        weight_squared=xp.sum(used**2),
-        excess=xp.sum(excess),
-        excess_squared=xp.sum(excess**2),
-        training=training,
-        used=training if same else transposed @ root,
-        covariance=(
-            transposed @ (root * excess[:, None]) if controlled else xp.zeros_like(training)
-        ),
-    )
+    """Add up shifted rows (b, q) with weights w and u."""
+
+    def sums(weights: Array) -> Sums:
+        return sums_from_losses(xp, xp.zeros_like(weights), weights).sum(xp)
+
+    def halves(factors: Array) -> tuple[Array, Array]:
+        # A matrix times its own transpose costs half of any other product.
+        root = rows * xp.sqrt(factors)[:, None]
+        return xp.linalg.matrix_transpose(root), root
+
+    transposed, root = halves(weights)
+    training, covariance, of_used, loss = transposed @ root, None, None, None
+    if used is not None:
+        transposed, root = halves(used)
+        of_used, loss = sums(used), transposed @ root
+    if not isinstance(method, Weighted):
+        covariance = transposed @ (root * ((weights if used is None else used) - 1)[:, None])
+    return BlockSums(sums(weights), training, covariance, of_used, loss)
 
 
-def risk_sums(xp: Namespace, blocks: BlockSums, coef: Array, level: Array, /) -> tuple[Sums, Sums]:
+def risk_sums(
+    xp: Namespace, blocks: BlockSums, coef: Array, level: Array, ratio: Array, /
+) -> tuple[Sums, Sums]:
     """Return a fold's sums (L, 1, b) from b blocks, for the method's weights and the plain ones.
 
-    The blocks are stacked. `coef` (L, T, D) and `level` (L, T) were trained on other rows.
+    The blocks are stacked. `coef` (L, T, D) and `level` (L, T) were trained on other rows. `ratio`
+    is that of `Collected.square_ratio`.
     """
 
     def losses(matrices: Array) -> Array:
         return _summed_losses(xp, matrices, coef, level)[:, None, :]
 
-    # A sum of squares: rounding must not leave it below zero.
-    plain_loss = xp.clip(losses(blocks.training), 0, None)
-    same = blocks.used is blocks.training
-    of_losses = {
-        "weighted_loss": plain_loss if same else xp.clip(losses(blocks.used), 0, None),
-        "loss_excess": losses(blocks.covariance),
-    }
-    of_weights = [f.name for f in fields(Sums) if f.name not in of_losses]
-    sums = Sums(**of_losses, **{name: getattr(blocks, name)[None, :] for name in of_weights})
-    return sums, replace(sums, weighted_loss=plain_loss)
+    def sums(of_weights: Sums, matrices: Array) -> Sums:
+        # A sum of squares: rounding must not leave it below zero.
+        weighted_loss = xp.clip(losses(matrices), 0, None)
+        return replace(
+            of_weights.apply(lambda values: values[None, :]),
+            weighted_loss=weighted_loss,
+            loss_excess=xp.zeros_like(weighted_loss),
+            weighted_square=ratio[:, None, None] * weighted_loss,
+        )
+
+    plain = sums(blocks.plain, blocks.training)
+    used = plain if blocks.used is None else sums(blocks.used, blocks.loss)
+    if blocks.covariance is not None:
+        used = replace(used, loss_excess=losses(blocks.covariance))
+    return used, plain
 
 
 def _summed_losses(xp: Namespace, matrices: Array, coef: Array, level: Array) -> Array:
@@ -133,8 +188,7 @@ def _summed_losses(xp: Namespace, matrices: Array, coef: Array, level: Array) ->
     output t), sum_i c_i loss_i = mean_t u_t' (sum c a a') u_t. O(b L T q^2).
     """
     L, T = level.shape
-    signs = -xp.eye(T, dtype=coef.dtype, device=device(coef))
-    signs = xp.broadcast_to(signs, (L, T, T))
+    signs = xp.broadcast_to(-xp.eye(T, dtype=coef.dtype, device=device(coef)), (L, T, T))
     directions = xp.reshape(xp.concat([coef, level[..., None], signs], axis=-1), (L * T, -1))
     # One block at a time: the (L T, q) product stays in cache.
     values = [

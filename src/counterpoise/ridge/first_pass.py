@@ -1,235 +1,111 @@
-"""The first pass over a stream: how many rows, their means, their classes and moments."""
+"""The first pass over a stream: how many rows, their classes, and a random sample of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from counterpoise.ridge.row_checks import check_labels, check_outputs, check_row_weights, check_rows
-from counterpoise.ridge.stream import Chunk, Stream, named_errors
-from counterpoise.weights.moments import DomainMoments
+from counterpoise._arrays import array_namespace, as_float
+from counterpoise._validation import (
+    check_finite,
+    check_label_size,
+    check_labels,
+    check_real,
+    feature_names,
+)
+from counterpoise.ridge.folds import RowSample
+from counterpoise.ridge.stream import Chunk, Stream, Task
 
-__all__ = [
-    "Classes",
-    "Overview",
-    "joined_rows",
-    "look_at",
-    "one_against_rest",
-    "places_of",
-    "rows_of",
-]
-
-
-@dataclass(frozen=True)
-class _TaskCount:
-    """How many rows a task has and, for a classifier, how many of each label."""
-
-    rows: int
-    labels: np.ndarray  # in the order in which they first appear
-    counts: np.ndarray
+__all__ = ["Classes", "Overview", "check_chunk", "look_at", "one_against_rest"]
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What the first pass finds in consecutive tasks."""
+    """What the first pass finds in consecutive tasks.
 
-    name: str  # of the first task
-    title: str  # the parameter that the rows belong to
-    tasks: tuple[_TaskCount, ...]
-    count: int  # of rows
-    location: np.ndarray  # mean of the features, (D,)
-    level: np.ndarray  # mean of the outputs, (T,); empty for labels and for a target
-    flat: bool  # whether the outputs came as a 1-D array
-    moments: DomainMoments | None  # for weights by normal densities
-    kept: tuple[Chunk, ...]  # the rows that were asked for
+    The sample is the same for all chunkings. All rows are in it if they are no more than asked for.
+    """
+
+    name: str  # of the first task with rows
+    title: str  # what the rows are: "X" or "X_target"
+    tasks: tuple[Counter[Any], ...]  # rows of each label, in the order of appearance, by task
+    flat: bool  # whether the labels came as a 1-D array
     names: list[str] | None  # of the columns
+    sample: RowSample  # of features, labels or None, weights or None
 
-    def merge(self, other: Overview, /) -> Overview:
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return sum(task.total() for task in self.tasks)
+
+    @property
+    def features(self) -> np.ndarray:
+        """Features of the sampled rows."""
+        return np.asarray(self.sample.columns[0])
+
+    def __add__(self, other: Overview) -> Overview:
         """Return the overview of these tasks and of those that follow."""
         tasks = self.tasks + other.tasks
-        if not (self.count and other.count):
-            return replace(self if self.count else other, name=self.name, tasks=tasks)
-        self._check_alike(other)
-        count = self.count + other.count
-        share = other.count / count
-        moments = self.moments
-        if moments is not None and other.moments is not None:
-            moments = moments.merge(other.moments)
-        return replace(
-            self,
-            tasks=tasks,
-            count=count,
-            location=self.location + share * (other.location - self.location),
-            level=self.level + share * (other.level - self.level),
-            moments=moments,
-            kept=self.kept + other.kept,
-        )
-
-    def _check_alike(self, other: Overview) -> None:
-        with named_errors(other.name):
-            if other.names is not None and self.names is not None and other.names != self.names:
-                raise ValueError(
-                    f"`{self.title}` must have the columns {self.names} of the rows before; got "
-                    f"{other.names}. Pass the same columns in the same order."
-                )
-            if len(other.location) != len(self.location):
-                raise ValueError(
-                    f"`{self.title}` must have {len(self.location)} features like the rows before; "
-                    f"got {len(other.location)}. Pass the same columns in the same order."
-                )
-            if (len(other.level), other.flat) != (len(self.level), self.flat):
-                raise ValueError(
-                    f"`y` must have {len(self.level)} outputs like the rows before; got "
-                    f"{len(other.level)}. Pass the same outputs in the same order, all 1-D or "
-                    "all 2-D."
-                )
-
-
-def look_at(
-    stream: Stream,
-    places: Sequence[np.ndarray] | None = None,
-    /,
-    *,
-    labels: str = "none",
-    moments: bool = False,
-    unit: np.ndarray | None = None,
-    title: str = "chunks",
-) -> Overview:
-    """Read a stream once.
-
-    Parameters
-    ----------
-    stream : Stream
-    places : sequence of int arrays, optional
-        Rows to keep of each task. Default: none.
-    labels : {"outputs", "classes", "none"}, default="none"
-        What `y` is.
-    moments : bool, default=False
-        Whether to collect the moments of the features, in the given `unit` (D,).
-    title : str, default="chunks"
-        The parameter that the rows belong to.
-    """
-    work = _Look(labels, moments, unit, "X" if title == "chunks" else title)
-    found = stream.run(work, Overview.merge, places, order="F")
-    if found is None or found.count == 0:
-        raise ValueError(
-            f"`{title}` must have rows; got none. Check the files, or the function that yields "
-            "the chunks."
-        )
-    return found if found.names is not None else replace(found, names=stream.names)
-
-
-def places_of(rows: np.ndarray, overview: Overview, /) -> list[np.ndarray]:
-    """Return where sorted row numbers of the whole stream are in each task."""
-    sizes = np.asarray([task.rows for task in overview.tasks])
-    ends = np.cumsum(sizes)
-    each = np.split(rows, np.searchsorted(rows, ends)[:-1])
-    return [own - first for own, first in zip(each, ends - sizes, strict=True)]
-
-
-def rows_of(
-    stream: Stream, overview: Overview, rows: np.ndarray, /, *, labels: str = "none"
-) -> tuple[np.ndarray, Any, Any]:
-    """Read features, labels and weights (or None) of the rows with these sorted numbers."""
-    again = look_at(stream, places_of(rows, overview), labels=labels, title=overview.title)
-    if again.count != overview.count:
-        raise ValueError(
-            f"`{overview.title}` gave {overview.count} rows the first time, and {again.count} the "
-            "second. It must give the same rows each time it is read: return a fresh iterator."
-        )
-    return joined_rows(again)
-
-
-def joined_rows(overview: Overview, /) -> tuple[np.ndarray, Any, Any]:
-    """Return features, labels (or None) and weights (or None) of the kept rows."""
-    columns = zip(*overview.kept, strict=True)
-    X, y, w = (None if each[0] is None else np.concatenate(each) for each in columns)
-    return X, y, w  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class _Look:
-    """Makes the overview of one task: the parameters are those of `look_at`."""
-
-    labels: str
-    moments: bool
-    unit: np.ndarray | None
-    title: str
-
-    def __call__(
-        self, name: str, chunks: Iterable[Chunk], places: np.ndarray | None, /
-    ) -> Overview:
-        found, start = [], 0
-        with named_errors(name):
-            for chunk in chunks:
-                found.append(self._one(name, start, places, *chunk))
-                start += found[-1].count
-        if not found:
-            found = [self._one(name, 0, None, np.zeros((0, 0)), np.zeros(0), None)]
-        whole = reduce(Overview.merge, found)
-        return replace(whole, tasks=(_add_counts(whole.tasks),))
-
-    def _one(
-        self, name: str, start: int, places: np.ndarray | None, X: Any, y: Any, w: Any
-    ) -> Overview:
-        """Make the overview of a chunk whose first row is row `start` of its task."""
-        names = list(X.columns) if hasattr(X, "columns") else None
-        # Where moments are collected, they tell whether all is finite.
-        X = check_rows(X, self.title, finite=not self.moments)
-        n, D = X.shape
-        if n and self.unit is not None and len(self.unit) != D:
+        if not (len(self.features) and len(other.features)):
+            return replace(self if len(self.features) else other, tasks=tasks)
+        self.check_columns(other, f"{other.name}: `{self.title}`")
+        outputs = [(one.flat, np.shape(one.sample.columns[1])[1:]) for one in (self, other)]
+        if outputs[0] != outputs[1]:
             raise ValueError(
-                f"`{self.title}` has {D} features, `X_target` has {len(self.unit)}. "
-                "Pass the same columns in the same order."
+                f"{other.name}: `y` must have the outputs of the rows before, and be always 1-D or "
+                "always 2-D. Pass the same outputs in the same order."
             )
-        y, level, flat, count = _look_at_labels(y, n, self.labels)
-        domain, location = None, np.zeros(D)
-        if n and self.moments:
-            with np.errstate(over="ignore", invalid="ignore"):
-                domain = DomainMoments.from_rows(X, np.ones(D) if self.unit is None else self.unit)
-            if not np.isfinite(np.sum(domain.mean)):
-                check_rows(X, self.title)
-            location = domain.mean
-        elif n:
-            location = np.mean(X, axis=0)
-        w = None if w is None else check_row_weights(w, n, "weights")
-        kept: tuple[Chunk, ...] = ()
-        if places is not None and n:
-            here = places[(places >= start) & (places < start + n)] - start
-            kept = ((X[here], *(None if a is None else a[here] for a in (y, w))),)
-        return Overview(name, self.title, (count,), n, location, level, flat, domain, kept, names)
+        return replace(self, tasks=tasks, sample=self.sample + other.sample)
+
+    def check_columns(self, other: Overview, title: str, /) -> None:
+        """Refuse other rows with other columns; `title` says what they are."""
+        width, got = self.features.shape[1], other.features.shape[1]
+        named = self.names is not None and other.names is not None
+        if width != got or (named and self.names != other.names):
+            raise ValueError(
+                f"{title} must have {width} features {self.names or ''} like the other rows; got "
+                f"{got} {other.names or ''}. Pass the same columns in the same order."
+            )
 
 
-def _look_at_labels(y: Any, n: int, kind: str) -> tuple[Any, np.ndarray, bool, _TaskCount]:
-    """Check labels: also return their mean, whether they came 1-D, and their counts."""
-    level, flat, labels, counts = np.zeros(0), True, np.zeros(0), np.zeros(0, dtype=np.int64)
-    if kind == "outputs":
-        flat = np.ndim(y) == 1
-        y = check_outputs(y, n, "y")
-        level = np.mean(y, axis=0) if n else level
-    elif kind == "classes":
-        y = check_labels(y, n, "y")
-        labels, first, counts = np.unique(y, return_index=True, return_counts=True)
-        order = np.argsort(first)
-        labels, counts = labels[order], counts[order]
-    else:
-        y = None
-    return y, level, flat, _TaskCount(n, labels, counts)
+def look_at(stream: Stream, size: int, /, *, labels: str = "none", title: str = "X") -> Overview:
+    """Read a stream once, and keep a random sample of `size` rows.
+
+    `labels` says what `y` is ("outputs", "classes" or "none"), `title` what the rows are ("X" or
+    "X_target").
+    """
+    overview = stream.run(partial(_look, size=size, labels=labels, title=title))
+    if overview is None or overview.count == 0:
+        raise ValueError(
+            f"`{'chunks' if title == 'X' else title}` must have rows; got none. Check the files, "
+            "or the function that yields the chunks."
+        )
+    return replace(overview, names=overview.names or stream.names)
 
 
-def _add_counts(counts: Sequence[_TaskCount]) -> _TaskCount:
-    """Join the counts of a task's chunks."""
-    labels = np.concatenate([count.labels for count in counts])
-    distinct, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    sums = np.bincount(
-        inverse, weights=np.concatenate([count.counts for count in counts]), minlength=len(distinct)
-    ).astype(np.int64)
-    order = np.argsort(first)
-    return _TaskCount(sum(count.rows for count in counts), distinct[order], sums[order])
+def _look(task: Task, size: int, labels: str, title: str) -> Overview:
+    """Make the overview of one task."""
+    nothing = RowSample(size, np.zeros(0, dtype=np.int64), (np.zeros((0, 0)), None, None))
+    whole = Overview(task.name, title, (), True, None, nothing)
+    for chunk in task.read():
+        if len(chunk[0]) == 0:
+            continue
+        X, y, w = check_chunk(chunk, labels, title)
+        count: Counter[Any] = Counter({None: len(X)})
+        if labels == "classes":
+            distinct, first, counts = np.unique(y, return_index=True, return_counts=True)
+            order = np.argsort(first)
+            pairs = zip(distinct[order].tolist(), counts[order].tolist(), strict=True)
+            count = Counter(dict(pairs))
+        rows = np.arange(len(X)) + task.first + whole.count
+        sample = RowSample.of(size, rows, X, y, w)
+        names, flat = feature_names(chunk[0]), np.ndim(chunk[1]) == 1
+        whole += Overview(task.name, title, (count,), flat, names, sample)
+    return replace(whole, tasks=(sum(whole.tasks, Counter()),))
 
 
 @dataclass(frozen=True)
@@ -238,27 +114,21 @@ class Classes:
 
     labels: np.ndarray  # sorted
     ranks: np.ndarray  # each label's place in the order in which they first appear
-    counts: np.ndarray  # numbers of rows, in that order
+    before: np.ndarray  # rows of each class, by rank, before each task; in the last line, of all
 
     @classmethod
     def of(cls, overview: Overview, /) -> Classes:
         """Collect the classes that an overview found."""
-        seen = [task for task in overview.tasks if len(task.labels)]
-        if len({task.labels.dtype.kind in "OUST" for task in seen}) > 1:
+        seen = list(sum(overview.tasks, Counter()))
+        if len({isinstance(label, str) for label in seen}) > 1:
             raise ValueError(
                 "`y` must hold labels of one kind; got text in some chunks and numbers in others. "
                 "Convert the labels first."
             )
-        every = np.concatenate([task.labels for task in seen])
-        labels, first, inverse = np.unique(every, return_index=True, return_inverse=True)
-        if len(labels) < 2:
-            raise ValueError(
-                f"`y` must hold at least two classes; got 1 class, {labels[0]!r}. "
-                "Pass labels of at least two classes."
-            )
-        ranks = np.argsort(np.argsort(first))
-        sums = np.bincount(ranks[inverse], weights=np.concatenate([t.counts for t in seen]))
-        return cls(labels, ranks, sums.astype(np.int64))
+        order = sorted(range(len(seen)), key=seen.__getitem__)
+        counts = [[task[label] for label in seen] for task in overview.tasks]
+        before = np.cumsum([[0] * len(seen), *counts], axis=0)
+        return cls(np.asarray([seen[i] for i in order]), np.asarray(order), before)
 
     def index(self, y: np.ndarray, /) -> np.ndarray:
         """Return the place of each label among the sorted ones."""
@@ -271,14 +141,90 @@ class Classes:
             )
         return index
 
-    @property
-    def level(self) -> np.ndarray:
-        """Mean of the outputs."""
-        shares: np.ndarray = 2 * self.counts[self.ranks] / np.sum(self.counts) - 1
-        return shares[1:] if len(shares) == 2 else shares
+    def outputs(self, y: np.ndarray, /) -> np.ndarray:
+        """Return the outputs -1 and +1 of labels (n,)."""
+        return one_against_rest(self.index(y), self.labels)
 
 
-def one_against_rest(index: np.ndarray, n_classes: int, /) -> np.ndarray:
+def one_against_rest(index: np.ndarray, labels: np.ndarray, /) -> np.ndarray:
     """Return outputs -1 and +1: one column for two classes, else one for each."""
-    coded = np.where(index[:, None] == np.arange(n_classes), 1.0, -1.0)
-    return coded[:, 1:] if n_classes == 2 else coded
+    if len(labels) < 2:
+        raise ValueError(
+            f"`y` must hold at least two classes; got 1 class, {labels[0]!r}. "
+            "Pass labels of at least two classes."
+        )
+    coded = np.where(index[:, None] == np.arange(len(labels)), 1.0, -1.0)
+    return coded[:, 1:] if len(labels) == 2 else coded
+
+
+def check_chunk(chunk: Chunk, labels: str, name: str, /) -> Chunk:
+    """Return features (n, D), labels or None, and weights (n,) or None, all of them checked.
+
+    `labels` says what `y` is: "outputs" (returned as (n, T)), "classes" (as (n,)) or "none"; `name`
+    what the features are called.
+    """
+    X, y, w = chunk
+    X = _numbers(X, name)
+    if X.ndim != 2:
+        raise ValueError(
+            f"`{name}` must be a 2-D array of shape (rows, features); got shape {X.shape}. "
+            f"Reshape one feature with {name}.reshape(-1, 1)."
+        )
+    if labels == "none":
+        return X, None, None
+    if y is None:
+        raise ValueError(
+            "`y` is missing: the source needs labels. Yield pairs (X, y), or name the label column."
+        )
+    w = None if w is None else _of_rows(_numbers(w, "weights"), len(X), "weights")
+    if w is not None and np.any(w < 0):
+        raise ValueError(
+            f"`weights` must not be negative; {np.count_nonzero(w < 0)} are. Weights are density "
+            "ratios: clip them at 0 or fit them again."
+        )
+    return X, _classes(y, len(X)) if labels == "classes" else _outputs(y, len(X)), w
+
+
+def _outputs(y: Any, n: int) -> np.ndarray:
+    outputs = _of_rows(_numbers(y, "y"), n, "y")
+    if outputs.ndim > 2:
+        raise ValueError(f"`y` must have the shape (n,) or (n, n_outputs); got {outputs.shape}.")
+    check_label_size(outputs)
+    return outputs.reshape(n, -1)
+
+
+def _classes(y: Any, n: int) -> np.ndarray:
+    check_labels(y)
+    labels = _of_rows(np.asarray(y), n, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"`y` must be 1-D class labels; got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
+        bad = labels[labels != np.floor(labels)][0]
+        raise ValueError(
+            f"`y` must be class labels; got {bad:g}, which is missing or has a fraction. Drop rows "
+            "without a label; use ShiftRidgeCV for regression."
+        )
+    return labels
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    """Finite real numbers in double precision."""
+    kinds = np.atleast_1d(np.asarray(getattr(values, "dtypes", "O"), dtype=object))
+    if all(getattr(kind, "kind", "O") in "fiub" for kind in kinds):
+        # Nullable columns of a data frame are numbers too, but NumPy makes objects of them.
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = np.asarray(as_float(check_real(values, name)), dtype=np.float64)
+    check_finite(array_namespace(numbers), numbers, name, "Drop or impute those rows first.")
+    return np.asarray(numbers)
+
+
+def _of_rows(values: np.ndarray, n: int, name: str) -> np.ndarray:
+    if values.ndim == 0 or values.shape[0] != n:
+        raise ValueError(
+            f"`{name}` must have one entry for each of the {n} rows of X; got shape "
+            f"{values.shape}. Pass features and labels of the same rows."
+        )
+    return values

@@ -6,7 +6,6 @@ in the whole source: they do not depend on the chunks, and are the same as in me
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -15,18 +14,18 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from counterpoise._arrays import array_namespace, take_rows
+from counterpoise._folds import hash_numbers
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_number
 
 __all__ = [
     "CountedFolds",
     "RowFolds",
-    "block_numbers",
+    "RowSample",
     "check_cv_of_stream",
     "fold_rule",
     "grouped",
-    "random_blocks",
-    "random_rows",
 ]
 
 
@@ -60,17 +59,16 @@ class RowFolds:
         check_number(self.n_splits, "n_splits", low=2, closed="low", integer=True)
         check_number(self.random_state, "random_state", low=0, closed="low", integer=True)
 
-    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+    def assign(self, before: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
         """Return the fold of each row of a chunk.
 
-        `seen` counts the rows of each class before the chunk, `codes` are its rows' classes.
+        `before` counts the rows of each class before the chunk, `codes` are its rows' classes.
         """
-        first, K = int(np.sum(seen)), self.n_splits
+        first, K = int(np.sum(before)), self.n_splits
         rows = np.arange(first, first + len(codes))
         runs = np.arange(first // K, (first + len(codes)) // K + 1)
-        turns = _draw(runs, K, seed=2 * self.random_state + 1)
-        folds: np.ndarray = (rows + turns[rows // K - first // K]) % K
-        return folds
+        turns = hash_numbers(runs, K, seed=2 * self.random_state + 1)
+        return np.asarray((rows + turns[rows // K - first // K]) % K)
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None
@@ -94,48 +92,33 @@ class CountedFolds:
     StratifiedKFold, both without shuffling.
     """
 
-    sizes: np.ndarray  # how many rows of each class each fold holds, (n_splits, n_classes)
+    n_splits: int
+    counts: np.ndarray  # rows of each class, in the order in which the classes first appear
 
-    @classmethod
-    def from_counts(cls, n_splits: int, counts: np.ndarray, /) -> CountedFolds:
-        """Make folds of classes of these sizes, in the order in which they first appear.
-
-        Of rows sorted by class, row j goes to fold j mod n_splits.
-        """
-        ends = np.cumsum(counts)
-        offsets = np.arange(n_splits)[:, None]
-
-        def before(position: np.ndarray) -> np.ndarray:
-            return (position - offsets + n_splits - 1) // n_splits
-
-        return cls(before(ends) - before(ends - counts))
-
-    @property
-    def n_splits(self) -> int:
-        """Number of folds."""
-        return int(self.sizes.shape[0])
-
-    def assign(self, seen: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
+    def assign(self, before: np.ndarray, codes: np.ndarray, /) -> np.ndarray:
         """Return the fold of each row of a chunk: see `RowFolds.assign`."""
-        ends = np.cumsum(self.sizes, axis=0)
-        if self.sizes.shape[1] == 1:
-            first = np.sum(seen)
-            return np.searchsorted(ends[:, 0], np.arange(first, first + len(codes)), side="right")
+        if len(self.counts) == 1:
+            before, codes = np.asarray([np.sum(before)]), np.zeros_like(codes)
+
+        def rows_until(position: np.ndarray) -> np.ndarray:
+            # Of rows sorted by class, row j counts for fold j mod n_splits.
+            return (position - np.arange(self.n_splits)[:, None] - 1) // self.n_splits + 1
+
+        ends = np.cumsum(self.counts)
+        ends = np.cumsum(rows_until(ends) - rows_until(ends - self.counts), axis=0)
         folds = np.empty(len(codes), dtype=np.int64)
-        for c in range(self.sizes.shape[1]):
+        for c in range(len(self.counts)):
             where = np.flatnonzero(codes == c)
-            place = np.arange(seen[c], seen[c] + len(where))
-            folds[where] = np.searchsorted(ends[:, c], place, side="right")
+            places = np.arange(before[c], before[c] + len(where))
+            folds[where] = np.searchsorted(ends[:, c], places, side="right")
         return folds
 
 
 def check_cv_of_stream(cv: Any, /, *, classifier: bool) -> None:
     """Refuse a `cv` that needs all rows at once."""
     whole = isinstance(cv, Integral) and not isinstance(cv, bool)
-    plain = type(cv) in (KFold, StratifiedKFold) and not cv.shuffle
-    if isinstance(cv, StratifiedKFold) and not classifier:
-        plain = False
-    if not (whole or plain or isinstance(cv, RowFolds)):
+    kinds = (KFold, StratifiedKFold) if classifier else (KFold,)
+    if not (whole or isinstance(cv, RowFolds) or (type(cv) in kinds and not cv.shuffle)):
         raise ValueError(
             "`cv` must be an int, counterpoise.ridge.RowFolds, or scikit-learn's KFold (for a "
             f"classifier also StratifiedKFold) without shuffling; got {cv!r}. Other splitters "
@@ -150,58 +133,37 @@ def fold_rule(cv: Any, counts: np.ndarray, /, *, classifier: bool) -> RowFolds |
     """
     if isinstance(cv, RowFolds):
         return cv
-    K, n = int(getattr(cv, "n_splits", cv)), int(np.sum(counts))
-    if not 2 <= K <= n:
-        raise ValueError(
-            f"`cv` must be from 2 to the number of rows; got {K} folds for n_samples={n}. "
-            "Use fewer folds or more rows."
-        )
-    stratified = classifier and not isinstance(cv, KFold)
-    if stratified:
-        _check_classes(K, counts)
-    return CountedFolds.from_counts(K, counts if stratified else np.asarray([n]))
+    K, stratified = int(getattr(cv, "n_splits", cv)), classifier and not isinstance(cv, KFold)
+    counts = counts if stratified else np.sum(counts, keepdims=True)
+    # scikit-learn's errors and warnings about few rows and small classes.
+    few = np.repeat(np.arange(len(counts)), np.minimum(counts, K))
+    next((StratifiedKFold(K) if stratified else KFold(K)).split(few, few))
+    return CountedFolds(K, counts)
 
 
-def _check_classes(n_splits: int, counts: np.ndarray) -> None:
-    """As scikit-learn's StratifiedKFold."""
-    if np.all(counts < n_splits):
-        raise ValueError(
-            f"`cv` must not exceed the number of rows of every class; got {n_splits} folds for "
-            f"at most {np.max(counts)} rows of a class. Use fewer folds or more rows."
-        )
-    if np.min(counts) < n_splits:
-        warnings.warn(
-            f"The least populated class in y has only {np.min(counts)} members, which is less "
-            f"than n_splits={n_splits}.",
-            UserWarning,
-            stacklevel=2,
-        )
+@dataclass(frozen=True)
+class RowSample:
+    """A random sample of rows, by a hash of the row's number, that adds up over chunks."""
 
+    size: int  # how many rows to keep at most
+    rows: np.ndarray  # their numbers, sorted
+    columns: tuple[Any, ...]  # what is kept of them: arrays with one line per row, or None
 
-def block_numbers(rows: np.ndarray, count: int, /) -> np.ndarray:
-    """Return a jackknife block in 0 .. count - 1 for each row number, by a hash of the number.
+    @classmethod
+    def of(cls, size: int, rows: np.ndarray, /, *columns: Any) -> RowSample:
+        """Draw the sample of some rows; all of them if they are no more than `size`."""
+        if len(rows) > size:
+            chosen = np.argpartition(hash_numbers(rows, 2**32, seed=-1), size)[:size]
+            chosen.sort()
+            columns = tuple(None if c is None else take_rows(c, chosen) for c in columns)
+            rows = rows[chosen]
+        return cls(size, rows, columns)
 
-    The jackknife assumes exchangeable blocks. Neighbours in sorted data are not exchangeable, and
-    blocks that each take the same share of every stretch of sorted data differ too little.
-    """
-    return _draw(rows, count, seed=0)
-
-
-def random_blocks(rows: np.ndarray, count: int, /) -> list[np.ndarray]:
-    """Split row numbers into at most `count` blocks by `block_numbers`, always the same way.
-
-    No more rows than blocks become blocks of a single row.
-    """
-    if len(rows) <= count:
-        return np.split(rows, len(rows))
-    return [rows[own] for own in grouped(block_numbers(rows, count), count) if len(own)]
-
-
-def random_rows(n: int, most: int, /) -> np.ndarray:
-    """Return the sorted numbers of at most `most` of n rows, drawn at random, always the same."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+    def __add__(self, other: RowSample) -> RowSample:
+        """Return the sample of these rows and of those that follow."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        both = (None if a is None else array_namespace(a).concat([a, b]) for a, b in pairs)
+        return RowSample.of(self.size, np.concatenate([self.rows, other.rows]), *both)
 
 
 def grouped(numbers: np.ndarray, count: int, /) -> list[np.ndarray]:
@@ -209,15 +171,3 @@ def grouped(numbers: np.ndarray, count: int, /) -> list[np.ndarray]:
     small = numbers.astype(np.min_scalar_type(count))  # two bytes or less are sorted by radix
     ends = np.cumsum(np.bincount(small, minlength=count))
     return np.split(np.argsort(small, kind="stable"), ends[:-1])
-
-
-def _draw(numbers: np.ndarray, count: int, *, seed: int) -> np.ndarray:
-    """Hash integers to 0 .. count - 1, mixed like SplitMix64 (doi:10.1145/2660193.2660195)."""
-    z = np.asarray(numbers).astype(np.uint64)
-    z += np.uint64((seed * 0xD1342543DE82EF95 + 1) % 2**64)
-    z *= np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z ^= z >> np.uint64(shift)
-        z *= np.uint64(factor)
-    z ^= z >> np.uint64(31)
-    return (((z >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

@@ -18,9 +18,8 @@ __all__ = ["ParquetChunks"]
 class ParquetChunks:
     """Rows of Parquet files, a chunk at a time, as often as needed.
 
-    Iterating gives pairs (X, y) of at most `rows` rows, in the order of the files. Memory is that
-    of a few chunks, and of the encoded row groups being read. Files that are damaged, or lack a
-    column, are named when the object is made.
+    Iterating gives pairs (X, y) of at most `rows` rows, `n_rows` in all, in the order of the files.
+    Files that are damaged, or lack a column, are named when the object is made.
 
     Parameters
     ----------
@@ -29,16 +28,9 @@ class ParquetChunks:
     label : str or list of str, optional
         Column to predict; a list makes several outputs. Without it `y` is None: a target.
     columns : list of str, optional
-        Features. Default: all columns of the first file but the label.
+        Features. Default: all columns of the first file but the label. An attribute, too.
     rows : int, default=65536
         Most rows in a chunk.
-
-    Attributes
-    ----------
-    columns : list of str
-        The features.
-    n_rows : int
-        Rows in all files.
 
     Examples
     --------
@@ -47,15 +39,13 @@ class ParquetChunks:
     >>> import numpy as np
     >>> import pandas as pd
     >>> from counterpoise.ridge import ParquetChunks
-    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(np.random.default_rng(0).normal(size=(500, 2)), columns=["x", "y"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("a", "b"):
-    ...         table = pd.DataFrame({"x": rng.normal(size=500), "y": rng.normal(size=500)})
-    ...         table.to_parquet(f"{folder}/{name}.parquet")
+    ...     table.to_parquet(f"{folder}/a.parquet")
     ...     chunks = ParquetChunks(folder, label="y")
-    ...     model = cp.ShiftRidgeCV().fit_chunks(chunks, X_target=rng.normal(0.5, 1, (800, 1)))
-    >>> chunks.n_rows, chunks.columns, model.coef_.shape
-    (1000, ['x'], (1,))
+    ...     model = cp.ShiftRidgeCV().fit_chunks(chunks, X_target=table[["x"]] + 0.5)
+    >>> chunks.n_rows, chunks.columns
+    (500, ['x'])
     """
 
     def __init__(
@@ -69,79 +59,61 @@ class ParquetChunks:
         self.rows = check_number(rows, "rows", low=1, closed="low", integer=True)
         self.paths = _files(paths)
         self.label = label
-        footers = [_open(path).metadata for path in self.paths]
-        schema = footers[0].schema.to_arrow_schema()
-        labels = [] if label is None else [label] if isinstance(label, str) else list(label)
-        self.columns = (
-            [name for name in schema.names if name not in labels]
-            if columns is None
-            else list(columns)
-        )
-        for path, footer in zip(self.paths, footers, strict=True):
-            _check_columns(path, footer.schema.to_arrow_schema(), self.columns, labels)
-        self._labels = labels
-        self._footers = footers
-        self.n_rows = sum(footer.num_rows for footer in footers)
+        self._labels = [] if label is None else [label] if isinstance(label, str) else list(label)
+        self._footers = [_open(path).metadata for path in self.paths]
+        schemas = [footer.schema.to_arrow_schema() for footer in self._footers]
+        names = schemas[0].names if columns is None else columns
+        self.columns = [name for name in names if columns is not None or name not in self._labels]
+        for path, schema in zip(self.paths, schemas, strict=True):
+            _check_columns(path, schema, self.columns, self._labels)
+        self.n_rows = sum(footer.num_rows for footer in self._footers)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         for task in self.tasks():
-            for X, y, _ in task.read("C"):
+            for X, y, _ in task.read():
                 yield X, y
 
     def tasks(self) -> Iterator[Task]:
         """Yield consecutive row groups that make about one chunk, by file."""
+        number, first = 0, 0
         for path, footer in zip(self.paths, self._footers, strict=True):
             groups: list[int] = []
-            held = 0
+            held, last = 0, footer.num_row_groups - 1
             for group in range(footer.num_row_groups):
                 groups.append(group)
                 held += footer.row_group(group).num_rows
-                if held >= self.rows or group == footer.num_row_groups - 1:
-                    yield Task(_name(path, groups), partial(self._read, path, footer, groups))
-                    groups, held = [], 0
+                if held >= self.rows or group == last:
+                    name = f"{path.name}, row group {groups[0]}"
+                    name += f" to {group}" if len(groups) > 1 else ""
+                    yield Task(number, name, first, partial(self._read, path, footer, groups))
+                    number, first, groups, held = number + 1, first + held, [], 0
 
-    def _read(self, path: Path, footer: Any, groups: list[int], order: str) -> Iterator[Chunk]:
-        """Chunks of some row groups; what goes wrong in the file is blamed on it."""
-        file = _open(path, footer)
+    def _read(self, path: Path, footer: Any, groups: list[int]) -> Iterator[Chunk]:
+        """Yield the chunks of some row groups."""
         wanted = [*self.columns, *self._labels]
-        batches = file.iter_batches(self.rows, row_groups=groups, columns=wanted, use_threads=False)
-        while True:
-            try:
-                batch = next(batches, None)
-            except Exception as error:
-                raise ValueError(
-                    f"{_name(path, groups)} cannot be read: {error}. The file is damaged, or was "
-                    "changed while it was read; write it again or leave it out."
-                ) from error
-            if batch is None:
-                return
-            yield (*self._arrays(batch, order), None)
+        try:
+            batches = _open(path, footer).iter_batches(
+                self.rows, row_groups=groups, columns=wanted, use_threads=False
+            )
+            for batch in batches:
+                yield (*self._arrays(batch), None)
+        except Exception as error:
+            raise ValueError(
+                f"cannot be read: {error}. The file is damaged, or was changed while it was read; "
+                "write it again or leave it out."
+            ) from error
 
-    def _arrays(self, batch: Any, order: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        X = np.empty((batch.num_rows, len(self.columns)), order=order)
+    def _arrays(self, batch: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        def values(name: str) -> Any:
+            return batch.column(name).to_numpy(zero_copy_only=False)
+
+        X = np.empty((batch.num_rows, len(self.columns)))
         for j, name in enumerate(self.columns):
-            X[:, j] = _values(batch, name)
+            X[:, j] = values(name)
         if not self._labels:
             return X, None
-        if isinstance(self.label, str):
-            return X, _values(batch, self.label)
-        return X, np.column_stack([_values(batch, name) for name in self._labels])
-
-    def __repr__(self) -> str:
-        return (
-            f"ParquetChunks({len(self.paths)} files, {self.n_rows} rows, "
-            f"{len(self.columns)} columns, label={self.label!r})"
-        )
-
-
-def _values(batch: Any, name: str) -> np.ndarray:
-    column: np.ndarray = batch.column(name).to_numpy(zero_copy_only=False)
-    return column
-
-
-def _name(path: Path, groups: list[int]) -> str:
-    which = f"{groups[0]}" if len(groups) == 1 else f"{groups[0]} to {groups[-1]}"
-    return f"{path.name}, row group {which}"
+        y = [values(name) for name in self._labels]
+        return X, y[0] if isinstance(self.label, str) else np.column_stack(y)
 
 
 def _files(paths: Any) -> list[Path]:

@@ -23,8 +23,7 @@ from counterpoise._arrays import Array, Namespace, device
 
 __all__ = ["Frame", "check_alphas", "dual_path", "primal_path", "scales_differ"]
 
-# The paper's penalties.
-_DEFAULT_ALPHAS = np.logspace(-3, 6, 200)
+_DEFAULT_ALPHAS = np.logspace(-3, 6, 200)  # the paper's
 # Ratio of the largest sum of squares of a column to the smallest from which each penalty is solved
 # by itself: below it, the eigendecomposition keeps about ten digits.
 _SCALE_RATIO = 1e6
@@ -36,21 +35,12 @@ def check_alphas(alphas: Any, /) -> np.ndarray:
     """Return penalties (L,), all positive; the default grid for None."""
     try:
         values = np.asarray(_DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
         raise ValueError(
-            f"`alphas` must be numbers; got {alphas!r} ({error}). "
-            "Pass for example numpy.logspace(-3, 6, 200)."
-        ) from error
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(
-            f"`alphas` must be a 1-D sequence of penalties; got shape {values.shape}. "
-            "Pass for example numpy.logspace(-3, 6, 200)."
-        )
-    if not np.all(np.isfinite(values) & (values > 0)):
-        bad = values[~(np.isfinite(values) & (values > 0))][0]
-        raise ValueError(
-            f"`alphas` must all be positive and finite; got {bad:g}. "
-            "Pass a small penalty such as 1e-6 for nearly none."
+            "`alphas` must be a 1-D sequence of penalties, all positive and finite; got "
+            f"{alphas!r}. Pass for example numpy.logspace(-3, 6, 200)."
         )
     return values
 
@@ -76,11 +66,6 @@ class Frame:
         x, y = (xp.astype(xp.mean(a, axis=-2), dtype, copy=False) for a in (X, Y))
         return cls(x, y) if centred else cls(xp.zeros_like(x), xp.zeros_like(y))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of features, number of outputs."""
-        return self.x.shape[-1], self.y.shape[-1]
-
     def rows(self, xp: Namespace, X: Array, Y: Array, /) -> Array:
         """Return the shifted rows (x, 1, y) of X (..., n, D) and Y (..., n, T)."""
         X = xp.astype(X, self.x.dtype, copy=False)
@@ -94,15 +79,8 @@ class Frame:
         matrix = identity + location[..., :, None] * identity[self.x.shape[-1], :]
         return matrix @ moments @ xp.linalg.matrix_transpose(matrix)
 
-    def shift(self, coef: Array, intercept: Array, /) -> Array:
-        """Return the intercept (..., L, T) for the shifted rows."""
-        return intercept + self._offset(coef)
-
-    def unshift(self, coef: Array, level: Array, /) -> Array:
-        """Return the intercept (..., L, T) for the original rows."""
-        return level - self._offset(coef)
-
-    def _offset(self, coef: Array) -> Array:
+    def offset(self, coef: Array, /) -> Array:
+        """Return the intercept (..., L, T) for shifted rows, less that for the original rows."""
         return (coef @ self.x[..., None, :, None])[..., 0] - self.y[..., None, :]
 
 
@@ -111,28 +89,25 @@ def primal_path(
 ) -> tuple[Array, Array]:
     """Solve for every penalty from the second moments of the training rows.
 
-    `moments` (..., q, q) are sum w a a' over the training rows, shifted by `frame`; q = D + 1 + T.
-    Returns coef (..., L, T, D) and the intercept (..., L, T) for shifted rows.
+    `moments` (..., q, q) are sum w a a' over the training rows, shifted by `frame`. Returns
+    coef (..., L, T, D) and the intercept (..., L, T) for shifted rows.
 
-    O(D^3) for the decomposition and O(L T D^2) for the path. Columns whose scales differ by more
-    than a factor of 1000 cost O(L D^3).
+    O(D^3 + L T D^2); columns whose scales differ by more than a factor of 1000 cost O(L D^3).
     """
-    D = frame.shape[0]
+    D = frame.x.shape[-1]
     if intercept == "free":
         total = moments[..., D, D]
         mean = moments[..., D, :] / xp.where(total > 0, total, xp.ones_like(total))[..., None]
         centred = moments - total[..., None, None] * mean[..., :, None] * mean[..., None, :]
         gram, cross = centred[..., :D, :D], centred[..., :D, D + 1 :]
         coef = _solve_columns(xp, gram, cross, alphas)
-        level = mean[..., None, D + 1 :] - (coef @ mean[..., None, :D, None])[..., 0]
-        return coef, level
+        return coef, mean[..., None, D + 1 :] - (coef @ mean[..., None, :D, None])[..., 0]
     width = D + (intercept == "penalized")
     moments = frame.unshift_moments(xp, moments)
     gram, cross = moments[..., :width, :width], moments[..., :width, D + 1 :]
     solution = _solve_columns(xp, gram, cross, alphas)
-    coef = solution[..., :D]
     constant = solution[..., D] if intercept == "penalized" else xp.zeros_like(solution[..., 0])
-    return coef, frame.shift(coef, constant)
+    return solution[..., :D], constant + frame.offset(solution[..., :D])
 
 
 def dual_path(
@@ -142,7 +117,7 @@ def dual_path(
 
     Returns dual_coef (..., L, T, n), with coef = dual_coef @ X, and the intercept (..., L, T).
 
-    O(n^3) for the decomposition and O(L T n^2) for the path, whatever the number of features.
+    O(n^3 + L T n^2), whatever the number of features.
     """
     total = xp.sum(weights, axis=-1, keepdims=True)
     share = weights / xp.where(total > 0, total, xp.ones_like(total))
@@ -191,15 +166,15 @@ def _solve_columns(xp: Namespace, gram: Array, cross: Array, alphas: Array) -> A
     identity = xp.eye(D, dtype=gram.dtype, device=device(gram))
     # Rounding can make the matrix of equal columns singular.
     rounding = float(xp.finfo(gram.dtype).eps) * D
-    found = []
+    solutions = []
     for start in range(0, L, step):
         some = alphas[start : start + step, None]
         unit = 1 / xp.sqrt(squares[..., None, :] + some)
         scaled = gram[..., None, :, :] * unit[..., :, None] * unit[..., None, :]
         scaled = scaled + identity * (some * unit**2 + rounding)[..., None, :]
         right = cross[..., None, :, :] * unit[..., None]
-        found.append(xp.linalg.solve(scaled, right) * unit[..., None])
-    return xp.linalg.matrix_transpose(xp.concat(found, axis=-3))
+        solutions.append(xp.linalg.solve(scaled, right) * unit[..., None])
+    return xp.linalg.matrix_transpose(xp.concat(solutions, axis=-3))
 
 
 def _solve(xp: Namespace, gram: Array, cross: Array, alphas: Array) -> Array:

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+
+import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, exclusive_sum
 from counterpoise._folds import Folds, Splits, is_partition
 from counterpoise.ridge.path import Frame, dual_path, primal_path, scales_differ
+from counterpoise.risk import HeldOut
 
-__all__ = [
-    "RidgeHeldOut",
-    "losses_of_rows",
-    "ridge_held_out",
-    "ridge_losses",
-    "ridge_refit",
-    "second_moments",
-]
+__all__ = ["losses_of_rows", "ridge_held_out", "ridge_refit"]
 
 # With more features than this, and fewer rows, columns of different scales take the dual too.
 _MOST_SCALED = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class RidgeHeldOut:
-    """What the models of all folds and penalties say of the rows that they were not trained on.
-
-    The N held-out rows are those of the splits, one after the other.
-
-    Attributes
-    ----------
-    losses : array of shape (..., L, N)
-        Squared, mean over outputs.
-    predictions : array of shape (..., L, T, N) or None
-    target_predictions : array of shape (..., L, T, m) or None
-        Mean over the fold models.
-    """
-
-    losses: Array
-    predictions: Array | None = None
-    target_predictions: Array | None = None
 
 
 def ridge_held_out(
@@ -53,67 +27,28 @@ def ridge_held_out(
     *,
     intercept: str,
     keep_predictions: bool = False,
-    dtype: Any = None,
-    X_target: Array | None = None,
-) -> RidgeHeldOut:
+) -> HeldOut:
     """Cross-validate every penalty, row by row.
 
     Takes leading axes: X (..., n, D), Y (..., n, T), weights (..., n), with the same splits for
-    every data set.
-
-    Parameters
-    ----------
-    keep_predictions : bool, default=False
-        Also return the held-out predictions.
-    dtype : dtype, optional
-        Of these predictions. Default: as they are computed.
-    X_target : array of shape (..., m, D), optional
-        Rows that the fold models predict. Models are linear, so that the mean of their predictions
-        is that of their mean: O(L T D m), whatever the number of folds.
+    every data set. Returns losses (..., L, N), squared and averaged over outputs, of the held-out
+    rows of all splits, one after the other, and predictions (..., L, T, N) if asked.
     """
     xp = array_namespace(X, Y, weights, alphas)
-    where = [tuple(xp.asarray(i, device=device(X)) for i in split) for split in splits]
-    if _takes_dual(xp, X, alphas):
-        by_fold, mean_model = _dual_residuals(xp, X, Y, weights, where, alphas, intercept)
-    else:
-        by_fold, mean_model = _primal_residuals(
-            xp, X, Y, weights, where, alphas, intercept, is_partition(splits)
-        )
-    losses, predictions, for_target = [], [], None
-    for (_, test), residuals in zip(where, by_fold, strict=True):
+    residuals = _dual_residuals if _takes_dual(xp, X, alphas) else _primal_residuals
+    losses, predictions = [], []
+    for test, errors in residuals(xp, X, Y, weights, splits, alphas, intercept):
         if keep_predictions:
-            actual = _outputs_first(xp, xp.take(Y, test, axis=-2))
-            predictions.append(_stored(xp, residuals + actual, dtype))
-        losses.append(_mean_square(xp, residuals))
-    if X_target is not None:
-        coef, constant = mean_model()
-        for_target = coef @ _outputs_first(xp, X_target) + constant[..., None]
-    kept = xp.concat(predictions, axis=-1) if keep_predictions else None
-    predictions.clear()  # they are as large as what was made of them
-    return RidgeHeldOut(xp.concat(losses, axis=-1), kept, for_target)
-
-
-def ridge_losses(
-    X: Array, Y: Array, weights: Array, splits: Splits, alphas: Array, /, *, intercept: str
-) -> tuple[Array, Array, Folds]:
-    """Return out-of-fold squared losses of every penalty, row by row.
-
-    Returns
-    -------
-    losses : array of shape (..., L, N)
-        As in :class:`RidgeHeldOut`.
-    held_out : array of shape (..., 1, N) or (N,)
-        The rows' weights.
-    folds : Folds
-        Where each split's rows are among the N.
-    """
-    xp = array_namespace(X, Y, weights, alphas)
-    rows = [xp.asarray(test, device=device(X)) for _, test in splits]
-    held_out = xp.concat([xp.take(weights, test, axis=-1) for test in rows], axis=-1)
-    if held_out.ndim > 1:
-        held_out = held_out[..., None, :]
-    found = ridge_held_out(X, Y, weights, splits, alphas, intercept=intercept)
-    return found.losses, held_out, Folds.of_splits(splits)
+            predictions.append(errors + _outputs_first(xp, xp.take(Y, test, axis=-2)))
+        losses.append(_mean_square(xp, errors))
+    order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
+    own = xp.take(weights, order, axis=-1)
+    return HeldOut(
+        xp.concat(losses, axis=-1),
+        own if own.ndim == 1 else own[..., None, :],
+        Folds.of_splits(splits),
+        predictions=xp.concat(predictions, axis=-1) if keep_predictions else None,
+    )
 
 
 def ridge_refit(
@@ -121,27 +56,27 @@ def ridge_refit(
 ) -> tuple[Array, Array]:
     """Train on all rows: coef (..., L, T, D) and intercept (..., L, T)."""
     xp = array_namespace(X, Y, weights, alphas)
-    if _takes_dual(xp, X, alphas):
-        frame = Frame.of_rows(xp, X, Y, centred=intercept == "free")
+    by_dual = _takes_dual(xp, X, alphas)
+    frame = Frame.of_rows(xp, X, Y, centred=intercept == "free" or not by_dual)
+    if by_dual:
         X, Y = X - frame.x[..., None, :], Y - frame.y[..., None, :]
         kernel = X @ xp.linalg.matrix_transpose(X)
         dual, level = dual_path(xp, kernel, Y, weights, alphas, intercept=intercept)
         coef = dual @ X[..., None, :, :]
     else:
-        frame = Frame.of_rows(xp, X, Y)
-        total = second_moments(xp, frame.rows(xp, X, Y), weights)
+        total = _second_moments(xp, frame.rows(xp, X, Y), weights)
         coef, level = primal_path(xp, total, alphas, frame, intercept=intercept)
-    return coef, frame.unshift(coef, level)
-
-
-def second_moments(xp: Namespace, rows: Array, weights: Array, /) -> Array:
-    """Return sum w a a' (..., q, q) of shifted rows (..., n, q)."""
-    return xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
+    return coef, level - frame.offset(coef)
 
 
 def losses_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array, /) -> Array:
     """Return the losses (..., L, n) of shifted rows (..., n, q) under every penalty's model."""
     return _mean_square(xp, _residuals_of_rows(xp, rows, coef, level))
+
+
+def _second_moments(xp: Namespace, rows: Array, weights: Array) -> Array:
+    """Return sum w a a' (..., q, q) of shifted rows (..., n, q)."""
+    return xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
 
 
 def _residuals_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array) -> Array:
@@ -163,14 +98,6 @@ def _mean_square(xp: Namespace, residuals: Array) -> Array:
     return xp.mean(residuals, axis=-2)
 
 
-def _stored(xp: Namespace, values: Array, dtype: Any) -> Array:
-    """Return values as `dtype`; wild ones beyond its range become its largest number."""
-    if dtype is None:
-        return values
-    most = float(xp.finfo(dtype).max)
-    return xp.astype(xp.clip(values, -most, most), dtype)
-
-
 def _outputs_first(xp: Namespace, rows: Array) -> Array:
     """Rows (..., n, T) as (..., 1, T, n), with an axis for the penalties."""
     return xp.linalg.matrix_transpose(rows)[..., None, :, :]
@@ -184,82 +111,43 @@ def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
     return not scales_differ(xp, n * xp.var(X, axis=-2), alphas)
 
 
-# Residuals (..., L, T, n_k) of each split's held-out rows, and a function that returns the mean of
-# the splits' models: coef (..., L, T, D) and intercept (..., L, T).
-_Residuals = tuple[Iterator[Array], Callable[[], tuple[Array, Array]]]
+# For each split, its held-out rows and their residuals (..., L, T, n_k).
+_Residuals = Iterator[tuple[Array, Array]]
 
 
 def _primal_residuals(
-    xp: Namespace,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    splits: Sequence[tuple[Array, Array]],
-    alphas: Array,
-    intercept: str,
-    partition: bool,
+    xp: Namespace, X: Array, Y: Array, weights: Array, splits: Splits, alphas: Array, intercept: str
 ) -> _Residuals:
     frame = Frame.of_rows(xp, X, Y)
     rows = frame.rows(xp, X, Y)
 
-    def moments(index: Array) -> Array:
-        return second_moments(xp, xp.take(rows, index, axis=-2), xp.take(weights, index, axis=-1))
+    def moments(index: np.ndarray) -> Array:
+        some = xp.asarray(index, device=device(X))
+        return _second_moments(xp, xp.take(rows, some, axis=-2), xp.take(weights, some, axis=-1))
 
-    if partition:
+    if is_partition(splits):
         training = exclusive_sum(xp.stack([moments(test) for _, test in splits]), axis=0)
     else:
         training = xp.stack([moments(train) for train, _ in splits])
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
-
-    def mean_model() -> tuple[Array, Array]:
-        mean = xp.mean(coef, axis=0)
-        return mean, frame.unshift(mean, xp.mean(level, axis=0))
-
-    by_fold = (
-        _residuals_of_rows(xp, xp.take(rows, test, axis=-2), coef[k, ...], level[k, ...])
-        for k, (_, test) in enumerate(splits)
-    )
-    return by_fold, mean_model
+    for k, (_, test) in enumerate(splits):
+        some = xp.asarray(test, device=device(X))
+        own = xp.take(rows, some, axis=-2)
+        yield some, _residuals_of_rows(xp, own, coef[k, ...], level[k, ...])
 
 
 def _dual_residuals(
-    xp: Namespace,
-    X: Array,
-    Y: Array,
-    weights: Array,
-    splits: Sequence[tuple[Array, Array]],
-    alphas: Array,
-    intercept: str,
+    xp: Namespace, X: Array, Y: Array, weights: Array, splits: Splits, alphas: Array, intercept: str
 ) -> _Residuals:
     """For fewer rows than features."""
     frame = Frame.of_rows(xp, X, Y, centred=intercept == "free")
     X, Y = X - frame.x[..., None, :], Y - frame.y[..., None, :]
     kernel = X @ xp.linalg.matrix_transpose(X)
-    models = [
-        dual_path(
-            xp,
-            xp.take(xp.take(kernel, train, axis=-2), train, axis=-1),
-            xp.take(Y, train, axis=-2),
-            xp.take(weights, train, axis=-1),
-            alphas,
-            intercept=intercept,
-        )
-        for train, _ in splits
-    ]
-
-    def residuals() -> Iterator[Array]:
-        for (train, test), (dual, level) in zip(splits, models, strict=True):
-            to_train = xp.take(xp.take(kernel, train, axis=-2), test, axis=-1)
-            fitted = dual @ to_train[..., None, :, :] + level[..., None]
-            yield fitted - _outputs_first(xp, xp.take(Y, test, axis=-2))
-
-    def mean_model() -> tuple[Array, Array]:
-        coef = sum(
-            dual @ xp.take(X, train, axis=-2)[..., None, :, :]
-            for (train, _), (dual, _) in zip(splits, models, strict=True)
-        )
-        level = sum(own for _, own in models)
-        mean = coef / len(splits)
-        return mean, frame.unshift(mean, level / len(splits))
-
-    return residuals(), mean_model
+    for split in splits:
+        train, test = (xp.asarray(index, device=device(X)) for index in split)
+        to_train = xp.take(kernel, train, axis=-2)
+        own = xp.take(to_train, train, axis=-1)
+        outputs, own_weights = xp.take(Y, train, axis=-2), xp.take(weights, train, axis=-1)
+        dual, level = dual_path(xp, own, outputs, own_weights, alphas, intercept=intercept)
+        fitted = dual @ xp.take(to_train, test, axis=-1)[..., None, :, :] + level[..., None]
+        yield test, fitted - _outputs_first(xp, xp.take(Y, test, axis=-2))

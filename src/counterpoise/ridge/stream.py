@@ -6,34 +6,29 @@ some row groups of a file, a partition of a Dask collection). Errors name the ta
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import accumulate
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from counterpoise._validation import check_matrix, check_number, feature_names
-from counterpoise.ridge.dask_stream import DaskStream
+from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
+from counterpoise._sklearn import num_samples
+from counterpoise._validation import check_matrix, feature_names
 
-__all__ = [
-    "Chunk",
-    "LocalStream",
-    "Stream",
-    "Task",
-    "as_stream",
-    "as_target_stream",
-    "named_errors",
-]
+__all__ = ["Chunk", "DaskStream", "LocalStream", "Stream", "Task", "as_stream", "as_target_stream"]
 
-Result = TypeVar("Result")
 # Features, labels or None, weights or None.
 Chunk = tuple[Any, Any, Any]
+# What tasks are reduced to: sums, which can be added.
+Result = TypeVar("Result", bound=Any)
 # More threads than this would wait for memory, not compute.
 _MOST_THREADS = 8
 # Rows of an array in memory that are worked on at once.
@@ -42,59 +37,74 @@ _ROWS = 2**16
 
 @dataclass(frozen=True)
 class Task:
-    """Consecutive chunks for one worker.
+    """Consecutive chunks for one worker."""
 
-    `read` returns them afresh each time, where possible with features in the memory order asked
-    for: "C" to pick rows, "F" (faster to make from files) for sums.
-    """
-
+    number: int
     name: str  # used in errors
-    read: Callable[[str], Iterable[Chunk]]
+    first: int  # number of its first row in the whole stream
+    read: Callable[[], Iterable[Chunk]]  # returns the chunks afresh each time
+
+    def reduced(self, work: Callable[[Task], Result], /) -> Result:
+        """Return what `work` makes of the task; a ValueError says which task it was."""
+        try:
+            return work(self)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
 
 
 class LocalStream:
     """Tasks for threads of this process, a few at a time."""
 
-    def __init__(
-        self,
-        tasks: Callable[[], Iterable[Task]],
-        *,
-        names: list[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._tasks = tasks
-        self.names = names
-        self._n_jobs = _threads(n_jobs)
+    def __init__(self, tasks: Callable[[], Iterable[Task]], names: Any, n_jobs: int | None) -> None:
+        self._tasks, self.names = tasks, names
+        default = min(effective_n_jobs(-1), _MOST_THREADS)
+        self._n_jobs = default if n_jobs is None else effective_n_jobs(n_jobs)
 
-    def run(
-        self,
-        work: Callable[..., Result],
-        merge: Callable[[Result, Result], Result],
-        /,
-        extras: Sequence[Any] | None = None,
-        *,
-        order: str = "C",
-    ) -> Result | None:
-        """Merge, in order, what `work(name, chunks, extra)` returns for each task.
-
-        None where there are no tasks. `extras` holds one more argument for each task, `order` is
-        the preferred memory order of the features.
-        """
-
-        def one(numbered: tuple[int, Task]) -> Result:
-            i, task = numbered
-            if extras is not None and i >= len(extras):
-                raise ValueError(
-                    f"{task.name} was not there the first time: there were {len(extras)} chunks. "
-                    "`chunks` must give the same rows each time it is read."
-                )
-            return work(task.name, task.read(order), None if extras is None else extras[i])
-
+    def run(self, work: Callable[[Task], Result], /) -> Result | None:
+        """Add up, in order, what `work` returns for each task; None for no tasks."""
         # One BLAS thread each: the threads here keep all cores busy, with less waiting.
         with threadpool_limits(limits=1, user_api="blas"):
-            results = _map_in_order(one, enumerate(self._tasks()), self._n_jobs)
+            results = _map_in_order(lambda task: task.reduced(work), self._tasks(), self._n_jobs)
             first = next(results, None)
-            return None if first is None else reduce(merge, results, first)
+            return None if first is None else reduce(add, results, first)
+
+
+class DaskStream:
+    """Blocks of features, labels and weights (or None), reduced where they are.
+
+    Only the results travel. The shape of the tree depends on the blocks alone. Labels and weights
+    are cut like the features; unknown lengths of partitions are found by a pass over the data.
+    """
+
+    def __init__(self, X: Any, y: Any = None, weights: Any = None, /, *, name: str = "X") -> None:
+        self.names = feature_names(X)
+        rows = as_rows(X, name)
+        labels = None if y is None else as_rows(y, "y", like=rows, numeric=False)
+        weights = None if weights is None else as_rows(weights, "weights", like=rows)
+        for values, title in ((labels, "y"), (weights, "weights")):
+            if values is not None and values.shape[0] != rows.shape[0]:
+                raise ValueError(
+                    f"`{title}` must have one entry for each of the {rows.shape[0]} rows of X; got "
+                    f"{values.shape[0]}. Pass features and labels of the same rows."
+                )
+        firsts = accumulate(rows.chunks[0], initial=0)
+        chunks = zip(firsts, blocks(rows, labels, weights), strict=False)
+        self._tasks = [(i, first, *chunk) for i, (first, chunk) in enumerate(chunks)]
+
+    def run(self, work: Callable[[Task], Result], /) -> Result | None:
+        """Add up what `work` returns for each block: see `LocalStream.run`."""
+        from dask import delayed
+
+        shared = delayed(work, pure=False)  # travels once to each worker
+        total = tree_reduce([(shared, *task) for task in self._tasks], _work, partial(reduce, add))
+        # Where the tasks are threads of this process, they share the cores among themselves.
+        with threadpool_limits(limits=1, user_api="blas"):
+            added: Result = total.compute()
+            return added
+
+
+def _work(work: Callable[[Task], Result], i: int, first: int, X: Any, y: Any, w: Any) -> Result:
+    return Task(i, f"partition {i}", first, lambda: [(X, y, w)]).reduced(work)
 
 
 Stream = LocalStream | DaskStream
@@ -107,31 +117,14 @@ def _map_in_order(
 
     The calling thread draws the items while the threads work on earlier ones.
     """
-    if n_jobs == 1:
-        yield from map(function, items)
-        return
     pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            for item in items:
-                pending.append(pool.submit(function, item))
-                if len(pending) > n_jobs:
-                    yield pending.popleft().result()
-            while pending:
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) > n_jobs:
                 yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
-
-
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is None or n_jobs == -1:
-        affinity = getattr(os, "sched_getaffinity", None)
-        cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-        return min(cores, _MOST_THREADS) if n_jobs is None else cores
-    remedy = "Pass a number of threads, -1 for all cores, or None."
-    threads: int = check_number(n_jobs, "n_jobs", low=1, closed="low", integer=True, remedy=remedy)
-    return threads
+        while pending:
+            yield pending.popleft().result()
 
 
 def as_stream(chunks: Any, name: str, /, *, n_jobs: int | None = None) -> LocalStream:
@@ -141,38 +134,30 @@ def as_stream(chunks: Any, name: str, /, *, n_jobs: int | None = None) -> LocalS
     `name` is the parameter it came as.
     """
     if hasattr(chunks, "tasks") and hasattr(chunks, "columns"):
-        return LocalStream(chunks.tasks, names=list(chunks.columns), n_jobs=n_jobs)
-    if not callable(chunks):
-        if not isinstance(chunks, Iterable):
-            raise ValueError(
-                f"`{name}` must be a sequence of chunks, or a function that returns an iterator "
-                f"over them; got {type(chunks).__name__}. For one array or data frame use `fit`."
-            )
-        if iter(chunks) is chunks:
-            raise ValueError(
-                f"`{name}` is read twice, but this {type(chunks).__name__} can be read only once. "
-                "Pass a list, or a function that returns a fresh iterator, such as lambda: ..."
-            )
-    return LocalStream(partial(_numbered, chunks), n_jobs=n_jobs)
+        return LocalStream(chunks.tasks, list(chunks.columns), n_jobs)
+    if not callable(chunks) and (not isinstance(chunks, Iterable) or iter(chunks) is chunks):
+        raise ValueError(
+            f"`{name}` must be a sequence of chunks, or a function that returns an iterator over "
+            f"them, such as lambda: ...; got {type(chunks).__name__}. It is read twice. For one "
+            "array or data frame use `fit`."
+        )
+    return LocalStream(partial(_numbered, chunks), None, n_jobs)
 
 
-def as_target_stream(X_target: Any, n_jobs: int | None, /) -> LocalStream:
-    """Return the stream of a target that is in memory, or comes in chunks."""
+def as_target_stream(X_target: Any, /, *, n_jobs: int | None = None) -> Stream:
+    """Return the stream of a target that is on Dask, in memory, or comes in chunks."""
+    if is_dask(X_target):
+        return DaskStream(X_target, name="X_target")
     nested = isinstance(X_target, list) and len(X_target) > 0 and isinstance(X_target[0], list)
     if not (hasattr(X_target, "shape") or nested):
         return as_stream(X_target, "X_target", n_jobs=n_jobs)
     X = np.asarray(check_matrix(X_target, "X_target"))
-
-    def tasks() -> Iterator[Task]:
-        for start in range(0, X.shape[0], _ROWS):
-            yield Task("X_target", partial(_only, X[start : start + _ROWS]))
-
-    return LocalStream(tasks, names=feature_names(X_target), n_jobs=n_jobs)
+    parts = [X[start : start + _ROWS] for start in range(0, len(X), _ROWS)]
+    return LocalStream(partial(_numbered, parts), feature_names(X_target), n_jobs)
 
 
 def _numbered(chunks: Any) -> Iterator[Task]:
-    iterator = iter(chunks() if callable(chunks) else chunks)
-    i = 0
+    iterator, i, first = iter(chunks() if callable(chunks) else chunks), 0, 0
     while True:
         try:
             chunk = next(iterator)
@@ -181,25 +166,12 @@ def _numbered(chunks: Any) -> Iterator[Task]:
         except Exception as error:
             error.add_note(f"while reading chunk {i}")
             raise
-        yield Task(f"chunk {i}", partial(_only, chunk))
-        i += 1
-
-
-def _only(chunk: Any, order: str) -> list[Chunk]:
-    if isinstance(chunk, tuple):
-        if not 1 <= len(chunk) <= 2:
+        pair = chunk if isinstance(chunk, tuple) else (chunk, None)
+        if len(pair) != 2:
             raise ValueError(
-                f"a chunk must be a pair (X, y), or X alone for a target; got a tuple of "
-                f"{len(chunk)}. Yield the features and the labels."
+                f"chunk {i}: a chunk must be a pair (X, y), or X alone for a target; got a tuple "
+                f"of {len(pair)}. Yield the features and the labels."
             )
-        return [(chunk[0], chunk[1] if len(chunk) == 2 else None, None)]
-    return [(chunk, None, None)]
-
-
-@contextmanager
-def named_errors(task: str, /) -> Iterator[None]:
-    """Put the task's name before the message of a ValueError."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{task}: {error}") from error
+        yield Task(i, f"chunk {i}", first, partial(list, [(*pair, None)]))
+        first += num_samples(pair[0])
+        i += 1

@@ -10,13 +10,11 @@ from counterpoise.risk.averages import (
     Weighted,
 )
 from counterpoise.risk.baseline import Baseline
-from counterpoise.risk.controls import Constant, Control, Function, Moments
-from counterpoise.risk.estimate import Rehearsals, RiskEstimate
+from counterpoise.risk.estimate import Combination, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
-from counterpoise.risk.held_out import Domains, HeldOut, Labelled
-from counterpoise.risk.label_test import LabelTest, label_test
-from counterpoise.risk.labelled import Combination, combine_with_labels
+from counterpoise.risk.held_out import Domains, HeldOut
+from counterpoise.risk.labels import LabelTest, label_test
 from counterpoise.risk.method import Adjustment, Average, Method
 from counterpoise.risk.methods import METHODS, get_method, register_method
 from counterpoise.risk.metric_estimates import (
@@ -25,9 +23,9 @@ from counterpoise.risk.metric_estimates import (
     estimate_metrics,
     target_metrics,
 )
+from counterpoise.risk.regression import Moments
 from counterpoise.risk.sensitivity import Sensitivity, sensitivity
 from counterpoise.risk.target import RiskComparison, compare_risks, target_risk
-from counterpoise.risk.transfer import rehearse_transfer
 
 __all__ = [
     "METHODS",
@@ -35,17 +33,14 @@ __all__ = [
     "Average",
     "Baseline",
     "Combination",
-    "Constant",
-    "Control",
     "Controlled",
     "Domains",
     "DoublyRobust",
-    "Function",
     "GroupRisk",
     "GroupRisks",
     "HeldOut",
     "LabelTest",
-    "Labelled",
+    "Link",
     "Method",
     "MetricEstimate",
     "MetricReport",
@@ -53,7 +48,6 @@ __all__ = [
     "Moments",
     "Normalized",
     "ParetoSmoothed",
-    "Rehearsals",
     "RiskComparison",
     "RiskEstimate",
     "Sensitivity",
@@ -61,14 +55,12 @@ __all__ = [
     "Source",
     "Truncated",
     "Weighted",
-    "combine_with_labels",
     "compare_risks",
     "estimate_metrics",
     "estimate_risk",
     "get_method",
     "label_test",
     "register_method",
-    "rehearse_transfer",
     "risk_by_group",
     "sensitivity",
     "target_metrics",

@@ -19,37 +19,37 @@ from sklearn.base import clone
 from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
 from counterpoise._validation import check_number
 from counterpoise.risk.averages import Controlled, Weighted
-from counterpoise.risk.controls import Constant, Control, Moments, require_domains
 from counterpoise.risk.held_out import HeldOut
-from counterpoise.risk.method import Adjustment, Average, Prepared
-from counterpoise.risk.regression import cross_fit_folds, fit_coefficients, has_spread
+from counterpoise.risk.method import Adjustment, Prepared
+from counterpoise.risk.regression import (
+    Moments,
+    cross_fit_folds,
+    fit_coefficients,
+    has_spread,
+    require_domains,
+)
 
 __all__ = ["DoublyRobust", "MomentControlled", "Shrunk"]
 
 
 @dataclass(frozen=True)
 class MomentControlled(Adjustment):
-    """Weighted mean loss with several control variates.
+    """Weighted mean loss with monomials of the features as control variates.
 
-    R = (1/n) sum [w loss - slope' (w phi - mean phi)], with the mean of phi over the target. The
-    slope comes from a penalised regression of the weighted losses on w phi, which minimises the
-    variance. The paper's own control variate, the weights, is applied last, fold by fold: with
-    heavy tails it is more stable than a coefficient from the other folds.
+    R = (1/n) sum [w loss - slope' (w phi - mean phi)], with the mean of phi over the target. For
+    every function phi of the features E_source[w phi] = E_target[phi], so that what is subtracted
+    has expectation 0. The slope comes from a penalised regression of the weighted losses on w phi,
+    which minimises the variance. The paper's own control variate, the weights (phi = 1), is applied
+    last, fold by fold: with heavy tails it is more stable than a coefficient from the other folds.
 
     Parameters
     ----------
-    controls : sequence of Control, default=(Constant(), Moments(2))
-        Functions phi of the features. Leave out `Constant()` to leave out the paper's control.
-    penalty : float, optional
-        Strength of the ridge penalty, relative to columns of unit variance. Default: chosen by
-        cross-validation without the rows it will be used on.
-    cross_fit : bool, default=True
-        Each row's correction uses coefficients from the other folds only, so that estimating them
-        adds no bias. Otherwise they come from all rows.
+    degree : int, default=2
+        Of the monomials, see :class:`Moments`.
 
     Notes
     -----
-    A control that is constant over the source rows gets coefficient 0: the source says nothing
+    A monomial that is constant over the source rows gets coefficient 0: the source says nothing
     about how the loss depends on it.
 
     References
@@ -57,58 +57,37 @@ class MomentControlled(Adjustment):
     Owen, Zhou (2000), doi:10.1080/01621459.2000.10473909.
     """
 
-    controls: Sequence[Control] = (Constant(), Moments(2))
-    penalty: float | None = None
-    cross_fit: bool = True
+    degree: int = 2
 
     name: ClassVar[str] = "moment_controlled"
+    needs_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        controls = tuple(self.controls) if isinstance(self.controls, list | tuple) else ()
-        usable = [isinstance(c, Control) and not isinstance(c, type) for c in controls]
-        if not controls or not all(usable):
-            raise ValueError(
-                "`controls` must be a list of at least one control variate such as [Constant(), "
-                f"Moments(2)]; got {self.controls!r}. Use Controlled() for the paper's."
-            )
-        if self.penalty is not None:
-            remedy = "Pass a strength such as 0.01, or None to have it chosen."
-            check_number(self.penalty, "penalty", low=0, closed="low", remedy=remedy)
-        # A tuple is hashable and safe from later changes to the caller's list.
-        object.__setattr__(self, "controls", controls)
-
-    @property
-    def needs_features(self) -> bool:  # type: ignore[override]
-        """Controls other than the weights are functions of the features."""
-        return any(not isinstance(control, Constant) for control in self.controls)
+        check_number(self.degree, "degree", low=1, closed="low", integer=True)
 
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Subtract the controls and add their mean over the target."""
-        source, target, constant = _side_by_side(xp, held_out, self.controls)
+        source, target = Moments(self.degree).values(xp, held_out)
         losses, weights = held_out.losses, held_out.weights
-        # How the loss depends on a control without spread cannot be seen: its slope is 0.
-        varies = has_spread(xp, source)
-        kept = varies | xp.asarray(constant, device=device(source))
-        design = xp.where(kept[:, None, :], source * weights[:, 0, :, None], 0.0)
+        # How the loss depends on a control without spread cannot be seen: its slope is 0. The
+        # weights themselves take part in the regression, and are left to `Controlled`.
+        varies = xp.astype(has_spread(xp, source), source.dtype)
+        design = xp.concat([weights[:, 0, :, None], source * weights[:, 0, :, None]], axis=-1)
         folds = cross_fit_folds(held_out.folds)
-        coefficients = fit_coefficients(
-            xp, design, weights * losses, folds, penalty=self.penalty, cross_fit=self.cross_fit
-        )
-        # The constant of the regression is the estimate itself, not a part of the control.
-        slopes = coefficients[..., 1:, :] * xp.astype(varies, source.dtype)[:, :, None]
+        coefficients = fit_coefficients(xp, design, weights * losses, folds)
+        slopes = coefficients[..., 2:, :] * varies[:, :, None]
         zeros = xp.zeros_like(slopes[..., :1, :])
         predicted, direct, error = _linear(
             xp, source, target, xp.concat([zeros, slopes], axis=-2), folds
         )
-        average: Average = Controlled() if np.any(constant) else Weighted()
-        return Prepared(losses - predicted, weights, average, direct, error)
+        return Prepared(losses - predicted, weights, Controlled(), direct, error)
 
 
 @dataclass(frozen=True)
 class DoublyRobust(Adjustment):
-    """Outcome model of the loss over the target, plus the weighted mean of what it misses.
+    """Outcome model of the loss over the target, plus the controlled mean of what it misses.
 
-    R = mean over the target of f(x) + base(loss - f(x)). Right if either the weights or the
+    R = mean over the target of f(x) + controlled(loss - f(x)). Right if either the weights or the
     outcome model f is right; and the better the model, the smaller the residuals that large
     weights multiply. The model is cross-fitted over the folds.
 
@@ -118,10 +97,6 @@ class DoublyRobust(Adjustment):
         Predicts the loss from the features. `Moments` stands for ridge regression on monomials of
         the features, its penalty chosen by cross-validation, for all candidates at once. A
         scikit-learn regressor is fitted anew for every candidate and fold.
-    base : Average, default=Controlled()
-        Averages the weighted residuals. `Normalized()` is the self-normalised version,
-        `Weighted()` the textbook one; the paper's control variate is the most stable of the three.
-    cross_fit : bool, default=True
 
     References
     ----------
@@ -130,8 +105,6 @@ class DoublyRobust(Adjustment):
     """
 
     outcome_model: Any = field(default_factory=Moments)
-    base: Average = field(default_factory=Controlled)
-    cross_fit: bool = True
 
     name: ClassVar[str] = "doubly_robust"
     needs_features: ClassVar[bool] = True
@@ -145,24 +118,19 @@ class DoublyRobust(Adjustment):
                 "`outcome_model` must be Moments(degree) or a scikit-learn regressor; got "
                 f"{self.outcome_model!r}."
             )
-        if not isinstance(self.base, Average):
-            raise ValueError(
-                "`base` must be a method that averages from sums, such as Controlled() or "
-                f"Normalized(); got {self.base!r}."
-            )
 
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Subtract the model's predictions and add their mean over the target."""
         losses, folds = held_out.losses, cross_fit_folds(held_out.folds)
         if isinstance(self.outcome_model, Moments):
             source, target = self.outcome_model.values(xp, held_out)
-            coefficients = fit_coefficients(xp, source, losses, folds, cross_fit=self.cross_fit)
+            coefficients = fit_coefficients(xp, source, losses, folds)
             predicted, direct, error = _linear(xp, source, target, coefficients, folds)
         else:
             predicted, at_target = self._predict_losses(xp, held_out, folds)
             direct = xp.mean(at_target, axis=-1)
             error = xp.std(at_target, axis=-1) / math.sqrt(at_target.shape[-1])
-        return Prepared(losses - predicted, held_out.weights, self.base, direct, error)
+        return Prepared(losses - predicted, held_out.weights, Controlled(), direct, error)
 
     def _predict_losses(
         self, xp: Namespace, held_out: HeldOut, folds: Sequence[np.ndarray]
@@ -176,7 +144,7 @@ class DoublyRobust(Adjustment):
         for b in range(losses.shape[0]):
             rows = to_numpy(domains.source[b, ...])
             for fold in folds:
-                training = np.setdiff1d(np.arange(n), fold) if self.cross_fit else np.arange(n)
+                training = np.setdiff1d(np.arange(n), fold)
                 for candidate in range(losses.shape[1]):
                     model = clone(self.outcome_model)
                     model.fit(rows[training], losses[b, candidate, training])
@@ -220,22 +188,6 @@ class Shrunk(Adjustment):
             a = share[0]
             squared = (1 - a) ** 2 * held_out.domains.target_weights + 2 * a * (1 - a) + a**2
         return Prepared(held_out.losses, mixed, Weighted(), target_weights=squared)
-
-
-def _side_by_side(
-    xp: Namespace, held_out: HeldOut, controls: Sequence[Control]
-) -> tuple[Array, Array, np.ndarray]:
-    """All controls at the source rows (B, n, k) and the target rows (m, k).
-
-    The third array (k,) marks the columns of `Constant`.
-    """
-    values = [control.values(xp, held_out) for control in controls]
-    widths = [source.shape[-1] for source, _ in values]
-    constant = np.repeat([isinstance(control, Constant) for control in controls], widths)
-    rows = max(target.shape[-2] for _, target in values)
-    source = xp.concat([source for source, _ in values], axis=-1)
-    target = xp.concat([xp.broadcast_to(t, (rows, t.shape[-1])) for _, t in values], axis=-1)
-    return source, target, constant
 
 
 def _linear(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from counterpoise._arrays import Array, Namespace
 from counterpoise._pareto import smooth_tail
@@ -188,30 +188,13 @@ class Controlled(Average):
         """Return beta: the estimate averages w (loss - beta) + beta."""
         return beta
 
-    @property
-    def size(self) -> float:
-        """Return the size of a given beta."""
-        return abs(self.beta or 0.0)
-
-    def in_unit(self, unit: Array, /) -> Average:
-        """Return the same with a given beta, which is in the unit of the losses, divided by it."""
-        return self if self.beta is None else _GivenBeta(self.beta / unit)
-
-    def unit_risk(self, xp: Namespace, sums: Sums, /) -> Array | None:
-        """Return the estimate for a loss of 1: the beta around the known mean is not exact."""
-        if self.center != "known" or self.beta is not None:
-            return None
-        unit = replace(
-            sums, weighted_loss=sums.weight, loss_excess=sums.excess_squared + sums.excess
-        )
-        return self.estimate(xp, unit)[0]
-
     def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
         """Return the controlled mean and its beta."""
         mean_loss = sums.weighted_loss / sums.count
         mean_excess = sums.excess / sums.count
         if self.beta is not None:
-            return _GivenBeta(self.beta).estimate(xp, sums)
+            beta = xp.full_like(mean_loss, float(self.beta))
+            return mean_loss - beta * mean_excess, beta
         covariance = sums.loss_excess - mean_loss * sums.excess
         spread = sums.excess_squared
         if self.center == "sample":
@@ -221,25 +204,3 @@ class Controlled(Average):
         flat = ~(spread > tiny)
         beta = xp.where(flat, 0.0, covariance / xp.where(flat, 1.0, spread))
         return mean_loss - beta * mean_excess, beta
-
-
-@dataclass(frozen=True, eq=False)
-class _GivenBeta(Average):
-    """The control variate with a coefficient that is known: a number, or an array (...)."""
-
-    beta: Any
-
-    name: ClassVar[str] = "controlled"
-
-    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return beta: the estimate averages w (loss - beta) + beta."""
-        return beta
-
-    def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
-        """Return the controlled mean and its beta."""
-        mean_loss = sums.weighted_loss / sums.count
-        given = self.beta
-        while getattr(given, "ndim", mean_loss.ndim) < mean_loss.ndim:
-            given = given[..., None]  # the same for every fold and row
-        beta = xp.zeros_like(mean_loss) + given
-        return mean_loss - beta * (sums.excess / sums.count), beta

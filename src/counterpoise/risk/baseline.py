@@ -23,12 +23,7 @@ from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Method
 
-__all__ = ["Baseline", "baseline_risk", "best_constant", "constant_for_metric", "loss_of"]
-
-# Constants that a regression is compared with, besides the mean of the labels: their percentiles.
-_PERCENTILES = np.arange(1, 100)
-# Labels that the constants are chosen on.
-_ROWS = 20_000
+__all__ = ["Baseline", "baseline_risk", "constant_for_metric", "loss_of"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class Baseline:
         """How the model compares: "better", "unclear" (the interval holds 0) or "no better"."""
         if not self.difference.value < 0:
             return "no better"
-        return "better" if self.difference.interval()[1] < 0 else "unclear"
+        return "better" if self.difference.interval(drift=False)[1] < 0 else "unclear"
 
     @property
     def words(self) -> str:
@@ -61,7 +56,7 @@ class Baseline:
     def sentence(self, risk: str, /) -> str:
         """Return the comparison in plain sentences that call the risk by this name."""
         value = format_number(self.risk.value)
-        low, high = self.difference.interval()
+        low, high = self.difference.interval(drift=False)
         if self.verdict == "no better":
             return (
                 "The model is no better than predicting one value for all rows, which has a "
@@ -81,46 +76,69 @@ class Baseline:
 
 
 def baseline_risk(
-    held_out: HeldOut, y: np.ndarray, loss: Loss, classes: Any, method: Method, /
+    held_out: HeldOut,
+    y: np.ndarray,
+    loss: Loss,
+    classes: Any,
+    method: Method,
+    /,
+    *,
+    y_labelled: np.ndarray | None = None,
 ) -> Baseline:
     """Compare a model's held-out losses (N,) with those of the best constant.
 
-    `y` has the labels of the N rows, `classes` all labels (None for regression).
+    `y` has the labels of the N rows, `classes` all labels (None for regression). `y_labelled` are
+    the labels of the target rows of `held_out.labelled`.
     """
-    losses = held_out.losses
-    constant = loss_of(loss, best_constant(y, classes, lambda own: _mean_loss(loss, own)))
-    risk, _ = estimate_risk(replace(held_out, losses=constant), method)
-    difference, _ = estimate_risk(replace(held_out, losses=losses - constant), method)
-    return Baseline(risk, difference)
-
-
-def constant_for_metric(predicted: Predicted, metric: Metric, /) -> Predicted:
-    """Return the constant prediction for the same rows that is best by a metric in the source."""
-    y, classes = predicted.y, predicted.classes
-    sign = -1.0 if metric.greater_is_better else 1.0
-    labels = y if classes is None else classes[y]
-    return best_constant(labels, classes, lambda own: sign * metric(own))
-
-
-def best_constant(
-    y: np.ndarray, classes: np.ndarray | None, cost: Callable[[Predicted], float], /
-) -> Predicted:
-    """Return the constant prediction of least cost for labels `y` (n,), with equal weights."""
-    some = y = y if classes is not None else np.asarray(y, dtype=np.float64)
-    if len(y) > _ROWS:
-        some = y[np.random.default_rng(0).choice(len(y), _ROWS, replace=False)]
     makers = _constants(y, classes)
-    costs = np.array([cost(make(some)) for make in makers])
-    best = int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
-    return makers[best](y)
+    with np.errstate(all="ignore"):
+        every = [loss_of(loss, make(y)) for make in makers]
+        best = _least([float(np.mean(own)) for own in every])
+    there = difference = None
+    if y_labelled is not None and held_out.labelled is not None:
+        there = loss_of(loss, makers[best](y_labelled))
+        difference = held_out.labelled - there
+    constant = replace(held_out, losses=every[best], labelled=there)
+    paired = replace(held_out, losses=held_out.losses - every[best], labelled=difference)
+    return Baseline(estimate_risk(constant, method)[0], estimate_risk(paired, method)[0])
+
+
+def constant_for_metric(
+    predicted: Predicted, metric: Metric, labelled: Predicted | None = None, /
+) -> tuple[Predicted, Predicted | None]:
+    """Return the constant prediction that is best by a metric in the source.
+
+    For the same rows, and for the rows `labelled` if they are given.
+    """
+    classes = predicted.classes
+    sign = -1.0 if metric.greater_is_better else 1.0
+    y = predicted.y if classes is None else classes[predicted.y]
+    makers = _constants(y, classes)
+    best = makers[_least([sign * metric(make(y)) for make in makers])]
+    there = None
+    if labelled is not None:
+        there = best(labelled.y if classes is None else classes[labelled.y])
+    return best(y), there
+
+
+def _least(costs: list[float]) -> int:
+    return int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
 
 
 def _constants(
     y: np.ndarray, classes: np.ndarray | None
 ) -> list[Callable[[np.ndarray], Predicted]]:
-    """Functions that predict one value, made from the labels `y`, for rows with some labels."""
+    """Functions that predict one value, made from the labels `y`, for rows with some labels.
+
+    Numbers: the mean, the median, the mean of the logarithms and the median of relative errors.
+    Classes: each of them, with the shares of all as probabilities.
+    """
     if classes is None:
-        values = [np.mean(y), *np.percentile(y, _PERCENTILES)]
+        y = np.asarray(y, dtype=np.float64)
+        order = np.argsort(y)
+        relative = 1 / np.maximum(np.abs(y[order]), np.finfo(float).eps)
+        half = np.searchsorted(np.cumsum(relative), 0.5 * np.sum(relative))
+        values = [np.mean(y), np.median(y), y[order][min(half, len(y) - 1)]]
         if np.all(y > -1):
             values.append(np.expm1(np.mean(np.log1p(y))))
         return [partial(_one_number, float(value)) for value in values]
@@ -130,7 +148,7 @@ def _constants(
 
 
 def _one_number(value: float, rows: np.ndarray) -> Predicted:
-    return Predicted(rows, np.full(len(rows), value))
+    return Predicted(np.asarray(rows, dtype=np.float64), np.full(len(rows), value))
 
 
 def _one_class(place: int, share: np.ndarray, classes: np.ndarray, rows: np.ndarray) -> Predicted:
@@ -156,8 +174,3 @@ def loss_of(loss: Loss, predicted: Predicted, /) -> np.ndarray:
         values = values[:, 1] if len(classes) == 2 else values
         found = loss(classes[predicted.y], values, classes=classes)
     return np.asarray(to_numpy(found), dtype=np.float64)
-
-
-def _mean_loss(loss: Loss, predicted: Predicted) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.mean(loss_of(loss, predicted)))

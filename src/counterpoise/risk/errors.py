@@ -1,79 +1,71 @@
-"""Variances of averages over folds: the jackknife, and what the target rows' weights imply."""
+"""Sampling errors of averages over folds: the jackknife, and what the target rows imply."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import add
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, exclusive_sum
 from counterpoise.risk.sums import Sums, sum_by_label
 
-__all__ = [
-    "count_from_powers",
-    "dominant_count",
-    "jackknife_variance",
-    "tail_variance",
-    "term_powers",
-    "term_unit",
-    "variance_over_folds",
-]
+__all__ = ["TargetRows", "jackknife_deviations", "rows_deciding", "spread_around", "tail_variance"]
 
 
-def jackknife_variance(xp: Namespace, left_out: Array, /) -> Array:
-    """Return the jackknife variance of an estimate from its b leave-one-out versions (..., b).
+@dataclass(frozen=True, eq=False)
+class TargetRows:
+    """What the errors need to know about the target rows that the weights were fitted to.
 
-    (b - 1)/b times the sum of squared deviations from their mean; NaN for b = 1.
+    Attributes
+    ----------
+    count : int
+    mean_weight : float or array
+        Mean weight at the target rows, of weights up to 2 sqrt(n): the mean of the squared weights
+        over the source, as the target rows show it.
     """
-    return xp.sum(_jackknife_deviations(xp, left_out) ** 2, axis=-1)
+
+    count: int
+    mean_weight: Any
+
+    @classmethod
+    def of_weights(cls, xp: Namespace, weights: Array, n: int, /) -> TargetRows:
+        """Summarise the weights (m,) at the target rows, for n source rows."""
+        return cls(weights.shape[-1], xp.mean(xp.clip(weights, None, 2 * math.sqrt(n))))
 
 
-def _jackknife_deviations(xp: Namespace, left_out: Array) -> Array:
-    """Return what each unit adds to the estimate, (..., b): the squares sum to its variance."""
-    b = left_out.shape[-1]
-    if b == 1:
-        return xp.full_like(left_out, xp.nan)
-    centred = left_out - xp.mean(left_out, axis=-1, keepdims=True)
-    return math.sqrt((b - 1) / b) * centred
-
-
-def variance_over_folds(
+def jackknife_deviations(
     xp: Namespace,
     folds: Sequence[Sums],
-    left_out: Sequence[Sums],
     share: Array,
     estimate: Callable[[Sums], Array],
     clusters: np.ndarray | None,
     /,
 ) -> Array:
-    """Return the variance (...) of the average over folds.
+    """Return what each unit adds to the average over folds, (..., U): squares sum to its variance.
 
-    Folds are independent strata: the variance is the sum of share^2 times each fold's jackknife
-    variance. If units of several folds belong together, their deviations are added first, which is
-    what leaving them out of all folds does. Folds of one unit cannot be jackknifed; together they
-    make one more stratum, judged by the spread between them. A single one of them is judged by its
-    distance from the average of the others.
+    Folds are independent strata, each with its own delete-one jackknife. If units of several folds
+    belong together, their deviations are added, which is what leaving them out of all folds does.
+    Folds of one unit cannot be jackknifed; together they make one more stratum, judged by the
+    spread between them. A single one is judged by its distance from the average of the others.
 
     Parameters
     ----------
     xp : namespace
     folds : sequence of Sums
         Sums (..., n_folds, b) of b units, one for each group of folds of equal length b.
-    left_out : sequence of Sums
-        Their leave-one-out sums.
     share : array of shape (..., n_folds)
         Of each fold in the average.
     estimate : callable
         The risk from sums.
     clusters : int array or None
-        For every unit, which row or group it is of.
+        For every unit, which row or group it is of, if some are in several folds.
     """
     labels: list[np.ndarray] = []
     deviations, start, place = [], 0, 0
-    for group, others in zip(folds, left_out, strict=True):
+    for group in folds:
         count, length = group.count.shape[-2:]
         own = share[..., start : start + count]
         start += count
@@ -81,21 +73,32 @@ def variance_over_folds(
             labels.append(clusters[place : place + count * length])
             place += count * length
         if length > 1:
-            found = own[..., None] * _jackknife_deviations(xp, estimate(others))
+            left_out = estimate(group.leave_one_out())
+            found = own[..., None] * _deviations(xp, left_out)
             deviations.append(xp.reshape(found, (*found.shape[:-2], count * length)))
         else:
             total = own * estimate(group.sum(xp))
             if clusters is not None:
                 labels[-1], units = np.unique(labels[-1], return_inverse=True)
                 own, total = (sum_by_label(xp, a, units) for a in (own, total))
-            deviations.append(_between(xp, own, total, _whole(xp, folds, share, estimate)))
+            values = xp.concat([estimate(fold.sum(xp)) for fold in folds], axis=-1)
+            deviations.append(_between(xp, own, total, xp.sum(values * share, axis=-1)))
+    joined = xp.concat(deviations, axis=-1)
     if clusters is None:
-        return reduce(add, (xp.sum(part**2, axis=-1) for part in deviations))
+        return joined
     names, units = np.unique(np.concatenate(labels), return_inverse=True)
     if len(names) == 1:
-        return xp.full_like(deviations[0][..., 0], xp.nan)
-    each = sum_by_label(xp, xp.concat(deviations, axis=-1), units)
-    return xp.sum(each**2, axis=-1)
+        return xp.full_like(joined[..., :1], xp.nan)
+    return sum_by_label(xp, joined, units)
+
+
+def _deviations(xp: Namespace, left_out: Array) -> Array:
+    """Return sqrt((b - 1) / b) (estimate without a unit - their mean), (..., b); NaN for b = 1."""
+    b = left_out.shape[-1]
+    if b == 1:
+        return xp.full_like(left_out, xp.nan)
+    centred = left_out - xp.mean(left_out, axis=-1, keepdims=True)
+    return math.sqrt((b - 1) / b) * centred
 
 
 def _between(xp: Namespace, share: Array, total: Array, whole: Array) -> Array:
@@ -111,72 +114,32 @@ def _between(xp: Namespace, share: Array, total: Array, whole: Array) -> Array:
         return xp.where(alone, xp.nan, gap)
     others = exclusive_sum(share)
     left_out = exclusive_sum(total) / xp.where(others > 0, others, xp.ones_like(others))
-    return xp.sum(share, axis=-1, keepdims=True) * _jackknife_deviations(xp, left_out)
+    return xp.sum(share, axis=-1, keepdims=True) * _deviations(xp, left_out)
 
 
-def _whole(
-    xp: Namespace, folds: Sequence[Sums], share: Array, estimate: Callable[[Sums], Array]
-) -> Array:
-    values = xp.concat([estimate(group.sum(xp)) for group in folds], axis=-1)
-    return xp.sum(values * share, axis=-1)
+def rows_deciding(xp: Namespace, deviations: Array, /) -> Array:
+    """Return how many units (...) the variance rests on: (sum d^2)^2 / sum d^4.
 
-
-def dominant_count(
-    xp: Namespace, losses: Array, weights: Array, value: Array, offset: Array, /
-) -> Array:
-    """Return how many rows (...) the variance of an average of w (loss - c) rests on.
-
-    With t the terms less their mean, (sum t^2)^2 / sum t^4: the effective number of squares. It is
-    n over the kurtosis, a third of the rows for normal terms and 1 where a single row decides. A
-    variance from so few squares has about as many degrees of freedom. Infinite for equal weights,
-    which have no tail.
-
-    Parameters
-    ----------
-    losses : array of shape (..., n)
-    weights : array of shape (n,) or (..., n)
-    value, offset : arrays of shape (...)
-        The estimate, and c.
+    It is the number of units over their kurtosis: a third of them for normal deviations, and 1
+    where a single row decides. A variance from so few squares has about as many degrees of freedom.
     """
-    low, high = xp.min(weights, axis=-1), xp.max(weights, axis=-1)
-    unit = term_unit(xp, xp.max(xp.abs(losses), axis=-1), high, value, offset)
-    powers = term_powers(xp, losses, weights, value, offset, unit)
-    return count_from_powers(xp, *powers, varies=high > low)
+    largest = xp.max(xp.abs(deviations), axis=-1, keepdims=True)
+    squares = (deviations / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
+    fourth = xp.sum(squares**2, axis=-1)
+    some = fourth > 0
+    count = xp.sum(squares, axis=-1) ** 2 / xp.where(some, fourth, xp.ones_like(fourth))
+    return xp.where(some, count, xp.inf)
 
 
-def term_unit(xp: Namespace, loss: Array, weight: Array, value: Array, offset: Array, /) -> Array:
-    """Return a bound on the terms of `dominant_count` (...), from the largest loss and weight."""
-    bound = weight * (loss + xp.abs(offset)) + xp.abs(value - offset)
-    return xp.where(bound > 0, bound, xp.ones_like(bound))
-
-
-def term_powers(
-    xp: Namespace, losses: Array, weights: Array, value: Array, offset: Array, unit: Array, /
-) -> tuple[Array, Array]:
-    """Return sums (...) of the second and fourth powers of the centred terms, in the unit given."""
-    terms = weights * (losses - offset[..., None]) - (value - offset)[..., None]
-    squares = (terms / unit[..., None]) ** 2
-    return xp.sum(squares, axis=-1), xp.sum(squares**2, axis=-1)
-
-
-def count_from_powers(xp: Namespace, second: Array, fourth: Array, /, *, varies: Array) -> Array:
-    """Return the effective number of squares, infinite without terms or without a tail."""
-    some = (second > 0) & varies
-    # Fourth powers that underflow belong to a few terms far below the largest weight.
-    count = second**2 / xp.where(fourth > 0, fourth, 1.0)
-    return xp.where(some, xp.where(fourth > 0, count, 1.0), xp.inf)
+def spread_around(xp: Namespace, whole: Sums, center: Array, /) -> Array:
+    """Return the weighted mean square (...) of the losses around a center, from sums (...)."""
+    total = xp.where(whole.weight > 0, whole.weight, xp.ones_like(whole.weight))
+    square = whole.weighted_square - 2 * center * whole.weighted_loss + center**2 * whole.weight
+    return xp.clip(square / total, 0, None)
 
 
 def tail_variance(
-    xp: Namespace,
-    losses: Array,
-    weights: Array,
-    target_weights: Array,
-    value: Array,
-    offset: Array,
-    /,
-    *,
-    n_rows: int,
+    xp: Namespace, whole: Sums, target: TargetRows, value: Array, offset: Array, n_rows: float, /
 ) -> Array:
     """Return the variance (...) that the weights at the target rows imply.
 
@@ -184,22 +147,18 @@ def tail_variance(
     E_source[w^2 g] = E_target[w g]: the target rows, which lie where the weights are large, show
     the tail that the source rows may have missed. The factor E_target[w] is taken over target rows,
     and the mean squared residual over the weighted source rows. Weights count up to 2 sqrt(n): a
-    sample of n rows seldom has more extreme ones, and when it has, the jackknife sees them. The
-    rate is that at which truncating weights balances bias and variance (Ionides 2008); the factor
-    was set by simulation, see the guide.
+    sample of n rows seldom has more extreme ones, and when it has, the jackknife sees them (the
+    rate is that at which truncating weights balances bias and variance, Ionides 2008).
 
     Parameters
     ----------
-    losses : array of shape (..., n)
-    weights : array of shape (n,) or (..., n)
-    target_weights : array of shape (m,)
+    whole : Sums
+        Over all rows, (...).
+    target : TargetRows
     value, offset : arrays of shape (...)
         The estimate, and c.
-    n_rows : int
+    n_rows : float
         Number of different rows.
     """
-    total = xp.sum(weights, axis=-1)
-    second = xp.mean(xp.clip(target_weights, None, 2 * math.sqrt(n_rows)))
-    squares = xp.sum(weights * (losses - offset[..., None]) ** 2, axis=-1)
-    squares = squares / xp.where(total > 0, total, xp.ones_like(total))
-    return xp.clip(second * squares - (value - offset) ** 2, 0, None) / n_rows
+    squares = target.mean_weight * spread_around(xp, whole, offset)
+    return xp.clip(squares - (value - offset) ** 2, 0, None) / n_rows

@@ -1,79 +1,149 @@
-"""The record that every risk estimate comes back as."""
+"""The record that every estimate comes back as, and the scale of its interval.
+
+A mean squared error is never negative, an accuracy lies between 0 and 1, R^2 is at most 1. Errors
+are added on a scale without ends: the logarithm for one end, the log odds for two.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+import math
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
-from counterpoise._arrays import Array, array_namespace, device, to_numpy
-from counterpoise._facts import card_html, risk_card
-from counterpoise._format import format_interval, format_number, format_share
-from counterpoise._validation import check_choice, check_number
-from counterpoise.risk.ranges import ANY, Bounds, interval_inside
+from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise._format import format_interval, format_number
+from counterpoise._validation import check_number
 
-__all__ = ["LEAST_ERROR", "FoldRisks", "Rehearsals", "RiskEstimate", "as_scalar"]
-
-# The error to expect is _SHARE of the rehearsals' error, which have fewer rows, times the size of
-# the shift. A few rehearsals are noisy: they count together with _USUAL_COUNT more whose error was
-# _USUAL. At most _MOST. Set on the real tables of benchmarks/real_data.py, see the guide.
-_USUAL, _USUAL_COUNT = 0.3, 6
-_SHARE, _MOST = 0.8, 2.0
-#: Least relative error, of whatever source, of a risk that was carried over to another population:
-#: real populations differ where features show no shift. Set on the same tables.
-LEAST_ERROR = 0.15
+__all__ = [
+    "LOG",
+    "LOGIT",
+    "Combination",
+    "FoldRisks",
+    "Link",
+    "RiskEstimate",
+    "as_scalar",
+    "link_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Rehearsals:
-    """How far the estimate was off when the transfer was rehearsed inside the source.
+class Link:
+    """The scale of a number between `low` and `high`.
 
     Attributes
     ----------
-    errors : array of shape (R, ...)
-        Estimate less truth of each of R rehearsals, relative to the mean size of the two.
-    shift : float
-        Size of the real shift: the Kullback-Leibler divergence of the target from the source, as
-        the weights see it.
+    low, high : float
+        Range of the number; infinite for no end.
+    unit : float or array
+        What an error of 1 on the scale means for a number without ends: the spread of its losses.
     """
 
-    errors: np.ndarray
-    shift: float
+    low: float = -math.inf
+    high: float = math.inf
+    unit: Any = 1.0
 
-    @property
-    def typical(self) -> np.ndarray:
-        """Root mean square of the errors, (...)."""
-        size: np.ndarray = np.sqrt(np.mean(self.errors**2, axis=0))
-        return size
+    def slope(self, value: Any, /) -> Any:
+        """Return the derivative of the scale by the value; infinite at an end of the range."""
+        down = 1 / (value - self.low) if math.isfinite(self.low) else 0.0
+        up = 1 / (self.high - value) if math.isfinite(self.high) else 0.0
+        if math.isfinite(self.low) or math.isfinite(self.high):
+            return down + up
+        return 1 / self.unit + 0 * value
 
-    @property
-    def relative_error(self) -> np.ndarray:
-        """What to expect of the real transfer, relative to the risk, (...)."""
-        count = len(self.errors)
-        squares = count * self.typical**2 + _USUAL_COUNT * _USUAL**2
-        error = _SHARE * self.shift * np.sqrt(squares / (count + _USUAL_COUNT))
-        return np.minimum(error, _MOST)
+    def move(self, value: np.ndarray, step: Any, /) -> np.ndarray:
+        """Return the number that lies `step` further up on the scale."""
+        low, high = self.low, self.high
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(low) and math.isfinite(high):
+                odds = (value - low) / (high - value) * np.exp(step)
+                moved = np.where(np.isinf(odds), high, low + (high - low) * odds / (1 + odds))
+            elif math.isfinite(low):
+                moved = low + (value - low) * np.exp(step)
+            elif math.isfinite(high):
+                moved = high - (high - value) * np.exp(-step)
+            else:
+                moved = value + step * self.unit
+        return np.asarray(moved)
 
-    @property
-    def words(self) -> str:
-        """What was found, in a sentence, for one candidate."""
-        off = np.abs(self.errors)
-        least, most = (format_share(float(end)) for end in (np.min(off), np.max(off)))
-        return (
-            f"In {len(off)} rehearsals inside the source, between rows that play the source and "
-            f"rows that play the target, the estimate was off by {least} to {most}."
-        )
+    def distance(self, start: Any, end: Any, /) -> Any:
+        """Return how far `end` lies above `start` on the scale."""
+        low, high = self.low, self.high
+        found: Any = 0.0
+        if math.isfinite(low):
+            found = found + np.log((end - low) / (start - low))
+        if math.isfinite(high):
+            found = found - np.log((high - end) / (high - start))
+        if math.isfinite(low) or math.isfinite(high):
+            return found
+        return (end - start) / self.unit
 
-    def __getitem__(self, key: Any) -> Rehearsals:
-        own = key if isinstance(key, tuple) else (key,)
-        return replace(self, errors=self.errors[(slice(None), *own)])
+    def inside(self, value: Any, /) -> Any:
+        """Tell whether a number lies between the ends, neither of them included."""
+        return (value > self.low) & (value < self.high)
+
+    def picked(self, key: Any, shape: tuple[int, ...], /) -> Link:
+        """Return the scale of one entry of numbers of this shape."""
+        if tuple(np.shape(self.unit)) != shape or not shape:
+            return self
+        return Link(self.low, self.high, self.unit[key])
 
 
-@dataclass(frozen=True)
+#: Losses that are never negative; shares and losses that are 0 or 1.
+LOG, LOGIT = Link(0.0), Link(0.0, 1.0)
+
+
+def link_of(xp: Namespace, losses: Array, weights: Array, labelled: Any = None, /) -> Link:
+    """Return the scale for the mean of losses (..., n): `LOG`, `LOGIT`, or one without ends.
+
+    Losses of both signs have no natural zero. Their scale has the spread of the weighted losses as
+    its unit, so that adding a constant to a loss changes no error. Candidates that failed (NaN)
+    show nothing; losses `labelled` (..., k) of target rows show theirs.
+    """
+    shown = losses if labelled is None else xp.concat([losses, labelled], axis=-1)
+    if not bool(xp.any(shown < 0)):
+        binary = (shown == 0) | (shown == 1) | xp.isnan(shown)
+        return LOGIT if bool(xp.all(binary)) else LOG
+    total = xp.sum(weights, axis=-1, keepdims=True)
+    share = weights / xp.where(total > 0, total, xp.ones_like(total))
+    mean = xp.sum(share * losses, axis=-1, keepdims=True)
+    spread = xp.sqrt(xp.sum(share * (losses - mean) ** 2, axis=-1))
+    spread = xp.where(spread > 0, spread, xp.ones_like(spread))
+    return Link(unit=float(spread) if spread.ndim == 0 else spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """What labels of target rows added to an estimate.
+
+    Attributes
+    ----------
+    n_labels : int
+    label_value, label_error : float or array
+        The number from the labelled rows alone, and its standard error.
+    weighted_value, weighted_error, weighted_degrees : float or array
+        The number without them, its standard error without drift, and the degrees of freedom.
+    share : float or array
+        Share of the labelled rows in the combination.
+    """
+
+    n_labels: int
+    label_value: Any
+    label_error: Any
+    weighted_value: Any
+    weighted_error: Any
+    weighted_degrees: Any
+    share: Any
+
+    def __getitem__(self, key: Any) -> Combination:
+        return replace(self, **_picked(self, key, np.shape(self.share)))
+
+
+@dataclass(frozen=True, eq=False)
 class RiskEstimate:
-    """An estimated target risk, with how sure it is.
+    """An estimated number in the target, with two errors: sampling and drift.
 
     Every number has the leading axes of the losses it came from: one value for one candidate, an
     array for many. ``estimate[i]`` is the estimate for candidate i.
@@ -83,166 +153,112 @@ class RiskEstimate:
     value : float or array
         The estimated risk.
     standard_error : float or array
-        Jackknife standard error (it counts the leverage of large weights). NaN for one sample.
+        Sampling error: the jackknife's (it counts the leverage of large weights), at least what the
+        weights at the target rows imply, and the share of the finite target sample. NaN for one
+        sample.
+    drift : float or array
+        Error on the link scale, relative to a risk, from populations that differ where the columns
+        do not show it: 0.3 times the divergence that the weights see, at least 0.08, at most 2.
+    degrees_of_freedom : float or array
+        Of Student's quantile: `n_effective` - 1 and, where the jackknife decides, no more than the
+        rows that its variance rests on, (sum d^2)^2 / sum d^4 for the jackknife's deviations d. For
+        losses that are 0 or 1 the first alone: the variance of a share follows from its value.
+    n_effective : float or array
+        (sum w)^2 / sum w^2 for the weights that the method uses.
     beta : float or array
         Coefficient of the control variate, averaged over folds by size; 0 where there is none.
-    n_effective : float or array
-        (sum w)^2 / sum w^2 for the weights that the method uses, over the number of times that a
-        row is held out.
-    degrees_of_freedom : float or array
-        Of the t quantile in `interval`: `n_effective` - 1, at least 1, and no more than the
-        number of jackknife replicates (rows, groups or blocks) minus the number of folds that
-        share them out. Where the weights at target rows are not known, and where losses grow with
-        the weights, no more than the number of rows that the variance rests on: (sum t^2)^2 /
-        sum t^4 for the centred terms t.
     variance_reduction : float or array
-        1 - variance / variance of the plain weighted estimate, both estimated. Negative where
-        the method is noisier than plain weighting.
+        1 - variance / variance of the plain weighted estimate, both by the jackknife. Negative
+        where the method is noisier than plain weighting.
     method : str
         Name of the method.
-    tail_error : float or array
-        Standard error that the weights at the *target* rows imply, if they are known; else 0. A
-        source sample may have missed the rows of large weight; the target sample has them.
-    constant_error : float or array
-        How far the method would be off if the loss were constant. It is known from the weights
-        alone, and 0 for most methods.
-    target_error : float or array
-        Standard error from the finite number of target rows that the weights were fitted to; 0 if
-        they were given.
-    transfer_error : float or array
-        What rehearsals of the transfer inside the source add (`rehearsals`), at least so much that
-        all errors together are 15 % of the risk; 0 without rehearsals.
-    bounds : (float, float)
-        Range of the loss: (0, inf) if no loss is negative, (0, 1) if all are 0 or 1.
-    constrained : bool or array
-        Whether the method's own value was below the range: then `value` and `standard_error` are
-        those of the self-normalised mean, which cannot leave it.
-    rehearsals : Rehearsals or None
-        What the rehearsals found.
+    link : Link
+        The scale on which errors are added.
     labels : Combination or None
-        The two estimates that were combined, if labels of target rows were known.
+        What labels of target rows said, if some were known.
     """
 
     value: Any
     standard_error: Any
-    beta: Any
-    n_effective: Any
+    drift: Any
     degrees_of_freedom: Any
-    variance_reduction: Any
-    method: str
-    tail_error: Any = 0.0
-    constant_error: Any = 0.0
-    target_error: Any = 0.0
-    transfer_error: Any = 0.0
-    bounds: Bounds = ANY
-    constrained: Any = False
-    rehearsals: Rehearsals | None = field(default=None, repr=False, compare=False)
-    labels: Any = None
-    resample: Any = field(default=None, repr=False, compare=False)
+    n_effective: Any
+    beta: Any = 0.0
+    variance_reduction: Any = 0.0
+    method: str = ""
+    link: Link = LOG
+    labels: Combination | None = None
 
-    def interval(
-        self,
-        level: float = 0.95,
-        kind: str = "normal",
-        *,
-        n_resamples: int = 1000,
-        random_state: int = 0,
-    ) -> tuple[Any, Any]:
+    def interval(self, level: float = 0.95, *, drift: bool | float = True) -> tuple[Any, Any]:
         """Return the confidence interval as (low, high).
 
-        The half-width is the larger of Student's t quantile with `degrees_of_freedom` times the
-        standard error, and the normal quantile times `tail_error`. `constant_error` and the normal
-        quantile times `target_error` and `transfer_error` are added in the square. It does not
-        count the optimism of having chosen the best candidate.
-
-        The interval stays inside the range of the loss: for losses that are never negative it is
-        value * exp(-half / value) to value * exp(half / value), and for losses that are 0 or 1 it
-        is the same for the log odds. Skewed losses need the longer upper side.
+        On the link scale the half-width is the root of the sum of two squares: Student's quantile
+        times the sampling error, and the normal quantile times the drift. Shares have the exact
+        limits for the number of rows that would have the same sampling error (Korn, Graubard 1998)
+        in place of the first. It does not count the optimism of having chosen the best candidate.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-        kind : {"normal", "bootstrap"}, default="normal"
-            Which standard error: the jackknife's, which takes the weights as given, or that of
-            `n_resamples` bootstrap resamples of the source rows (within folds) and of the target
-            rows, with the weights estimated again on each if their estimator is known. A row held
-            out several times enters once, with its mean loss and weight.
-        n_resamples : int, default=1000
-        random_state : int, default=0
-            Random seed of the resamples.
+        drift : bool or float, default=True
+            True allows for drift as `drift` says. False leaves it out: the narrower interval holds
+            if labels depend on the columns in the same way in source and target. A number is
+            another allowance, such as 0.2 for 20 % of a risk.
 
         Returns
         -------
         low, high : float or array
         """
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
-        check_choice(kind, "kind", ("normal", "bootstrap"))
-        error = None if kind == "normal" else self._bootstrap_error(n_resamples, random_state)
-        half = self.half_width(level, error)
-        value, rows = to_numpy(self.value), to_numpy(self.n_effective)
-        z = float(ndtri(0.5 + level / 2))
-        low, high = interval_inside(value, half, self.bounds, rows, z)
-        if isinstance(self.value, float):
+        if not isinstance(drift, bool | np.bool_):
+            check_number(drift, "drift", low=0, closed="low", remedy="0.1 is an error of 10 %.")
+            allowed = np.asarray(float(drift))
+        else:
+            allowed = np.asarray(to_numpy(self.drift) if drift else 0.0)
+        low, high = self._ends(level, allowed)
+        if np.ndim(to_numpy(self.value)) == 0:
             return float(low), float(high)
         if isinstance(self.value, np.ndarray):
             return low, high
         xp, where = array_namespace(self.value), device(self.value)
-        ends = (xp.asarray(end, dtype=self.value.dtype, device=where) for end in (low, high))
-        return tuple(ends)
+        low, high = (xp.asarray(end, dtype=self.value.dtype, device=where) for end in (low, high))
+        return low, high
 
-    def half_width(
-        self, level: float = 0.95, standard_error: np.ndarray | None = None, /
-    ) -> np.ndarray:
-        """Return half of the interval's width, before the interval is bent into the loss's range.
-
-        With another standard error than the jackknife's, if one is given.
-        """
-        error = to_numpy(self.standard_error) if standard_error is None else standard_error
-        dof = np.asarray(to_numpy(self.degrees_of_freedom), dtype=np.float64)
-        z = ndtri(0.5 + level / 2)
-        by_rows = stdtrit(dof, 0.5 + level / 2) * error
-        half: np.ndarray = np.maximum(by_rows, z * to_numpy(self.tail_error))
-        half = np.hypot(half, to_numpy(self.constant_error))
-        for more in (self.target_error, self.transfer_error):
-            half = np.hypot(half, z * to_numpy(more))
-        return half
-
-    def _bootstrap_error(self, n_resamples: int, random_state: int) -> np.ndarray:
-        check_number(n_resamples, "n_resamples", low=2, closed="low", integer=True)
-        if self.resample is None:
-            raise ValueError(
-                "`kind` is 'bootstrap', but this estimate does not know the losses it came from "
-                "(it was made from sums, corrected, or unpickled). Use kind='normal', or estimate "
-                "again with target_risk or cross_val_risk."
+    def _ends(self, level: float, drift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, error, dof, rows = (
+            np.asarray(to_numpy(number), dtype=np.float64)
+            for number in (
+                self.value,
+                self.standard_error,
+                self.degrees_of_freedom,
+                self.n_effective,
             )
-        error: np.ndarray = self.resample.standard_error(
-            n_resamples, np.random.default_rng(random_state)
         )
-        return error
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The resampler holds all rows: it stays behind when an estimate is pickled.
-        return {**self.__dict__, "resample": None}
+        link = replace(self.link, unit=to_numpy(self.link.unit))
+        upper = 0.5 + level / 2
+        by_rows = stdtrit(np.maximum(dof, 1.0), upper) * error
+        if np.isfinite(link.low) and np.isfinite(link.high):
+            return _share_ends(value, by_rows / ndtri(upper), rows, upper, drift)
+        inside = link.inside(value)
+        safe = np.where(inside, value, 0.5 if np.isfinite(link.low) else link.high - 0.5)
+        safe = safe if np.isfinite(link.low) or np.isfinite(link.high) else value
+        half = np.hypot(by_rows * link.slope(safe), ndtri(upper) * drift)
+        low, high = link.move(safe, -half), link.move(safe, half)
+        if np.all(inside | np.isnan(value)):
+            return np.where(inside, low, np.nan), np.where(inside, high, np.nan)
+        # At an end of the range: as far as the rows scatter.
+        bottom, top = (
+            np.clip(end, link.low, link.high) for end in (value - by_rows, value + by_rows)
+        )
+        return np.where(inside, low, bottom), np.where(inside, high, top)
 
     def __getitem__(self, key: Any) -> RiskEstimate:
-        if isinstance(self.value, float):
+        shape = tuple(np.shape(to_numpy(self.value)))
+        if not shape:
             raise TypeError("This RiskEstimate holds one risk and cannot be indexed.")
-        shape = tuple(self.value.shape)
-        picked = {
-            f.name: as_scalar(part[key])
-            for f in fields(self)
-            if tuple(getattr(part := getattr(self, f.name), "shape", ())) == shape
-        }
-        if self.resample is not None:
-            picked["resample"] = self.resample[key]
-        if self.labels is not None:
-            picked["labels"] = self.labels[key]
-        if self.rehearsals is not None:
-            picked["rehearsals"] = self.rehearsals[key]
-        return replace(self, **picked)
-
-    def _repr_html_(self) -> str:
-        return card_html(risk_card(self))
+        picked = _picked(self, key, shape)
+        labels = None if self.labels is None else self.labels[key]
+        return replace(self, **picked, link=self.link.picked(key, shape), labels=labels)
 
     def __repr__(self) -> str:
         shape = tuple(getattr(self.value, "shape", ()))
@@ -250,8 +266,40 @@ class RiskEstimate:
             return f"RiskEstimate({self.method}, {shape} risks)"
         return (
             f"RiskEstimate({self.method}: {format_number(self.value)}, 95% interval "
-            f"{format_interval(*self.interval())}, n_effective {format_number(self.n_effective)})"
+            f"{format_interval(*self.interval())}, without drift "
+            f"{format_interval(*self.interval(drift=False))})"
         )
+
+
+def _share_ends(
+    share: np.ndarray, error: np.ndarray, rows: np.ndarray, upper: float, drift: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Clopper and Pearson's limits of a share, further apart by the drift.
+
+    For the number of rows of which a share has this error, no more than `rows`.
+    """
+    share = np.clip(share, 0, 1)
+    inside = LOGIT.inside(share)
+    with np.errstate(all="ignore"):
+        count = np.clip(share * (1 - share) / error**2, 1, np.maximum(rows, 1))
+        count = np.where(inside, count, np.maximum(rows, 1))
+        low = np.where(
+            share > 0, betaincinv(count * share, count * (1 - share) + 1, 1 - upper), 0 * share
+        )
+        high = np.where(share < 1, betaincinv(count * share + 1, count * (1 - share), upper), share)
+        far = ndtri(upper) * drift
+        lower = LOGIT.move(share, -np.hypot(LOGIT.distance(low, share), far))
+        higher = LOGIT.move(share, np.hypot(LOGIT.distance(share, high), far))
+    return np.where(inside, lower, low), np.where(inside, higher, high)
+
+
+def _picked(record: Any, key: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return an entry of every array of the record that has this shape."""
+    return {
+        field.name: as_scalar(values[key])
+        for field in fields(record)
+        if tuple(getattr(values := getattr(record, field.name), "shape", ())) == shape and shape
+    }
 
 
 @dataclass(frozen=True)
@@ -260,10 +308,6 @@ class FoldRisks:
 
     values: Array
     betas: Array
-
-    def scaled(self, unit: Array, /) -> FoldRisks:
-        """Return both multiplied by the unit of the losses, (..., 1)."""
-        return FoldRisks(self.values * unit, self.betas * unit)
 
 
 def as_scalar(value: Any, /) -> Any:

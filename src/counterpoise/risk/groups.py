@@ -1,36 +1,32 @@
 """Risk by group: the same estimate for subgroups of the target.
 
-The risk in group g is the ratio E_target[loss, in g] / P_target(g). Both are means over the
-weighted source rows, and the ratio is the self-normalised mean loss R of the group. A row of the
-group has the influence (loss - R) / P_target(g) on it, the others none: these influences are losses
-of the whole sample, and every risk method (control variate, folds, groups of rows, tail) works on
-them as on any other.
+The rows of a group are a sample of their own. Their expected weight, the share of the group in the
+target over its share in the source, is not known but estimated: control variates would take its
+error for a shift, so that within groups the mean is self-normalised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import Card, groups_card
 from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
-from counterpoise.risk.estimate import Rehearsals, RiskEstimate
+from counterpoise.risk.averages import Normalized, Source
+from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
-from counterpoise.risk.influence import estimate_influence
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
-from counterpoise.risk.transfer import widen
 
-__all__ = ["GroupRisk", "GroupRisks", "group_shares", "risk_by_group"]
+__all__ = ["GroupRisk", "GroupRisks", "group_labels", "group_shares", "risk_by_group"]
 
 # With fewer source rows of a group nothing is estimated.
 _FEWEST = 5
@@ -86,9 +82,6 @@ class GroupRisks(ByName[GroupRisk]):
     def _entries(self) -> dict[str, GroupRisk]:
         return self.groups
 
-    def _card(self) -> Card:
-        return groups_card(self)
-
     @property
     def worst(self) -> GroupRisk | None:
         """The group with the highest estimated risk; None if no group has one."""
@@ -99,15 +92,13 @@ class GroupRisks(ByName[GroupRisk]):
     def words(self) -> str:
         """The worst group, with a caution: the highest of several estimates is too high."""
         worst, silent = self.worst, [own for own in self.groups.values() if own.risk is None]
-        words = ""
-        risk = None if worst is None else worst.risk
-        if worst is not None and risk is not None and len(self.groups) - len(silent) > 1:
-            count = len(self.groups) - len(silent)
+        count, words = len(self.groups) - len(silent), ""
+        if worst is not None and worst.risk is not None and count > 1:
             # Simultaneous intervals for all groups (Bonferroni).
-            low, high = risk.interval(1 - 0.05 / count)
+            low, high = worst.risk.interval(1 - 0.05 / count)
             words = (
                 f"The worst of {count} groups is {worst.name} with a risk of "
-                f"{format_number(risk.value)} ({format_interval(low, high)}, wide enough to "
+                f"{format_number(worst.risk.value)} ({format_interval(low, high)}, wide enough to "
                 f"hold for all {count} groups at once), against {format_number(self.overall.value)}"
                 " over all. The highest of several estimates is too high on average."
             )
@@ -128,7 +119,6 @@ def risk_by_group(
     method: str | Method = "controlled",
     predicted: Predicted | None = None,
     metrics: Iterable[Metric] = (),
-    rehearsals: Rehearsals | None = None,
 ) -> GroupRisks:
     """Estimate the risk of one model in subgroups of the target.
 
@@ -141,12 +131,11 @@ def risk_by_group(
     target_groups : array of shape (m,)
         Group of every target row.
     method : str or Method, default="controlled"
+        For the whole. Within groups, methods that rely on a mean weight of 1 are replaced with
+        "normalized".
     predicted : Predicted, optional
         Predictions of the same rows, for `metrics`.
     metrics : iterable of Metric
-    rehearsals : Rehearsals, optional
-        Of the model's risk in the whole target (:func:`rehearse_transfer`), which widen the
-        intervals of the groups by the same share.
 
     Returns
     -------
@@ -166,42 +155,27 @@ def risk_by_group(
     >>> found.worst.name
     'south'
     """
-    method = get_method(method)
-    own, other = _labels(source_groups, "source_groups"), _labels(target_groups, "target_groups")
+    chosen, wanted = get_method(method), list(metrics)
+    own, other = group_labels(source_groups, target_groups)
     n = held_out.losses.shape[-1]
     if held_out.losses.ndim != 1 or len(own) != n:
         raise InputError(
             f"`source_groups` must have one label per loss of one model; got {len(own)} labels for "
             f"losses of shape {tuple(held_out.losses.shape)}. Pick a candidate first."
         )
-    overall, _ = estimate_risk(held_out, method)
-    overall = widen(overall, rehearsals, overall.value)
-    losses, weights = (to_numpy(a) for a in (held_out.losses, held_out.weights))
-    chosen, groups = list(metrics), {}
+    overall, _ = estimate_risk(held_out, chosen)
+    within = chosen if isinstance(chosen, Normalized | Source) else Normalized()
+    weights, groups = to_numpy(held_out.weights), {}
     for name, count in group_shares(other).items():
         rows = np.flatnonzero(own == name)
         share = count / len(other)
-        n_source = len(rows) if held_out.folds.rows is None else len(set(held_out.folds.rows[rows]))
+        part = held_out.take(rows)
         risk = report = None
-        if n_source >= _FEWEST and np.any(weights[rows] > 0):
-            mean = float(np.average(losses[rows], weights=weights[rows]))
-            risk = estimate_influence(held_out, losses[rows] - mean, method, rows)
-            value = mean + risk.value
-            # Outside the range of the loss, the self-normalised mean, which cannot leave it.
-            outside = value < overall.bounds[0]
-            risk = replace(
-                risk,
-                value=mean if outside else value,
-                bounds=overall.bounds,
-                constrained=outside,
-            )
-            risk = widen(risk, rehearsals, risk.value)
-            if predicted is not None and chosen:
-                part = predicted.take(rows)
-                report = estimate_metrics(
-                    held_out, part, chosen, method, rows=rows, rehearsals=rehearsals
-                )
-        groups[name] = GroupRisk(name, n_source, count, share, risk, report)
+        if len(rows) and part.n_rows >= _FEWEST and np.any(weights[rows] > 0):
+            risk, _ = estimate_risk(part, within)
+            if predicted is not None and wanted:
+                report = estimate_metrics(part, predicted.take(rows), wanted, within)
+        groups[name] = GroupRisk(name, part.n_rows, count, share, risk, report)
     return GroupRisks(groups, overall)
 
 
@@ -212,8 +186,17 @@ def group_shares(labels: np.ndarray, /) -> dict[str, int]:
     return {str(names[i]): int(counts[i]) for i in order}
 
 
-def _labels(groups: Any, name: str) -> np.ndarray:
-    labels = np.asarray(groups)
-    if labels.ndim != 1 or len(labels) == 0:
-        raise InputError(f"`{name}` must have one label per row; got shape {labels.shape}.")
-    return labels.astype(str)
+def group_labels(source: Any, target: Any, /) -> tuple[np.ndarray, np.ndarray]:
+    """Return the groups of both samples as text; 1 and 1.0 are the same group."""
+    labels = []
+    for groups, name in ((source, "source_groups"), (target, "target_groups")):
+        found = np.asarray(groups)
+        if found.ndim != 1 or len(found) == 0:
+            raise InputError(f"`{name}` must have one label per row; got shape {found.shape}.")
+        labels.append([_text(label) for label in found.tolist()])
+    return np.array(labels[0], dtype=str), np.array(labels[1], dtype=str)
+
+
+def _text(label: Any) -> str:
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if whole else str(label)

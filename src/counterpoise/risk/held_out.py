@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float, device
+from counterpoise._arrays import Array, Namespace, array_namespace, as_float
 from counterpoise._folds import Folds
-from counterpoise.risk.sums import sum_by_label
 
-__all__ = ["Domains", "HeldOut", "Labelled"]
+__all__ = ["Domains", "HeldOut"]
 
 # Target rows that are kept; the error of a mean over them is far below that of the losses.
 _TARGET_ROWS = 20_000
@@ -27,15 +26,12 @@ class Domains:
         In the order of the losses.
     target : array of shape (m, D)
     target_weights : array of shape (m,) or None
-        The weights at the target rows, if the weight estimator can predict them.
-    labelled : array of shape (k, D) or None
-        Features of the target rows whose labels are known.
+        The weights at the target rows, if they were fitted to them and can be predicted.
     """
 
     source: Array
     target: Array
     target_weights: Array | None = None
-    labelled: Array | None = None
 
     @classmethod
     def of_rows(cls, losses: Array, X_source: Any, X_target: Any, estimator: Any, /) -> Domains:
@@ -55,32 +51,7 @@ class Domains:
         return cls(*found)
 
 
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Losses on target rows whose labels are known, and how those rows were drawn.
-
-    Without strata they must be a random sample of the target: rows that were labelled because they
-    are easy, recent or suspicious say nothing about the others.
-
-    Attributes
-    ----------
-    losses : array of shape (..., k)
-        Of models that were not trained on these rows.
-    strata : int array of shape (k,) or None
-        Stratum of each row, from 0. Within a stratum rows were drawn at random.
-    shares : array of shape (n_strata,) or None
-        Share of the target's rows in each stratum; their sum is 1.
-    n_target : int or None
-        Rows of the target that the strata divide. None: so many that their number does not matter.
-    """
-
-    losses: Array
-    strata: np.ndarray | None = None
-    shares: np.ndarray | None = None
-    n_target: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldOut:
     """Held-out losses of one or more candidates, and everything needed to judge them.
 
@@ -94,24 +65,19 @@ class HeldOut:
         Which losses belong to which fold, row and group.
     domains : Domains or None
         Features in the order of the losses. Methods with controls and the tail error need them.
-    estimator : DensityRatio or None
-        What estimated the weights. The bootstrap fits it again.
     predictions : array of shape (..., N) or (..., N, n_classes), or None
         What each candidate predicted for each held-out row.
-    target_predictions : array of shape (..., m) or (..., m, n_classes), or None
-        Mean over the fold models of what each candidate predicts for some target rows.
-    labelled : Labelled or None
-        Losses (..., k) on target rows whose labels are known, each the mean over the fold models.
+    labelled : array of shape (..., k) or None
+        Losses on target rows whose labels are known, of models that were not trained on them. The
+        rows must be a random sample of the target.
     """
 
     losses: Array
     weights: Array
     folds: Folds
     domains: Domains | None = None
-    estimator: Any = None
     predictions: Any = None
-    target_predictions: Any = None
-    labelled: Labelled | None = None
+    labelled: Any = None
 
     @classmethod
     def of_sample(cls, losses: Array, weights: Array, /, **known: Any) -> HeldOut:
@@ -123,24 +89,9 @@ class HeldOut:
         """Number of different rows: repeated splits hold a row out several times."""
         return self.folds.n_rows
 
-    def once(self, xp: Namespace, /) -> HeldOut:
-        """Return one entry per row: a row held out several times gets its mean loss and weight.
-
-        For weights of shape (N,). Predictions are dropped.
-        """
-        rows = self.folds.rows
-        if rows is None:
-            return replace(self, predictions=None)
-        count = as_float(np.bincount(rows), like=self.losses)
-        losses, weights = (
-            sum_by_label(xp, values, rows) / count for values in (self.losses, self.weights)
-        )
-        domains = self.domains
-        if domains is not None:
-            first = np.unique(rows, return_index=True)[1]
-            index = xp.asarray(first, device=device(losses))
-            domains = replace(domains, source=xp.take(domains.source, index, axis=0))
-        return HeldOut(losses, weights, self.folds.once(), domains, self.estimator)
+    def take(self, rows: np.ndarray, /) -> HeldOut:
+        """Return some of the losses, as a sample of their own, without features."""
+        return HeldOut(self.losses[..., rows], self.weights[..., rows], self.folds.take(rows))
 
     def batched(self, xp: Namespace, /) -> HeldOut:
         """Return the shapes that methods look at: losses (1, L, N), weights (1, 1, N)."""
@@ -153,4 +104,10 @@ class HeldOut:
             losses=xp.reshape(self.losses, (1, -1, n)),
             weights=xp.reshape(self.weights, (1, 1, n)),
             domains=domains,
+        )
+
+    def __repr__(self) -> str:
+        labels = "" if self.labelled is None else f", {self.labelled.shape[-1]} target labels"
+        return (
+            f"HeldOut(losses of shape {tuple(self.losses.shape)}, {len(self.folds)} folds{labels})"
         )

@@ -76,19 +76,6 @@ class Average:
         """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
         return None
 
-    @property
-    def size(self) -> float:
-        """Return the size of a number of the average that is in the unit of the losses."""
-        return 0.0
-
-    def in_unit(self, unit: Array, /) -> Average:
-        """Return the average for losses divided by this unit (...): itself, if homogeneous."""
-        return self
-
-    def unit_risk(self, xp: Namespace, sums: Sums, /) -> Array | None:
-        """Return the estimate for a loss of 1 everywhere, or None if it is 1 up to noise."""
-        return None
-
 
 class Adjustment:
     """A method that looks at rows first, and leaves the averaging to an `Average`.

@@ -16,9 +16,6 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import to_numpy
-from counterpoise._facts import Card, Column, Numeral, Table
-from counterpoise._format import format_interval, format_number
-from counterpoise._shown import Shown
 from counterpoise._validation import check_losses_and_weights, check_number
 
 __all__ = ["GAMMAS", "Sensitivity", "risk_bounds", "sensitivity", "tipping_factor"]
@@ -30,7 +27,7 @@ _MOST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity(Shown):
+class Sensitivity:
     """The least and the largest risk for each factor by which weights may be off.
 
     Attributes
@@ -67,42 +64,6 @@ class Sensitivity(Shown):
                 f"{self.losses.shape}. Call sensitivity with the losses of one."
             )
         return tipping_factor(self.losses - float(threshold), self.weights)
-
-    def overtaking(self, candidate: int = 0, /) -> np.ndarray:
-        """Return, for every candidate, the least gamma at which it could beat the one given.
-
-        Both are judged with the same wrong weights, so that only rows on which their losses differ
-        matter.
-
-        Parameters
-        ----------
-        candidate : int, default=0
-            Place of the one that is best now.
-
-        Returns
-        -------
-        array of shape (n_candidates,)
-            Infinity for the candidate itself and for those that no wrong weights make better.
-        """
-        if self.losses.ndim != 2:
-            raise ValueError(
-                "`overtaking` compares candidates on the first of two axes; got losses of shape "
-                f"{self.losses.shape}. Pass losses of shape (n_candidates, n)."
-            )
-        gaps = self.losses - self.losses[candidate]
-        found = [tipping_factor(gap, self.weights) for gap in gaps]
-        found[candidate] = math.inf
-        return np.array(found)
-
-    def _card(self) -> Card:
-        if self.losses.ndim != 1:
-            return Card("Risk if weights are wrong", headline=f"{self.low.shape[:-1]} risks")
-        rows = [
-            [Numeral(format_number(gamma), gamma), Numeral(format_interval(low, high), low)]
-            for gamma, low, high in zip(self.gammas, self.low, self.high, strict=True)
-        ]
-        columns = [Column("weights off by up to"), Column("risk")]
-        return Card("Risk if weights are wrong", tables=[Table("", columns, rows)])
 
 
 def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) -> Sensitivity:

@@ -8,10 +8,10 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
 from counterpoise._folds import Folds
-from counterpoise.risk.method import Average, Prepared
+from counterpoise.risk.method import Average
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["Strata", "average_value", "used_weights"]
+__all__ = ["Strata", "used_weights"]
 
 
 def used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds, /) -> Array:
@@ -28,16 +28,6 @@ def used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds, 
         return average.effective_weights(xp, weights)
     used = average.effective_weights(xp, once)
     return weights if used is once else xp.take(used, index, axis=-1)
-
-
-def average_value(xp: Namespace, prepared: Prepared, folds: Folds, /) -> Array:
-    """Return the estimates (...) alone, without their errors."""
-    average = prepared.average
-    used = used_weights(xp, average, prepared.weights, folds)
-    by_size = Strata.of_folds(folds).sums(xp, prepared.losses, used)
-    totals = Sums.concat(xp, [group.sum(xp) for group in by_size])
-    share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
-    return xp.sum(average.estimate(xp, totals)[0] * share, axis=-1) + prepared.direct
 
 
 @dataclass(frozen=True, eq=False)

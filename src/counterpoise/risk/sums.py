@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -34,6 +35,8 @@ class Sums:
         Sum of w.
     weight_squared : array
         Sum of w^2.
+    weight_log : array
+        Sum of w log w, for the divergence that the weights see.
     excess : array
         Sum of w - 1. Weights close to 1 would lose digits if it were computed from `weight`.
     excess_squared : array
@@ -42,15 +45,22 @@ class Sums:
         Sum of w loss.
     loss_excess : array
         Sum of w loss (w - 1).
+    weighted_square : array
+        Sum of w loss^2, for the spread of the losses.
     """
 
     count: Array
     weight: Array
     weight_squared: Array
+    weight_log: Array
     excess: Array
     excess_squared: Array
     weighted_loss: Array
     loss_excess: Array
+    weighted_square: Array
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(*(a + b for a, b in zip(self.arrays(), other.arrays(), strict=True)))
 
     def arrays(self) -> list[Array]:
         """Return the arrays in the order of the fields."""
@@ -66,6 +76,10 @@ class Sums:
 
     def leave_one_out(self) -> Sums:
         """Add up the last axis without the entry at each position, each sum when first used."""
+        return self._left_out
+
+    @cached_property
+    def _left_out(self) -> Sums:
         return cast(Sums, _LeaveOneOut(self))
 
     def folds(self, xp: Namespace, index: Array, /) -> Sums:
@@ -77,9 +91,9 @@ class Sums:
             )
         )
 
-    def by_label(self, xp: Namespace, labels: np.ndarray, /) -> Sums:
-        """Add up entries of the last axis that have the same label, numbered from 0."""
-        return self.apply(lambda values: sum_by_label(xp, values, labels))
+    def by_label(self, xp: Namespace, labels: np.ndarray, count: int = 0, /) -> Sums:
+        """Add up entries of the last axis that have the same label, 0 to at least count - 1."""
+        return self.apply(lambda values: sum_by_label(xp, values, labels, count))
 
     @classmethod
     def concat(cls, xp: Namespace, parts: Sequence[Sums], /, *, axis: int = -1) -> Sums:
@@ -114,26 +128,32 @@ def sums_from_losses(xp: Namespace, losses: Array, weights: Array, /) -> Sums:
     losses, weights = (xp.astype(values, xp.float64, copy=False) for values in (losses, weights))
     excess = weights - 1
     weighted_loss = weights * losses
+    some = weights > 0
+    log = xp.log(xp.where(some, weights, xp.ones_like(weights)))
     return Sums(
         count=xp.ones_like(weights),
         weight=weights,
         weight_squared=weights**2,
+        weight_log=weights * log,
         excess=excess,
         excess_squared=excess**2,
         weighted_loss=weighted_loss,
         loss_excess=weighted_loss * excess,
+        weighted_square=weighted_loss * losses,
     )
 
 
-def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, /) -> Array:
+def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, n: int = 0, /) -> Array:
     """Return the sums (..., n) of entries (..., N) with the same label, 0 to n - 1.
+
+    `n` is needed where the last labels may have no entry.
 
     Large labels are split over several lines of a table of bounded width and summed in rounds, so
     that one large label does not make the table wide for all others.
     """
     while True:
         order = np.argsort(labels, kind="stable")
-        count = np.bincount(labels)
+        count = np.bincount(labels, minlength=n)
         width = min(int(np.max(count)), 2 * math.ceil(np.mean(count)))
         lines = np.maximum(-(-count // width), 1)
         place = np.arange(len(labels)) - np.repeat(np.cumsum(count) - count, count)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from counterpoise._arrays import array_namespace
 from counterpoise._dask import is_dask
-from counterpoise._facts import Card, comparison_card
 from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
-from counterpoise.risk.averages import Source
+from counterpoise.exceptions import WeightWarning
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
-from counterpoise.risk.growth import warn_of_growth
 from counterpoise.risk.held_out import Domains, HeldOut
-from counterpoise.risk.labelled import check_labelled_losses, combine_with_labels
+from counterpoise.risk.labels import check_labelled_losses
 from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights.resolve import resolve_weights
@@ -39,12 +40,12 @@ def target_risk(
     ----------
     losses : array of shape (..., n)
         Loss of each source sample, under one model or, on leading axes, many. The models must
-        not have been trained on these samples. Dask arrays are added up where they are, in two
-        passes, for the methods that need sums alone.
+        not have been trained on these samples. Dask arrays are added up where they are, in one
+        pass, for the methods that need sums alone.
     weights : array of shape (n,) or (..., n), str or DensityRatio
         p_target / p_source at each source sample: not negative, with expectation 1. A name or an
         estimator is fitted to `X_source` and `X_target`; it can then say the weights of target
-        rows too, and be fitted again in the bootstrap.
+        rows too.
     method : str or Method, default="controlled"
         "source", "weighted", "normalized", "truncated", "pareto_smoothed", "shrunk",
         "controlled", "moment_controlled" or "doubly_robust", or an object from
@@ -53,11 +54,10 @@ def target_risk(
         Features of the samples. Needed by methods with controls or an outcome model.
     X_target : array of shape (m, n_features), optional
         Features of unlabelled target rows.
-    target_losses : array of shape (..., k) or Labelled, optional
+    target_losses : array of shape (..., k), optional
         Loss of each target row whose label is known, under the same models: combined with the
-        weighted estimate by how far the two are apart, see :doc:`/guide/labels`. An array is of
-        rows drawn at random from the target; :class:`counterpoise.risk.Labelled` also holds rows
-        drawn by strata. The models must not have been trained on them.
+        weighted estimate, see :doc:`/guide/labels`. The rows must be drawn at random from the
+        target, and the models must not have been trained on them.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def target_risk(
 
     Notes
     -----
-    Where losses grow with the weights, a few rows decide, and a sample may have seen too few of
-    them: :class:`counterpoise.exceptions.TailWarning` says so, unless the arrays are Dask's.
+    Weights are expected to have mean 1. If their mean is further from 1 than its error allows,
+    :class:`counterpoise.exceptions.WeightWarning` says so.
 
     Degenerate cases. Equal weights leave beta at 0: the controlled estimate is the weighted one.
     Samples of weight zero count in n, as they should: they say that the target is elsewhere. One
@@ -92,7 +92,7 @@ def target_risk(
     >>> risk = cp.target_risk(
     ...     x**2, "gaussian", method="doubly_robust", X_source=X_source, X_target=X_target
     ... )
-    >>> low, high = risk.interval(kind="bootstrap", n_resamples=200)
+    >>> low, high = risk.interval(drift=False)  # if labels depend on x in the same way
     >>> bool(low < 1 < high)
     True
 
@@ -114,12 +114,27 @@ def target_risk(
 
         return target_risk_dask(losses, weights, found)
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    if not isinstance(found, Source):
-        warn_of_growth(held_out.losses, held_out.weights)
-    if target_losses is None:
-        return estimate_risk(held_out, found)[0]
-    labelled = check_labelled_losses(target_losses, held_out.losses)
-    return combine_with_labels(estimate_risk(held_out, found)[0], held_out, labelled)
+    _warn_of_mean(held_out.weights)
+    if target_losses is not None:
+        labelled = check_labelled_losses(target_losses, held_out.losses)
+        held_out = replace(held_out, labelled=labelled)
+    return estimate_risk(held_out, found)[0]
+
+
+def _warn_of_mean(weights: Any) -> None:
+    """Warn if the mean weight is further from 1 than four standard errors and a twentieth."""
+    xp, n = array_namespace(weights), weights.shape[-1]
+    mean = xp.mean(weights, axis=-1)
+    error = xp.std(weights, axis=-1) / math.sqrt(max(n - 1, 1))
+    off = xp.abs(mean - 1) - xp.where(error > 0.0125, 4 * error, 0.05 * xp.ones_like(error))
+    if bool(xp.any(off > 0)):
+        shown = float(xp.reshape(mean, (-1,))[int(xp.argmax(xp.reshape(off, (-1,))))])
+        warnings.warn(
+            f"`weights` have mean {shown:.3g} where 1 is expected of a density ratio: the risk is "
+            "wrong by a factor of about that. Pass weights / weights.mean(), or fit them again.",
+            WeightWarning,
+            stacklevel=3,
+        )
 
 
 def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> HeldOut:
@@ -150,7 +165,7 @@ def _check_inputs(losses: Any, weights: Any, X_source: Any, X_target: Any) -> He
             "that the losses belong to, in the same order."
         )
     domains = Domains.of_rows(losses, X_source, X_target, estimator)
-    return HeldOut.of_sample(losses, weights, domains=domains, estimator=estimator)
+    return HeldOut.of_sample(losses, weights, domains=domains)
 
 
 @dataclass(frozen=True)
@@ -167,9 +182,6 @@ class RiskComparison(ByName[RiskEstimate]):
     @property
     def _entries(self) -> dict[str, RiskEstimate]:
         return self.estimates
-
-    def _card(self) -> Card:
-        return comparison_card(self)
 
 
 def compare_risks(
@@ -208,17 +220,21 @@ def compare_risks(
     >>> x = rng.normal(-1, 1, size=1000)  # source N(-1, 1), target N(0, 1)
     >>> print(cp.compare_risks(x**2, np.exp(x + 0.5)))  # in the target, E[x^2] = 1
     Target risk by method
-    method            risk  std. error   95% interval  effective sample size  variance reduction
-    source            2.05       0.081   1.90 to 2.22                  1,000                -17%
-    weighted         0.847       0.075  0.645 to 1.11                    412                0.0%
-    normalized       0.915       0.065  0.737 to 1.14                    412                 26%
-    truncated        0.847       0.075  0.711 to 1.01                    412                0.0%
-    pareto_smoothed  0.923       0.067  0.738 to 1.15                    403                 20%
-    shrunk           0.851       0.075  0.649 to 1.11                    414                0.7%
-    controlled       0.951       0.090  0.743 to 1.22                    412                -45%
+    <BLANKLINE>
+    method            risk   95% interval  without drift  effective rows
+    source            2.05   1.55 to 2.72   1.90 to 2.22           1,000
+    weighted         0.847  0.576 to 1.24  0.645 to 1.11             412
+    normalized       0.915  0.646 to 1.30  0.735 to 1.14             412
+    truncated        0.847  0.576 to 1.24  0.645 to 1.11             412
+    pareto_smoothed  0.923  0.653 to 1.30  0.745 to 1.14             403
+    shrunk           0.851  0.580 to 1.25  0.649 to 1.11             414
+    controlled       0.951  0.590 to 1.53  0.643 to 1.41             412
+    Without drift: if labels depend on the columns in the same way in source and
+    target.
+    <BLANKLINE>
     """
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    warn_of_growth(held_out.losses, held_out.weights)
+    _warn_of_mean(held_out.weights)
     if methods is None:
         known = held_out.domains is not None
         chosen = [method for method in METHODS.values() if known or not method.needs_features]

@@ -21,7 +21,7 @@ def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
     y : array of shape (n,)
         Labels; those of target rows are not used, whatever they are.
     sample_domain : array of numbers, shape (n,)
-        Positive for source domains, negative for target domains (skada's convention).
+        Positive for source domains; negative (skada's convention) or 0 for target domains.
 
     Returns
     -------
@@ -36,14 +36,14 @@ def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
     """
     domain = np.asarray(sample_domain)
     n = num_samples(X)
-    numbers = domain.shape == (n,) and domain.dtype.kind in "iuf"
-    if not numbers or not np.all(np.isfinite(domain) & (domain != 0)):
+    numbers = domain.shape == (n,) and domain.dtype.kind in "biuf"
+    if not numbers or not np.all(np.isfinite(domain)):
         raise ValueError(
-            f"`sample_domain` must hold one number per row, positive for source and negative for "
-            f"target; got shape {domain.shape} and dtype {domain.dtype} for {n} rows. Pass for "
+            "`sample_domain` must hold one number per row, positive for source and negative or 0 "
+            f"for target; got shape {domain.shape} and dtype {domain.dtype} for {n} rows. Pass for "
             "example 1 for source rows and -2 for target rows."
         )
-    source, target = np.flatnonzero(domain > 0), np.flatnonzero(domain < 0)
+    source, target = np.flatnonzero(domain > 0), np.flatnonzero(domain <= 0)
     if not len(source) or not len(target):
         raise ValueError(
             f"`sample_domain` must name both domains; got {len(source)} source rows and "

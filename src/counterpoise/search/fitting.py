@@ -1,51 +1,84 @@
-"""Fit one candidate on one fold: what it loses on each held-out row."""
+"""Fit one candidate on one fold: its losses and predictions for the rows it has not seen."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import num_samples, safe_indexing, safe_split
 from counterpoise._validation import check_loss_size, check_real
+from counterpoise.encoding.rows import stack_tables
 from counterpoise.losses import Loss
-from counterpoise.metrics import Predicted
-from counterpoise.search.decisions import decision_values
-from counterpoise.search.responses import Responses
+from counterpoise.search.responses import Responses, respond
 
 __all__ = [
+    "Candidate",
     "FoldResult",
+    "Judged",
     "fit_estimator",
     "fit_fold",
-    "losses_from_response",
+    "join_rows",
     "losses_of",
-    "respond",
     "weight_parameter",
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One model to be judged."""
+
+    estimator: Any  # a prototype, cloned before use
+    params: Mapping[str, Any] = field(default_factory=dict)  # to set on it
+    model: str = ""  # name of its model family
+
+    def make(self) -> Any:
+        """Return a clone of the estimator with the parameters set, not fitted."""
+        return clone(self.estimator).set_params(**clone(dict(self.params), safe=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Losses and predictions for rows that the models have not seen, shapes (..., n)."""
+
+    losses: np.ndarray
+    predictions: np.ndarray | None = None  # (..., n) or (..., n, C), if they are kept
+    classes: np.ndarray | None = None  # places of the predicted classes, for metrics
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...], responses: Responses, /, *, keep: bool) -> Judged:
+        """Return arrays (..., n) to be filled in: NaN, as of failed fits."""
+        return cls(
+            np.full(shape, np.nan),
+            np.full((*shape, *responses.shape), np.nan) if keep else None,
+            np.zeros(shape, dtype=np.int64) if responses.with_classes else None,
+        )
+
+    def put(self, place: Any, judged: Judged, /) -> None:
+        """Fill in what one fit gave."""
+        for name in ("losses", "predictions", "classes"):
+            if getattr(self, name) is not None:
+                getattr(self, name)[place] = getattr(judged, name)
+
+
+@dataclass(frozen=True, eq=False)
 class FoldResult:
     """What came of one candidate on one fold."""
 
-    losses: np.ndarray  # (n_test,): NaN if the fit failed
-    train_risk: float  # mean loss on the training rows; NaN if not asked for
     fit_time: float  # seconds
-    score_time: float
-    error: str | None = None  # traceback of a failed fit
-    predictions: np.ndarray | None = None  # for the held-out rows, if asked for
-    target_predictions: np.ndarray | None = None  # the same for the target rows
-    labelled_losses: np.ndarray | None = None  # (k,): on the labelled target rows
-    labelled_predictions: np.ndarray | None = None  # for them, if predictions are kept
-    predicted: Predicted | None = None  # everything predicted for the held-out rows, if asked for
+    held_out: Judged | None = None  # None if the fit failed
+    labelled: Judged | None = None  # on the labelled target rows
+    error: str = ""  # traceback of a failed fit
 
 
 def weight_parameter(estimator: Any, /) -> str | None:
@@ -83,82 +116,77 @@ def fit_estimator(
 
 
 def fit_fold(
-    make: Callable[[], Any],
+    candidate: Candidate,
     X: Any,
     y: Any,
-    train: np.ndarray,
-    test: np.ndarray,
+    split: tuple[np.ndarray, np.ndarray],
     weights: np.ndarray | None,
-    loss: Loss,
+    responses: Responses,
     fit_params: Mapping[str, Any],
     /,
     *,
-    responses: Responses | None = None,
-    keep_predictions: bool = False,
-    report: bool = False,
-    X_target: Any = None,
+    keep: bool = False,
     labelled: tuple[Any, np.ndarray] | None = None,
-    return_train_score: bool = False,
+    more: tuple[Any, np.ndarray] | None = None,
     catch: bool = False,
 ) -> FoldResult:
-    """Make a model, fit it on the training rows and judge it on the held-out rows.
+    """Fit a candidate to the training rows and judge it on the held-out rows.
 
-    Also on `labelled`, target rows and their labels, which it is never trained on.
+    `weights` are those of the training rows. With `keep`, predictions come back too. `labelled` are
+    target rows with their labels, to be judged; `more` are others that join the training rows.
     """
+    train, test = split
     start = time.perf_counter()
     try:
-        model = make()
+        model = candidate.make()
         X_train, y_train = safe_split(model, X, y, train)
         X_test, y_test = safe_split(model, X, y, test, train)
-        own = {
+        own_params = {
             name: safe_indexing(value, train) if _per_row(value, y) else value
             for name, value in fit_params.items()
         }
-        fit_estimator(model, X_train, y_train, weights, own)
-        fitted = time.perf_counter()
-        response = respond(model, X_test, loss)
-        losses = losses_from_response(model, response, y_test, loss)
-        scored = time.perf_counter()
-        train_risk, kept, for_target, predicted = np.nan, None, None, None
-        if return_train_score:
-            train_risk = float(np.mean(losses_of(model, X_train, y_train, loss)))
-        if responses is not None and keep_predictions:
-            kept = responses.store(model, response)
-        if responses is not None and report:
-            predicted = responses.report(model, X_test, np.asarray(y_test))
-        if responses is not None and X_target is not None:
-            for_target = responses.store(model, respond(model, X_target, loss))
-        there, there_kept = None, None
-        if labelled is not None:
-            response = respond(model, labelled[0], loss)
-            there = losses_from_response(model, response, labelled[1], loss)
-            if responses is not None and keep_predictions:
-                there_kept = responses.store(model, response)
+        if more is not None:
+            X_train, y_train, weights = join_rows(X_train, y_train, weights, more)
+        fit_estimator(model, X_train, y_train, weights, own_params)
+        fit_time = time.perf_counter() - start
+        held_out = _judge(model, X_test, y_test, responses, keep=keep)
+        if labelled is None:
+            return FoldResult(fit_time, held_out)
+        return FoldResult(fit_time, held_out, _judge(model, *labelled, responses, keep=keep))
     except Exception:
         if not catch:
             raise
-        seconds = time.perf_counter() - start
-        nothing = np.full(len(test), np.nan)
-        return FoldResult(nothing, np.nan, seconds, 0.0, traceback.format_exc())
-    times = fitted - start, scored - fitted
-    return FoldResult(
-        losses, train_risk, *times, None, kept, for_target, there, there_kept, predicted
-    )
+        return FoldResult(time.perf_counter() - start, error=traceback.format_exc())
 
 
-def respond(model: Any, X: Any, loss: Loss, /) -> Any:
-    """Return what the loss judges: predictions, probabilities or decision values."""
-    if loss.response == "decision_function":
-        return decision_values(model, X)
-    return getattr(model, loss.response)(X)
+def join_rows(
+    X: Any, y: np.ndarray, weights: np.ndarray | None, more: tuple[Any, np.ndarray], /
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Put target rows with their labels below the source rows; they have weight 1."""
+    if weights is not None:
+        weights = np.concatenate([weights, np.ones(len(more[1]))])
+    below = sparse.vstack([X, more[0]]).tocsr() if sparse.issparse(X) else stack_tables(X, more[0])
+    return below, np.concatenate([y, more[1]]), weights
+
+
+def _judge(model: Any, X: Any, y: Any, responses: Responses, *, keep: bool) -> Judged:
+    """Return losses and, if they are kept, predictions for rows with labels `y`."""
+    judged = respond(model, X, responses.loss.response)
+    losses = _losses_from_response(model, judged, y, responses.loss)
+    if not keep:
+        return Judged(losses)
+    if responses.response != responses.loss.response:
+        judged = respond(model, X, responses.response)
+    classes = responses.predict_classes(model, X) if responses.with_classes else None
+    return Judged(losses, responses.store(model, judged), classes)
 
 
 def losses_of(model: Any, X: Any, y: Any, loss: Loss, /) -> np.ndarray:
     """Return the loss of a fitted model on each row."""
-    return losses_from_response(model, respond(model, X, loss), y, loss)
+    return _losses_from_response(model, respond(model, X, loss.response), y, loss)
 
 
-def losses_from_response(model: Any, response: Any, y: Any, loss: Loss, /) -> np.ndarray:
+def _losses_from_response(model: Any, response: Any, y: Any, loss: Loss) -> np.ndarray:
     """Return the loss of each row, refusing what is not one finite number per row."""
     classes = getattr(model, "classes_", None) if loss.indexed else None
     losses = check_real(to_numpy(loss(y, response, classes=classes)), "loss")

@@ -1,53 +1,50 @@
-"""What candidates predict, in a form that can be stored, averaged and judged by a loss.
+"""What models predict, in a form that can be stored, averaged and judged by a loss.
 
 Regression: the predicted values. Classification: one column per class, holding probabilities,
-decision values, or (for losses of predicted labels) 1 for the predicted class and 0 for the others,
-so that an average over models is the share of their votes.
+decision values (one column for two classes), or 1 for the predicted class and 0 for the others.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from counterpoise._arrays import to_numpy
+from counterpoise._sklearn import ovr_decision_function
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
-from counterpoise.search.decisions import decision_values
 
-__all__ = ["Responses", "as_stored"]
+__all__ = ["Responses", "decision_values", "respond", "richest_response"]
 
-# Labels between these sizes, and at most so many standard deviations from 0, are told apart in
-# single precision.
-_SMALL, _LARGE, _FAR = 1e-15, 1e15, 1e3
+# Bytes of held-out predictions that are kept.
+_MOST_BYTES = 2**30
 
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """How the predictions that a loss judges are stored.
+    """How predictions are stored.
 
     Attributes
     ----------
     loss : Loss
+    response : {"predict", "predict_proba", "decision_function"}
+        What is stored, which may be more than the loss judges.
     classes : array of shape (C,) or None
-        All labels, sorted; None for regression.
-    dtype : type
-        In which predictions are stored: single precision, which takes half of the memory, unless
-        it cannot tell labels apart (they are far from 0, very large or very small).
+        All labels of the source, sorted; None for regression.
+    with_classes : bool
+        Whether the predicted classes are stored too: of some classifiers they are not the most
+        probable ones.
     """
 
     loss: Loss
+    response: str
     classes: np.ndarray | None = None
-    dtype: type = np.float32
-
-    @classmethod
-    def of_task(cls, loss: Loss, y: np.ndarray, /, *, classifier: bool) -> Responses:
-        """Return the form for labels `y` of the source rows."""
-        if classifier:
-            return cls(loss, np.unique(y))
-        return cls(loss, dtype=_storage(np.asarray(y)))
+    with_classes: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -60,102 +57,120 @@ class Responses:
     def _is_margin(self) -> bool:
         """Whether two classes have a single decision value."""
         two = self.classes is not None and len(self.classes) == 2
-        return self.loss.response == "decision_function" and two
+        return self.response == "decision_function" and two
+
+    def gibibytes(self, candidates: int, rows: int, /) -> float:
+        """Return how much memory the held-out predictions take."""
+        return 8 * candidates * rows * math.prod(self.shape) / 2**30
+
+    def fits(self, candidates: int, rows: int, /) -> bool:
+        """Whether the held-out predictions can be kept: they take at most 1 GiB."""
+        return self.gibibytes(candidates, rows) <= _MOST_BYTES / 2**30
 
     def store(self, model: Any, response: Any, /) -> np.ndarray:
-        """Return a model's response as `dtype`, with columns in the order of `classes`."""
+        """Return a model's response with columns in the order of `classes`."""
         response = to_numpy(response)
         if self.classes is None:
-            return as_stored(response, self.dtype).reshape(len(response))
+            return np.asarray(response, dtype=np.float64).reshape(len(response))
         if self._is_margin:
-            return as_stored(response, self.dtype)
-        stored: np.ndarray = np.zeros((len(response), len(self.classes)), dtype=self.dtype)
-        if self.loss.response == "predict":
-            places = np.searchsorted(self.classes, response)
-            stored[np.arange(len(response)), places] = 1.0
-        else:
-            if self.loss.response == "decision_function":
-                stored -= np.inf  # a class that the model has not seen
-            stored[:, np.searchsorted(self.classes, model.classes_)] = as_stored(
-                response, self.dtype
-            )
+            return np.asarray(response, dtype=np.float64)
+        if self.response == "predict":
+            return np.asarray(response[:, None] == self.classes, dtype=np.float64)
+        if response.ndim == 1:  # decision values of a model that has seen two of the classes
+            response = np.stack([-response, response], axis=1)
+        # A class that the model has not seen is impossible.
+        unseen = -np.inf if self.response == "decision_function" else 0.0
+        stored = np.full((len(response), len(self.classes)), unseen)
+        stored[:, np.searchsorted(self.classes, model.classes_)] = response
         return stored
 
-    def report(self, model: Any, X: Any, y: np.ndarray, /) -> Predicted:
-        """Return everything that a fitted model predicts for rows with labels `y`."""
-        said = to_numpy(model.predict(X))
-        if self.classes is None:
-            return Predicted(np.asarray(y, float), np.asarray(said, float).reshape(len(y)))
-        places, said = (np.searchsorted(self.classes, labels) for labels in (y, said))
-        probability = score = None
-        if hasattr(model, "predict_proba"):
-            score = probability = self._spread(model, model.predict_proba(X), 0.0)
-        elif hasattr(model, "decision_function"):
-            score = np.asarray(decision_values(model, X), dtype=np.float64)
-            score = np.stack([-score, score], axis=1) if score.ndim == 1 else score
-            score = self._spread(model, score, -np.inf)
-        return Predicted(places, said, probability, score, self.classes)
-
-    def _spread(self, model: Any, values: Any, missing: float) -> np.ndarray:
-        """Put a model's columns in the order of `classes`."""
+    def predict_classes(self, model: Any, X: Any, /) -> np.ndarray:
+        """Return the places (n,) of the classes that a model predicts."""
         assert self.classes is not None
-        values = np.asarray(to_numpy(values), dtype=np.float64)
-        found = np.full((len(values), len(self.classes)), missing)
-        found[:, np.searchsorted(self.classes, model.classes_)] = values
-        return found
+        return np.searchsorted(self.classes, to_numpy(model.predict(X)))
 
-    def predicted(self, y: np.ndarray, stored: np.ndarray, /) -> Predicted:
-        """Return stored predictions (n, ...) in the form that metrics judge.
-
-        Shares of votes decide a label, and are no score.
-        """
-        stored = np.asarray(stored, dtype=np.float64)
+    def truth(self, y: np.ndarray, /) -> np.ndarray:
+        """Return what a perfect model would have stored: the values, or 0 and 1 for classes."""
         if self.classes is None:
-            return Predicted(np.asarray(y, float), stored)
-        score = np.stack([-stored, stored], axis=1) if stored.ndim == 1 else stored
-        probability = stored if self.loss.response == "predict_proba" else None
-        places = np.searchsorted(self.classes, y), np.argmax(score, axis=1)
-        voted = self.loss.response == "predict"
-        return Predicted(*places, probability, None if voted else score, self.classes)
+            return np.asarray(y, dtype=np.float64)
+        return np.asarray(y[:, None] == self.classes, dtype=np.float64)
 
     def losses(self, y: np.ndarray, stored: np.ndarray, /) -> np.ndarray:
         """Return the loss (n,) of stored predictions (n, ...) for labels `y` (n,)."""
-        stored = np.asarray(stored, dtype=np.float64)
+        judged = stored
         if self.classes is not None and self.loss.response == "predict":
-            stored = self.classes[np.argmax(stored, axis=-1)]
-        found = self.loss(y, stored, classes=self.classes if self.loss.indexed else None)
-        return np.asarray(to_numpy(found), dtype=np.float64)
+            judged = self.classes[self._largest(stored)]
+        losses = self.loss(y, judged, classes=self.classes if self.loss.indexed else None)
+        return np.asarray(to_numpy(losses), dtype=np.float64)
 
-    def losses_by_label(self, stored: np.ndarray, /) -> np.ndarray:
-        """Return the loss (n, C) that stored predictions (n, ...) would have for each label."""
-        assert self.classes is not None
-        n = len(stored)
-        return np.stack([self.losses(np.full(n, c), stored) for c in self.classes], axis=-1)
+    def predicted(
+        self, y: np.ndarray, stored: np.ndarray, classes: np.ndarray | None = None, /
+    ) -> Predicted:
+        """Return stored predictions (n, ...) in the form that metrics judge.
 
-    def label_shares(self, stored: np.ndarray, /) -> np.ndarray:
-        """Return how probable each label is by stored predictions (n, ...): shape (n, C)."""
-        assert self.classes is not None
-        if self.loss.response != "decision_function":
-            return np.asarray(stored, dtype=np.float64)
-        place = (
-            np.asarray(stored > 0, dtype=int) if stored.ndim == 1 else np.argmax(stored, axis=-1)
+        The predicted class is the one with the largest stored value, unless `classes` (n,) has its
+        place. Votes decide a class and are no score.
+        """
+        if self.classes is None:
+            return Predicted(np.asarray(y, float), stored)
+        classes = self._largest(stored) if classes is None else classes
+        places = np.searchsorted(self.classes, y)
+        probability = stored if self.response == "predict_proba" else None
+        score = None if self.response == "predict" else stored
+        if self._is_margin:
+            score = np.stack([-stored, stored], axis=1)
+        return Predicted(places, classes, probability, score, self.classes)
+
+    def _largest(self, stored: np.ndarray) -> np.ndarray:
+        """Return the place of the class with the largest value."""
+        if self._is_margin:
+            return (stored > 0).astype(np.int64)
+        place: np.ndarray = np.argmax(stored, axis=-1)
+        return place
+
+
+def richest_response(estimators: Sequence[Any], /) -> str:
+    """Return the response that says most and that all estimators have."""
+    if is_classifier(estimators[0]):
+        for response in ("predict_proba", "decision_function"):
+            if all(hasattr(estimator, response) for estimator in estimators):
+                return response
+    return "predict"
+
+
+def respond(model: Any, X: Any, response: str, /) -> Any:
+    """Return predictions, probabilities or decision values."""
+    if response == "decision_function":
+        return decision_values(model, X)
+    return getattr(model, response)(X)
+
+
+def decision_values(model: Any, X: Any, /) -> np.ndarray:
+    """Return what `decision_function` says, (n,) for two classes and (n, n_classes) for more.
+
+    Support vector classifiers with ``decision_function_shape="ovo"`` have a value for each pair of
+    classes instead. They become what ``"ovr"`` returns: the pairs that a class wins, with the sum
+    of its values between ties.
+    """
+    values = np.asarray(to_numpy(model.decision_function(X)))
+    if values.ndim == 1:
+        return values
+    classes, columns = len(model.classes_), values.shape[1]
+    pairs = classes * (classes - 1) // 2
+    # Three classes have three pairs: then only the model can tell.
+    if columns == pairs and (classes != 3 or _is_pairwise(model)):
+        return np.asarray(ovr_decision_function(values < 0, -values, classes))
+    if columns != classes:
+        raise ValueError(
+            f"`decision_function` of {type(model).__name__} must return one value for each of the "
+            f"{classes} classes; got {columns} columns. Use another loss than 'hinge', or an "
+            "estimator with one value per class."
         )
-        coded: np.ndarray = np.eye(len(self.classes))[place]
-        return coded
+    return values
 
 
-def as_stored(response: Any, dtype: Any, /) -> np.ndarray:
-    """Return predictions as `dtype`; wild ones beyond its range become its largest number."""
-    most = float(np.finfo(dtype).max)
-    response = np.asarray(response)
-    inside = np.where(np.isinf(response), response, np.clip(response, -most, most))
-    return np.asarray(inside, dtype=dtype)
-
-
-def _storage(y: np.ndarray) -> type:
-    """Choose the precision of predictions of numbers like these."""
-    if y.dtype.kind not in "fiu" or y.size == 0:
-        return np.float32
-    largest = float(np.max(np.abs(y.astype(np.float64))))
-    ordinary = _SMALL < largest < _LARGE and largest < _FAR * float(np.std(y, dtype=np.float64))
-    return np.float32 if ordinary else np.float64
+def _is_pairwise(model: Any) -> bool:
+    """Look for the support vector classifier behind pipelines and searches."""
+    for inside in ("best_estimator_", "_final_estimator"):
+        model = getattr(model, inside, model)
+    return getattr(model, "decision_function_shape", None) == "ovo"

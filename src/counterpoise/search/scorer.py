@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,23 @@ class RiskScorer:
         self.method = method
         self.loss = loss
         self._request: bool | str | None = None
+        self._warned: set[type[Warning]] = set()
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return minus the target risk, estimated from the rows X with labels y."""
         weights = self._weights(X, sample_weight)
         losses = losses_of(estimator, X, np.asarray(y), resolve_loss(self.loss, estimator))
-        score: float = -target_risk(losses, weights, method=self.method).value
-        return score
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            risk = target_risk(losses, weights, method=self.method)
+        # Weights of an estimator have mean 1 over all of its rows; those of a small fold need not.
+        # A search scores many folds: the same warning for each would bury everything else.
+        estimated = sample_weight is None and hasattr(self.weights, "weights_")
+        for warning in caught:
+            if not estimated and warning.category not in self._warned:
+                self._warned.add(warning.category)
+                warnings.warn(warning.message, warning.category, stacklevel=2)
+        return -float(risk.value)
 
     def _weights(self, X: Any, sample_weight: Any) -> Any:
         if sample_weight is not None:

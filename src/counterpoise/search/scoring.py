@@ -36,15 +36,15 @@ _NEARLY = {
 }
 
 
-def resolve_loss(loss: Any, estimator: Any, /) -> Loss:
-    """Return the loss for an estimator, refusing what it cannot be judged by.
+def resolve_loss(loss: Any, /, *estimators: Any) -> Loss:
+    """Return the loss for one or more estimators, refusing what they cannot be judged by.
 
-    "auto": squared for regression; for classification log where the estimator gives
+    "auto": squared for regression; for classification log where all estimators give
     probabilities, else zero_one.
     """
-    task = "classification" if is_classifier(estimator) else "regression"
+    task = "classification" if is_classifier(estimators[0]) else "regression"
     if isinstance(loss, str) and loss == "auto":
-        probable = hasattr(estimator, "predict_proba")
+        probable = all(hasattr(estimator, "predict_proba") for estimator in estimators)
         loss = "squared" if task == "regression" else "log" if probable else "zero_one"
     if isinstance(loss, str) and loss not in LOSSES:
         loss = _from_scorer(loss)
@@ -53,14 +53,15 @@ def resolve_loss(loss: Any, estimator: Any, /) -> Loss:
         fitting = ", ".join(repr(name) for name, own in LOSSES.items() if task in own.tasks)
         raise InputError(
             f"`loss` {resolved.name!r} is for {resolved.tasks[0]}, but "
-            f"{type(estimator).__name__} does {task}. Pass one of {fitting}."
+            f"{type(estimators[0]).__name__} does {task}. Pass one of {fitting}."
         )
-    if not hasattr(estimator, resolved.response):
-        raise InputError(
-            f"`loss` {resolved.name!r} needs the estimator's {resolved.response}, which "
-            f"{type(estimator).__name__} does not have. Pass loss='zero_one', or an estimator "
-            f"with {resolved.response}."
-        )
+    for estimator in estimators:
+        if not hasattr(estimator, resolved.response):
+            raise InputError(
+                f"`loss` {resolved.name!r} needs the estimator's {resolved.response}, which "
+                f"{type(estimator).__name__} does not have. Pass loss='zero_one', or an estimator "
+                f"with {resolved.response}."
+            )
     return resolved
 
 

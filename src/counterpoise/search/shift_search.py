@@ -3,63 +3,62 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from array_api_compat import numpy as xp
-from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._facts import search_html
-from counterpoise._sklearn import BaseSearchCV, check_method_params
-from counterpoise._validation import check_choice, check_number
-from counterpoise.diagnostics import (
-    Diagnostics,
-    diagnose,
-    with_label_test,
-    with_rehearsals,
-)
-from counterpoise.diagnostics.groups import judge_groups
+from counterpoise._arrays import to_numpy
+from counterpoise._shown import shown_html
+from counterpoise._sklearn import BaseSearchCV, check_method_params, num_samples
+from counterpoise._validation import InputError, check_choice, match_columns
+from counterpoise.diagnostics import Diagnostics, diagnose
+from counterpoise.diagnostics.diagnosis import judge_groups
 from counterpoise.encoding import encode_pair
 from counterpoise.losses import Loss
-from counterpoise.metrics import Predicted, get_metric
+from counterpoise.metrics import get_metric
 from counterpoise.risk import (
     GroupRisks,
-    HeldOut,
     Method,
     RiskEstimate,
-    Source,
-    combine_with_labels,
     estimate_risk,
     get_method,
     risk_by_group,
 )
 from counterpoise.risk.baseline import baseline_risk
-from counterpoise.risk.estimation import estimate_prepared, prepare_rows
-from counterpoise.risk.labelled import label_mean
-from counterpoise.risk.method import Prepared
+from counterpoise.risk.labels import label_test
 from counterpoise.risk.methods import check_features
-from counterpoise.risk.transfer import Stage, add_rehearsals, check_rehearsals
-from counterpoise.search.blending import blend_candidates
-from counterpoise.search.consensus import consensus
-from counterpoise.search.cross_val import check_labelled
-from counterpoise.search.disagreement import choice_words
-from counterpoise.search.evaluate import Candidate, CrossValidation, Evaluation, evaluate
-from counterpoise.search.fitting import fit_estimator, losses_of
-from counterpoise.search.label_check import check_same_labels, labelled_losses
-from counterpoise.search.progress import text_progress
-from counterpoise.search.reporting import check_metrics, group_labels, predict_again, report_metrics
-from counterpoise.search.resampling import draw_counts
-from counterpoise.search.results import Judged, results_table
+from counterpoise.risk.rows import RowScores
+from counterpoise.search.blend import blend_candidates, fit_voting
+from counterpoise.search.checks import (
+    check_blend,
+    check_fit_weighted,
+    check_labelled,
+    check_metrics,
+    group_labels,
+)
+from counterpoise.search.delivery import Delivered, deliver_candidate, results_table
+from counterpoise.search.evaluate import CrossValidation, Evaluation, Progress, evaluate
+from counterpoise.search.fitting import Candidate, fit_estimator, join_rows, losses_of
+from counterpoise.search.label_use import Choice, trains, use_labels, with_offset
+from counterpoise.search.labels import resolve_target_labels
 from counterpoise.search.scoring import resolve_loss
-from counterpoise.search.selection import choose, choose_again, compare_with, corrected_risk
-from counterpoise.search.training import refuse_two_weights, trained_ways
 
 __all__ = ["ShiftSearch"]
+
+# Set by some fits only; removed before each fit.
+_OPTIONAL = (
+    "blend_",
+    "label_test_",
+    "label_use_",
+    "metrics_",
+    "predicted_",
+    "predicted_labelled_",
+)
 
 
 class ShiftSearch(BaseSearchCV):
@@ -67,6 +66,7 @@ class ShiftSearch(BaseSearchCV):
 
     scoring = None  # the base class asks for it; here the loss decides
     multimetric_ = False
+    _progress: Progress | None = None  # set by the command line
 
     def _candidates(self) -> list[Candidate]:
         raise NotImplementedError
@@ -75,17 +75,16 @@ class ShiftSearch(BaseSearchCV):
         if not isinstance(self.estimator, list):
             return super().__sklearn_tags__()
         # The base class asks one estimator; the families of a list are of one kind.
-        return clone(self).set_params(estimator=self._prototype).__sklearn_tags__()
+        return clone(self).set_params(estimator=self._estimators[0]).__sklearn_tags__()
 
     def _html_repr(self) -> str:
-        return search_html(self) + str(super()._html_repr())
+        return shown_html(self) + str(super()._html_repr())
 
     def fit(
         self,
         X: Any,
         y: Any = None,
         X_target: Any = None,
-        *,
         y_target: Any = None,
         groups: Any = None,
         **fit_params: Any,
@@ -98,14 +97,14 @@ class ShiftSearch(BaseSearchCV):
             Labelled source rows.
         y : array of shape (n_source,)
         X_target : like X, of shape (n_target, n_features), optional
-            Unlabelled rows of the target. Needed unless `weights` is an array or None.
+            Unlabelled rows of the target. Needed unless `weights` is an array or None. The columns
+            of two data frames are matched by name.
         y_target : array of shape (n_target,) or TargetLabels, optional
-            Labels of some target rows, drawn at random; NaN, None or masked where unknown. No model
-            is trained on these rows and they have no part in the choice, so they judge it without
-            bias: `best_risk_` and `corrected_risk_` combine their mean loss with the weighted
-            estimate, and `label_test_` tests whether labels given features are the same in both
-            populations. :class:`counterpoise.search.TargetLabels` holds rows drawn by strata. See
-            :doc:`/guide/labels`.
+            Labels of some target rows, drawn at random; NaN, None or masked where unknown. All
+            risks, also those that selection="target" goes by, combine their losses with the
+            weighted estimate, and `label_test_` tests whether the two agree. Ten or more may train
+            the model or move its predictions by an offset: `label_use_` says what they did. Each of
+            them is judged by a model that has not seen it. See :doc:`/guide/labels`.
         groups : array of shape (n_source,), optional
             For the splitter, and for the errors: rows of a group are left out together.
         **fit_params
@@ -116,85 +115,237 @@ class ShiftSearch(BaseSearchCV):
         -------
         self
         """
+        candidates = self._candidates()
         method, how = self._check_parameters()
         check_features(method, X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
+        X_target = match_columns(X, X_target)
         fit_params = check_method_params(X, params=fit_params)
-        weighted = self.weights is not None
-        candidates = trained_ways(self._candidates(), self.fit_weighted, weighted=weighted)
-        refuse_two_weights(candidates, fit_params)
-        given: Any = {"groups": groups, "fit_params": fit_params, "y_target": y_target}
-        found = evaluate(candidates, X, y, X_target, how, **given)
-        self._judge(method, found, y)
-        self._compare_with_constant(method, found, y)
-        self.__dict__.pop("metrics_", None)  # of a former fit
-        if self.metrics is not None:
-            self.predicted_ = self._predict_held_out(X, y, X_target, found, how, groups, fit_params)
-            own = self.best_risk_.rehearsals
-            self.metrics_ = report_metrics(
-                self.delivered_, self.predicted_, self.metrics, method, rehearsals=own
-            )
-        self._diagnostics: Diagnostics | None = None
+        check_fit_weighted(self.fit_weighted, self._estimators, fit_params)
+        labels = resolve_target_labels(
+            y_target, X_target, y, how.loss, classifier=is_classifier(candidates[0].estimator)
+        )
+        data: Any = {"groups": groups, "fit_params": fit_params, "labels": labels}
+        evaluation = evaluate(candidates, X, y, X_target, how, **data)
+        for name in (*_OPTIONAL, "diagnostics_"):
+            self.__dict__.pop(name, None)  # of a former fit
+        chosen = self._choose(method, evaluation, y)
+        if labels is not None:
+            # Of models that no label has trained: do labels fit what the source says?
+            held_out = chosen.delivered.held_out
+            self.label_test_ = label_test(held_out, estimate_risk(held_out, method)[0])
+        if trains(labels, evaluation, fit_params):
+            how = replace(how, train_labels=True)
+            trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
+            chosen, self.label_use_ = use_labels(chosen, self._choose(method, trained, y))
+            evaluation = chosen.evaluation
+        self._judge(method, chosen, y)
         self._rows = X, X_target
-        self._order = found.held_out_rows
-        self.n_splits_ = len(found.splits)
-        self.weights_, self.weights_estimator_ = found.weights, found.held_out.estimator
+        self._held_out_rows = evaluation.held_out_rows
+        self.n_splits_ = len(evaluation.splits)
+        self.weights_, self.weight_estimator_ = evaluation.weights, evaluation.weight_estimator
+        self._encoder = evaluation.encoder
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            self._refit(X, y, found, fit_params)
+            use = getattr(self, "label_use_", None)
+            more = labels.every(X_target) if labels is not None and use and use.training else None
+            self._refit(X, y, chosen, fit_params, more)
         return self
 
+    def _check_parameters(self) -> tuple[Method, CrossValidation]:
+        """Refuse bad parameters before any work."""
+        method = get_method(self.method)
+        check_choice(self.selection, "selection", ("source", "target"))
+        blend = isinstance(self.refit, str)
+        if blend:
+            check_choice(self.refit, "refit", ("blend",))
+        raises = isinstance(self.error_score, str) and self.error_score == "raise"
+        if not raises and not (isinstance(self.error_score, float) and np.isnan(self.error_score)):
+            raise InputError(
+                f"`error_score` must be 'raise' or numpy.nan; got {self.error_score!r}."
+            )
+        loss = resolve_loss(self.loss, *self._estimators)
+        check_metrics(self.metrics, self._estimators)
+        if blend:
+            check_blend(self._estimators, loss)
+        how = CrossValidation(
+            loss,
+            weights=self.weights,
+            cv=5 if self.cv is None else self.cv,
+            fit_weighted=self.fit_weighted,
+            blend=blend,
+            metrics=self.metrics is not None,
+            catch=not raises,
+            n_jobs=self.n_jobs,
+            progress=self._progress,
+        )
+        return method, how
+
     @property
+    def _estimators(self) -> list[Any]:
+        """The estimators of all families."""
+        several = isinstance(self.estimator, list)
+        return [family[1] for family in self.estimator] if several else [self.estimator]
+
+    def _choose(self, method: Method, evaluation: Evaluation, y: np.ndarray) -> Choice:
+        """Choose from the candidates, or blend them."""
+        held_out = evaluation.held_out
+        risk, by_fold = estimate_risk(held_out, method)
+        by_source = self.selection == "source"
+        best = _least(held_out.losses.mean(axis=1) if by_source else risk.value)
+        if self.refit == "blend":
+            fold_risks = None if by_source else by_fold.values
+            blend, delivered = blend_candidates(evaluation, y, best, fold_risks)
+            return Choice(evaluation, risk, by_fold, best, delivered, blend)
+        return Choice(evaluation, risk, by_fold, best, deliver_candidate(evaluation, y, best))
+
+    def _judge(self, method: Method, chosen: Choice, y: np.ndarray) -> None:
+        """Set what was learned about the candidates and about the choice."""
+        evaluation, best, delivered = chosen.evaluation, chosen.best, chosen.delivered
+        self.held_out_, self.risk_ = evaluation.held_out, chosen.risk
+        self.cv_results_ = results_table(evaluation, chosen.risk, chosen.by_fold)
+        self.best_index_, self.best_candidate_ = best, evaluation.candidates[best]
+        self.best_params_ = dict(self.best_candidate_.params)
+        if chosen.blend is not None:
+            self.blend_ = chosen.blend
+        single = chosen.blend is None and chosen.offset is None
+        self.best_risk_ = (
+            chosen.risk[best] if single else estimate_risk(delivered.held_out, method)[0]
+        )
+        self.best_score_ = -self.best_risk_.value
+        self.delivered_ = delivered.held_out
+        self._describe(method, evaluation, delivered, y)
+
+    def _describe(
+        self, method: Method, evaluation: Evaluation, delivered: Delivered, y: np.ndarray
+    ) -> None:
+        """Set labels, baseline and metrics of what is delivered."""
+        labels = evaluation.labels
+        if delivered.predicted is not None:
+            self.predicted_ = delivered.predicted
+        if delivered.labelled is not None:
+            self.predicted_labelled_ = delivered.labelled
+        self.baseline_ = baseline_risk(
+            delivered.held_out,
+            y[evaluation.held_out_rows],
+            evaluation.responses.loss,
+            evaluation.responses.classes,
+            method,
+            y_labelled=None if labels is None or delivered.labelled is None else labels.y,
+        )
+        if self.metrics is not None:
+            self.metrics_ = delivered.report(self.metrics, method)
+
+    def _refit(
+        self,
+        X: Any,
+        y: np.ndarray,
+        chosen: Choice,
+        fit_params: Mapping[str, Any],
+        more: tuple[Any, np.ndarray] | None,
+    ) -> None:
+        """Fit what is delivered to all source rows, and to `more` rows of the target."""
+        start = time.perf_counter()
+        evaluation = chosen.evaluation
+        weighted = self.fit_weighted and bool(np.any(evaluation.weights != 1))
+        weights = evaluation.weights if weighted else None
+        if more is not None:
+            X, y, weights = join_rows(X, y, weights, more)
+        if chosen.blend is not None:
+            model = fit_voting(
+                evaluation, chosen.blend, X, y, weights, fit_params, n_jobs=self.n_jobs
+            )
+        else:
+            model = fit_estimator(self.best_candidate_.make(), X, y, weights, fit_params)
+        self.best_estimator_ = with_offset(model, chosen.offset)
+        self.refit_time_ = time.perf_counter() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    @cached_property
     def diagnostics_(self) -> Diagnostics:
-        """The diagnosis of the weights by :func:`counterpoise.diagnose`, made when first used.
+        """The verdict of :func:`counterpoise.diagnose`, made when first used.
 
-        It includes the losses of the choice, the rehearsals, and the test of target labels.
+        It includes the losses of what is delivered, and the test of target labels.
         """
-        check_is_fitted(self, "held_out_")
-        if self._diagnostics is None:
-            X, X_target = self.__dict__.get("_rows") or (None, None)
-            if X_target is None:
-                raise AttributeError(
-                    "`diagnostics_` needs the source and target rows: there was no X_target, or "
-                    "the search was unpickled. Call cp.diagnose(X, X_target, weights=...)."
-                )
-            losses = None
-            # Rows may be held out more than once, or never.
-            if np.array_equal(np.sort(self._order), np.arange(len(self.weights_))):
-                losses = np.empty(len(self._order))
-                losses[self._order] = self.losses_[self.best_index_]
-            found = diagnose(X, X_target, weights=self.weights_, losses=losses)
-            found = with_rehearsals(found, self.best_risk_.rehearsals)
-            self._diagnostics = with_label_test(found, getattr(self, "label_test_", None))
-        return self._diagnostics
+        X, X_target = self._stored_rows("diagnostics_", "cp.diagnose(X, X_target, weights=...)")
+        tested = getattr(self, "label_test_", None)
+        return diagnose(
+            X, X_target, weights=self.weights_, losses=self._row_losses(), label_test=tested
+        )
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The rows stay behind when a search is pickled.
-        state = super().__getstate__().items()
-        state = {name: value for name, value in state if name not in ("_rows", "_stage")}
-        if "held_out_" in state:
-            state["held_out_"] = replace(state["held_out_"], domains=None)
-        return state
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Return an interval for the label of each row: weighted conformal prediction.
+
+        Of target rows, about `level` have their label inside, if the weights are right and labels
+        depend on the columns in the same way. See :doc:`/guide/rows`.
+
+        Parameters
+        ----------
+        X : like the X of fit, of shape (m, n_features)
+        level : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        low, high : arrays of shape (m,)
+            NaN for rows that are outside: the source has too little to say about them.
+        """
+        scores = self._row_scores("predict_interval", classes=False)
+        return scores.interval(np.asarray(self.predict(X)), self._new_weights(X), level)
+
+    def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Return the classes that each row may have: adaptive weighted conformal prediction.
+
+        Parameters
+        ----------
+        X : like the X of fit, of shape (m, n_features)
+        level : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        bool array of shape (m, n_classes)
+            In the order of `classes_`. No class for rows that are outside.
+        """
+        scores = self._row_scores("predict_set", classes=True)
+        return scores.sets(np.asarray(self.predict_proba(X)), self._new_weights(X), level)
+
+    def _row_scores(self, name: str, *, classes: bool) -> RowScores:
+        """Return the scores of held-out rows, or say what is missing for them."""
+        check_is_fitted(self, "best_estimator_")
+        predicted = getattr(self, "predicted_", None)
+        if predicted is None or (predicted.classes is not None) != classes:
+            kind = "probabilities of classes" if classes else "predicted numbers"
+            other = "predict_interval" if classes else "predict_set"
+            raise InputError(
+                f"`{name}` needs held-out {kind}, which this search does not have. Use {other}, or "
+                "pass metrics='auto' to the search, so that predictions are kept."
+            )
+        if classes and predicted.probability is None:
+            raise InputError(f"`{name}` needs classifiers with predict_proba.")
+        there = getattr(self, "predicted_labelled_", None)
+        return RowScores.of_predicted(predicted, self.delivered_.weights, there)
+
+    def _new_weights(self, X: Any) -> np.ndarray:
+        """Return the importance weights of new rows."""
+        if self.weight_estimator_ is None:
+            if np.any(self.weights_ != 1):
+                raise InputError(
+                    "`weights` were given as an array, so that weights of new rows are not known. "
+                    'Pass the name of an estimator, such as weights="auto", to the search.'
+                )
+            return np.ones(num_samples(X))
+        encoder: Any = self._encoder
+        encoded = encoder.transform(X)[:, encoder.independent_]
+        return np.asarray(to_numpy(self.weight_estimator_.predict(encoded)), dtype=np.float64)
 
     def risk_by(self, method: str | Method, /) -> RiskEstimate:
         """Return every candidate's target risk by another method, from the same held-out losses.
 
-        Parameters
-        ----------
-        method : str or Method
-
-        Returns
-        -------
-        RiskEstimate
-            With one entry per candidate. After unpickling, the features are gone: methods that
-            need them are then refused, and intervals know nothing of the target rows' weights and
-            of rehearsals.
+        After unpickling, the features are gone: methods that need them are refused.
         """
         check_is_fitted(self, "held_out_")
-        chosen = get_method(method)
-        risk, _ = estimate_risk(self.held_out_, chosen)
-        return add_rehearsals(risk, self.held_out_, chosen, self.__dict__.get("_stage"))
+        return estimate_risk(self.held_out_, get_method(method))[0]
 
     def risk_by_group(self, by: Any, target: Any = None, /) -> GroupRisks:
         """Return the risk of what is delivered in subgroups of the target, with a verdict each.
@@ -212,215 +363,54 @@ class ShiftSearch(BaseSearchCV):
             With the metrics of every group, if the search had `metrics`. The worst group is named
             in its `words`.
         """
+        X, X_target = self._stored_rows("risk_by_group", "cp.risk.risk_by_group(delivered_, ...)")
+        groups = group_labels(X, X_target, by, target)
+        options: Any = {"method": self.method}
+        if self.metrics is not None:
+            metrics = [get_metric(name) for name in self.metrics_]
+            options |= {"predicted": self.predicted_, "metrics": metrics}
+        found = risk_by_group(self.delivered_, groups[0][self._held_out_rows], groups[1], **options)
+        pair = encode_pair(X, X_target)
+        return judge_groups(found, pair, groups, self.weights_, self._row_losses())
+
+    def _stored_rows(self, name: str, instead: str) -> tuple[Any, Any]:
+        """Return the source and target rows, which are needed for an attribute of this name."""
         check_is_fitted(self, "held_out_")
         X, X_target = self.__dict__.get("_rows") or (None, None)
         if X_target is None:
             raise AttributeError(
-                "`risk_by_group` needs the source and target rows: there was no X_target, or the "
-                "search was unpickled. Use cp.risk.risk_by_group(search.delivered_, ...)."
+                f"`{name}` needs the source and target rows: there was no X_target, or the search "
+                f"was unpickled. Call {instead}."
             )
-        groups = group_labels(X, X_target, by, target)
-        report = getattr(self, "metrics_", None)
-        options: Any = {"method": self.method, "rehearsals": self.best_risk_.rehearsals}
-        if report is not None:
-            metrics = [get_metric(name) for name in report]
-            options |= {"predicted": self.predicted_, "metrics": metrics}
-        found = risk_by_group(self.delivered_, groups[0][self._order], groups[1], **options)
-        losses = np.full(len(self.weights_), np.nan)
-        losses[self._order] = self.delivered_.losses
-        seen = None if np.isnan(losses).any() else losses
-        return judge_groups(found, encode_pair(X, X_target), groups, self.weights_, seen)
+        return X, X_target
 
-    def _check_parameters(self) -> tuple[Method, CrossValidation]:
-        """Refuse bad parameters before any work."""
-        method = get_method(self.method)
-        check_choice(self.selection, "selection", ("min", "one_se", "consensus"))
-        if isinstance(self.refit, str):
-            check_choice(self.refit, "refit", ("blend",))
-        check_number(self.n_bootstrap, "n_bootstrap", low=0, closed="low", integer=True)
-        check_rehearsals(self.rehearsals)
-        if self.selection == "one_se" and not callable(self.order):
-            raise ValueError(
-                "`order` must say which candidate is simpler when selection='one_se'; got "
-                f"{self.order!r}. Pass a key such as order=lambda params: params['max_depth']."
-            )
-        if self.metrics is not None:
-            loss = resolve_loss(self.loss, self._prototype)
-            judged = loss.response if self.refit == "blend" else None
-            check_metrics(self.metrics, self._prototypes, blended=judged)
-        progress = self.progress
-        if progress is None and self.verbose:
-            progress = text_progress(time.monotonic())
-        how = CrossValidation(
-            resolve_loss(self.loss, self._prototype),
-            weights=self.weights,
-            cv=5 if self.cv is None else self.cv,
-            weights_fit=self.weights_fit,
-            aggregate=self.aggregate,
-            error_score=self.error_score,
-            return_train_score=self.return_train_score,
-            predict_target=self.selection == "consensus",
-            keep_predictions=self.refit == "blend",
-            n_jobs=self.n_jobs,
-            pre_dispatch=self.pre_dispatch,
-            progress=progress,
+    def _row_losses(self) -> np.ndarray | None:
+        """Return the mean held-out loss (n,) of each source row; None if some has none."""
+        n = len(self.weights_)
+        count = np.bincount(self._held_out_rows, minlength=n)
+        if np.any(count == 0):
+            return None
+        total: np.ndarray = np.bincount(self._held_out_rows, self.delivered_.losses, minlength=n)
+        return total / count
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows stay behind when a search is pickled.
+        state = {k: v for k, v in super().__getstate__().items() if k not in ("_rows", "_progress")}
+        for name in ("held_out_", "delivered_"):
+            if name in state:
+                state[name] = replace(state[name], domains=None)
+        return state
+
+
+def _least(values: np.ndarray) -> int:
+    """Return the candidate with the least value; those that failed have NaN."""
+    if np.all(np.isnan(values)):
+        raise ValueError(
+            "No candidate has a finite risk: every one failed on some fold, or the weights are so "
+            "extreme that the estimate overflows. Look at `cv_results_` of a search with "
+            "weights=None and at the largest weight; method='normalized' or other weights may do."
         )
-        return method, how
-
-    @property
-    def _prototype(self) -> Any:
-        """The estimator, or the first of several families."""
-        return self.estimator[0][1] if isinstance(self.estimator, list) else self.estimator
-
-    @property
-    def _prototypes(self) -> list[Any]:
-        """The estimators of all families."""
-        several = isinstance(self.estimator, list)
-        return [own[1] for own in self.estimator] if several else [self.estimator]
-
-    def _judge(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
-        """Set what was learned about the candidates."""
-        optional = ("plausibility_", "expected_regret_", "choice_words_", "blend_", "label_test_")
-        for name in optional:
-            self.__dict__.pop(name, None)  # of a former fit with other parameters
-        held_out = found.held_out
-        prepared = prepare_rows(held_out, method)
-        risk, by_fold = estimate_prepared(held_out, method, prepared)
-        self._stage = Stage.of(held_out, count=self.rehearsals)
-        risk = add_rehearsals(risk, held_out, method, self._stage)
-        source, _ = estimate_risk(held_out, Source())
-        best, redrawn = self._choose(found, prepared, risk, source)
-        comparison = compare_with(best, prepared, held_out)
-        judged = Judged(found, risk, by_fold, source, comparison)
-        self.cv_results_ = results_table(judged, error_score=self.error_score)
-        for name in ("plausibility", "expected_regret"):
-            if hasattr(self, f"{name}_"):
-                self.cv_results_[name] = getattr(self, f"{name}_")
-        self.held_out_, self.losses_, self.risk_ = held_out, held_out.losses, risk
-        self.best_index_, self.best_candidate_ = best, found.candidates[best]
-        self.best_params_ = dict(self.best_candidate_.params)
-        self.best_risk_ = risk[best]
-        self.indistinguishable_ = comparison.indistinguishable
-        self.corrected_risk_ = self.best_risk_
-        if self.refit == "blend":
-            self.blend_ = blend_candidates(found, y, method, self._stage)
-            self.best_risk_ = self.corrected_risk_ = self.blend_.risk
-        elif redrawn is not None:
-            counts, again = redrawn
-            self.corrected_risk_ = corrected_risk(
-                risk, best, prepared, held_out.folds, counts=counts, again=again
-            )
-        if found.labels is not None:
-            self._use_labels(found, y)
-        self.best_score_ = -self.best_risk_.value
-
-    def _choose(
-        self, found: Evaluation, prepared: Prepared, risk: RiskEstimate, source: RiskEstimate
-    ) -> tuple[int, tuple[np.ndarray, np.ndarray] | None]:
-        """Return the best candidate, and how it would be chosen on rows drawn again.
-
-        The latter, counts of the rows and the choice from each, is for the correction of the risk:
-        None where nothing is to be corrected.
-        """
-        held_out, params = found.held_out, [candidate.params for candidate in found.candidates]
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        correct = self.n_bootstrap > 0 and len(params) > 1 and self.refit != "blend"
-        by_source = self.selection == "consensus"
-        # Without target rows, consensus has no more than the evidence of the source rows.
-        judged_by = source if by_source else risk
-        best = choose(judged_by, params, selection=self.selection, order=self.order)
-        if by_source and held_out.target_predictions is not None:
-            choice = consensus(
-                held_out.losses,
-                held_out.folds,
-                held_out.target_predictions,
-                found.responses,
-                n_bootstrap=max(self.n_bootstrap, 100),
-                rng=rng,
-            )
-            self.plausibility_, self.expected_regret_ = choice.plausibility, choice.expected_regret
-            self.choice_words_ = choice_words(
-                held_out.target_predictions,
-                choice.plausibility,
-                classes=found.responses.classes is not None,
-            )
-            return choice.best, (choice.counts, choice.again) if correct else None
-        if not correct:
-            return best, None
-        counts = draw_counts(held_out.folds, self.n_bootstrap, rng)
-        again = choose_again(
-            prepare_rows(held_out, Source()) if by_source else prepared,
-            held_out.folds,
-            counts,
-            selection=self.selection,
-            places=self._places(params),
-            standard_error=judged_by.standard_error,
-        )
-        return best, (counts, again)
-
-    def _places(self, params: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Where `order` puts each candidate, for "one_se"."""
-        places = np.zeros(len(params))
-        if self.selection == "one_se":
-            keys = [self.order(own) for own in params]
-            places[sorted(range(len(params)), key=keys.__getitem__)] = np.arange(len(params))
-        return places
-
-    def _use_labels(self, found: Evaluation, y: np.ndarray) -> None:
-        """Combine the risk of what is delivered with its losses on labelled target rows."""
-        blend = self.blend_ if hasattr(self, "blend_") else None
-        own = labelled_losses(found, self.best_index_, blend)
-        rows = replace(self.delivered_, labelled=None)
-        assert found.held_out.labelled is not None  # there are labels
-        self.cv_results_["labelled_risk"] = label_mean(xp, found.held_out.labelled)[0]
-        self.best_risk_ = combine_with_labels(self.best_risk_, rows, own)
-        self.corrected_risk_ = combine_with_labels(self.corrected_risk_, rows, own)
-        self.label_test_ = check_same_labels(found, self.best_index_, y)
-
-    @property
-    def delivered_(self) -> HeldOut:
-        """Held-out losses (n_held_out,) of what is delivered, with their weights and folds."""
-        check_is_fitted(self, "held_out_")
-        losses = self.losses_[self.best_index_]
-        losses = self.blend_.losses if hasattr(self, "blend_") else losses
-        found = replace(self.held_out_, predictions=None, target_predictions=None)
-        return replace(found, losses=losses)
-
-    def _compare_with_constant(self, method: Method, found: Evaluation, y: np.ndarray) -> None:
-        """Set the yardstick: the risk of predicting one value for all rows."""
-        labels, delivered = y[found.held_out_rows], self.delivered_
-        loss, classes = found.responses.loss, found.responses.classes
-        self.baseline_ = baseline_risk(delivered, labels, loss, classes, method)
-
-    def _predict_held_out(
-        self,
-        X: Any,
-        y: np.ndarray,
-        X_target: Any,
-        found: Evaluation,
-        how: CrossValidation,
-        groups: Any,
-        fit_params: Mapping[str, Any],
-    ) -> Predicted | None:
-        """Return everything that the delivered model predicts for held-out rows."""
-        if hasattr(self, "blend_"):
-            labels = y[found.held_out_rows]
-            return found.responses.predicted(labels, self.blend_.predictions)
-        options: Any = {"weights": self.weights, "groups": groups, "fit_params": fit_params}
-        return predict_again(self.best_candidate_, X, y, X_target, found, how, **options)
-
-    def _refit(self, X: Any, y: Any, found: Evaluation, fit_params: Mapping[str, Any]) -> None:
-        start = time.perf_counter()
-        if self.refit == "blend":
-            model = self.blend_.make(found.responses)
-            self.best_estimator_ = model.fit(X, y, found.weights, **fit_params)
-        else:
-            best = self.best_candidate_
-            weights = found.weights if best.fit_weighted else None
-            self.best_estimator_ = fit_estimator(best.make(), X, y, weights, fit_params)
-        self.refit_time_ = time.perf_counter() - start
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+    return int(np.nanargmin(values))
 
 
 def _negative_mean_loss(estimator: Any, X: Any, y: Any, *, loss: Loss) -> float:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import is_array, to_numpy
-from counterpoise._effective import effective_rows
+from counterpoise._arrays import effective_rows, is_array, to_numpy
 from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.names import NAMES

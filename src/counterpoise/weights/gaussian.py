@@ -116,34 +116,6 @@ class GaussianRatio(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
-    def fit_moments(self, source: DomainMoments, target: DomainMoments, /) -> GaussianRatio:
-        """Estimate the ratio from moments, collected chunk by chunk where rows do not fit memory.
-
-        Parameters
-        ----------
-        source, target : DomainMoments
-            Of each domain, both in the unit of the target.
-
-        Returns
-        -------
-        self
-            Without `weights_` (it is None): `predict` gives them. With `normalize`, the mean
-            ratio over the source is not in the moments; set `normalizer_` to it.
-        """
-        self._check_regularization()
-        for name, domain in (("X_source", source), ("X_target", target)):
-            if domain.count < self._min_rows:
-                raise ValueError(
-                    f"`{name}` must have at least {self._min_rows} rows; got {domain.count:g}. "
-                    "Pass more data."
-                )
-        self.columns_ = independent_columns(source.merge(target))
-        self._fit_domains(source, target, self.columns_)
-        self.location_, self.scale_ = 0.0, 1.0  # the moments are in the target's unit already
-        self.n_features_in_ = target.mean.shape[0]
-        self.normalizer_, self.weights_ = 1.0, None
-        return self
-
     def _check_regularization(self) -> None:
         if self.regularization != "auto":
             remedy = 'Pass 0 for the plain fit, or "auto".'

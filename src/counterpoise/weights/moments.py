@@ -90,12 +90,6 @@ class DomainMoments:
         scatter = xp.take(xp.take(self.scatter, index, axis=0), index, axis=1)
         return DomainMoments(self.count, mean, scatter, third, self.fourth, unit)
 
-    @property
-    def spread(self) -> Array:
-        """Standard deviation of each feature (divisor n), in the features' own unit."""
-        xp = array_namespace(self.scatter)
-        return self.unit * xp.sqrt(xp.linalg.diagonal(self.scatter) / self.count)
-
     def _about(self, mean: Array) -> tuple[Array, Array, Array]:
         """Scatter, third and fourth around another mean: of z + step, where z sums to zero."""
         xp = array_namespace(mean)

@@ -1,0 +1,116 @@
+"""Whether there is a shift, how large, in which columns, and whether weights can repair it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from counterpoise._validation import check_choice
+from counterpoise.diagnostics import diagnose
+from counterpoise.diagnostics.projection import project
+from counterpoise.encoding.rows import some_rows
+from counterpoise.jobs.answer import Answer, Plane
+from counterpoise.jobs.loading import Data, load_data, load_example
+from counterpoise.jobs.request import Progress, Request, quiet
+from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.names import NAMES
+
+__all__ = ["audit", "noted", "place_rows", "weights_names"]
+
+# Rows of each sample in the map.
+_MAP_ROWS = 1000
+
+
+def weights_names() -> tuple[str, ...]:
+    """Return the names that `weights` takes."""
+    return DEFAULT_WEIGHTS, *NAMES, "none"
+
+
+def audit(
+    source: Any = None,
+    target: Any = None,
+    label: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    encoding: str | None = None,
+    weights: str = DEFAULT_WEIGHTS,
+    example: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Answer:
+    """Say whether there is a shift, in which columns, and whether weights can repair it.
+
+    Parameters
+    ----------
+    source, target : path or data frame
+        Files (CSV, TSV, Excel, Parquet) or pandas or polars data frames.
+    label : str, optional
+        Column of the label, which is left out.
+    drop : sequence of str
+        Columns to leave out.
+    missing : sequence of str
+        Values that stand for missing ones, such as "?" or "-999".
+    encoding : str, optional
+        Character encoding of text files, such as "latin-1". Default: UTF-8, else a guess.
+    weights : str, default="auto"
+        Name of a weight estimator, "auto" or "none".
+    example : str, optional
+        Name of a built-in problem, in place of two tables.
+    seed : int, default=0
+        Random seed of an example.
+    progress : callable, optional
+        Called with (stage, done, total); total is 0 where the end is not known.
+
+    Returns
+    -------
+    Answer
+        Without estimates and a model.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> answer = cp.audit(example="gaussian-2d")
+    >>> answer.verdict
+    'caution'
+    """
+    request = Request(arguments=dict(locals()), seed=seed, progress=progress or quiet)
+    check_choice(weights, "weights", weights_names())
+    if example is not None:
+        data = load_example(example, seed=seed)
+    else:
+        read: Any = {"label": label, "drop": drop, "missing": missing, "encoding": encoding}
+        data = load_data(source, target, request.progress, **read)
+    notes = list(data.pair.notes)
+    request.progress("diagnosing", 0, 0)
+    with noted(notes):
+        diagnostics = diagnose(
+            data.pair.source, data.pair.target, weights=None if weights == "none" else weights
+        )
+    plane = place_rows(data, diagnostics.weights)
+    return Answer(data.tables(notes), diagnostics, weights, plane, request.provenance("audit"))
+
+
+def place_rows(data: Data, weights: np.ndarray, /) -> Plane:
+    """Return some rows of both samples in one plane."""
+    rng = np.random.default_rng(0)
+    rows, others = (
+        some_rows(len(frame), _MAP_ROWS, rng) for frame in (data.pair.source, data.pair.target)
+    )
+    source, target = data.pair.source.iloc[rows], data.pair.target.iloc[others]
+    points, crosses, labels = project(source, target)
+    return Plane(points, np.asarray(weights)[rows], crosses, labels)
+
+
+@contextmanager
+def noted(notes: list[str], /) -> Iterator[None]:
+    """Turn warnings into notes, one per text; overlap is for the verdict."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    texts = [str(warning.message).strip().splitlines()[0] for warning in caught]
+    notes += [t for t in dict.fromkeys(texts) if t not in notes and "hardly overlap" not in t]

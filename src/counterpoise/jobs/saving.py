@@ -1,0 +1,187 @@
+"""The files of an answer: page, model, tables, and ``run.json`` with everything in numbers."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._shown import shown_page
+from counterpoise.jobs.answer import Answer, Choice, Estimates
+from counterpoise.jobs.directory import output_directory, write_or_keep
+from counterpoise.jobs.formats import digest_of, file_digest, json_text, write_csv
+
+__all__ = ["save_answer", "summary", "write_answer"]
+
+
+def save_answer(answer: Answer, folder: str | os.PathLike[str], /, *, force: bool = False) -> None:
+    """Write the files into a folder, all of them or nothing."""
+    place, tables = Path(folder), answer.tables
+    inputs = [path for path in (tables.source.path, tables.target.path) if path]
+    with output_directory(place, force=force, inputs=inputs) as directory:
+        assert directory is not None  # a folder was given
+        write_or_keep(directory, place, lambda where: write_answer(answer, where))
+
+
+def write_answer(answer: Answer, directory: Path, /) -> None:
+    """Write report.html, weights.csv, run.json and, for a selection, model and tables."""
+    (directory / "report.html").write_text(shown_page(answer), encoding="utf-8")
+    weights = {"row": answer.tables.rows + 1, "weight": np.asarray(answer.diagnostics.weights)}
+    write_csv(directory / "weights.csv", weights)
+    names = ["report.html", "weights.csv"]
+    if answer.choice is not None and answer.predictions is not None:
+        from skops import io
+
+        io.dump(answer.model, directory / "model.skops")
+        write_csv(directory / "candidates.csv", _candidates(answer.choice))
+        row = np.arange(1, len(answer.predictions["prediction"]) + 1)
+        write_csv(directory / "predictions.csv", {"row": row, **answer.predictions})
+        names += ["model.skops", "candidates.csv", "predictions.csv"]
+    content = summary(answer)
+    content["files"] = {name: file_digest(directory / name) for name in names}
+    text = json_text({**content, "sha256": digest_of(content)})
+    (directory / "run.json").write_text(text + "\n", encoding="utf-8")
+
+
+def summary(answer: Answer, /) -> dict[str, Any]:
+    """Return the answer as JSON holds it: dicts, lists and scalars, None for NaN.
+
+    The keys are listed in the guide of the command line. Every estimate has `value`, `low` and
+    `high` (95 %, allowing for drift), `low_without_drift` and `high_without_drift`.
+    """
+    found, tables = answer.diagnostics, answer.tables
+    content = {
+        **vars(answer.made),
+        "source": vars(tables.source),
+        "target": vars(tables.target),
+        "columns": tables.kinds,
+        "label": tables.label,
+        "notes": tables.notes,
+        "verdict": answer.verdict,
+        "reasons": found.reasons,
+        "advice": found.advice,
+        "warnings": answer.warnings,
+        "shift": vars(found.shift),
+        **_some(found, "auc", "auc_p_value", "outside_share"),
+        "weights": {
+            "name": answer.weights_name,
+            **_some(found, "n_effective", "largest_share", "pareto_k", "divergence"),
+        },
+        "balance": [
+            dict(zip(("column", "feature", "before", "after"), row, strict=True))
+            for row in answer.balance
+        ],
+    }
+    if answer.estimates is not None and answer.choice is not None:
+        content |= {**_estimates(answer.estimates), **_choice(answer.choice)}
+        content["target_labels"] = None if found.label_test is None else vars(found.label_test)
+    plain: dict[str, Any] = _plain(content)
+    return plain
+
+
+def _estimates(found: Estimates) -> dict[str, Any]:
+    truth = found.truth
+    true = {} if truth is None else truth.metrics
+    return {
+        **_some(found, "loss", "loss_words", "method"),
+        "risk": {**_numbers(found.risk), "truth": None if truth is None else truth.risk},
+        "truth_note": "" if truth is None else truth.note,
+        "metrics": {
+            name: {
+                "words": metric.words,
+                **_numbers(metric),
+                "baseline": metric.baseline,
+                "truth": true.get(name),
+            }
+            for name, metric in found.metrics.items()
+        },
+        "baseline": {"verdict": found.baseline.verdict, **_numbers(found.baseline.risk)},
+        "plain_cross_validation": _numbers(found.plain),
+        "groups": None
+        if found.groups is None
+        else {
+            "by": found.by,
+            "groups": [
+                {
+                    **_some(own, "name", "n_source", "n_target", "target_share", "verdict"),
+                    "risk": None if own.risk is None else _numbers(own.risk),
+                }
+                for own in found.groups.values()
+            ],
+        },
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    def candidate(place: int) -> dict[str, Any]:
+        return {
+            "model": choice.models[place],
+            "parameters": choice.parameters[place],
+            "weight": choice.shares[place],
+        }
+
+    return {
+        **_some(choice, "task", "selection", "delivered", "label_words"),
+        "candidates": len(choice.parameters),
+        "chosen": candidate(choice.chosen),
+        "members": [candidate(place) for place in choice.members],
+    }
+
+
+def _numbers(estimate: Any) -> dict[str, float]:
+    low, high = estimate.interval()
+    inner = estimate.interval(drift=False)
+    return {
+        "value": estimate.value,
+        "low": low,
+        "high": high,
+        "low_without_drift": inner[0],
+        "high_without_drift": inner[1],
+    }
+
+
+def _some(record: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
+def _candidates(choice: Choice) -> dict[str, Any]:
+    """Return the columns of candidates.csv."""
+    low, high = choice.risks.interval()
+    inner = choice.risks.interval(drift=False)
+    names = dict.fromkeys(name for own in choice.parameters for name in own)
+    return {
+        "model": list(choice.models),
+        **{name: _values(name, choice.parameters) for name in names},
+        "risk": np.asarray(choice.risks.value),
+        "low": low,
+        "high": high,
+        "low without drift": inner[0],
+        "high without drift": inner[1],
+        "standard error": np.asarray(choice.risks.standard_error),
+        "risk without weights": choice.source_risks,
+        "chosen": np.arange(len(choice.parameters)) == choice.chosen,
+        "weight in what is delivered": choice.shares,
+    }
+
+
+def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return a parameter's values, as text if of several kinds; None for models without it."""
+    mixed = len({type(own[name]) for own in parameters if name in own}) > 1
+    return [str(own[name]) if mixed and name in own else own.get(name) for own in parameters]
+
+
+def _plain(value: Any) -> Any:
+    """Return nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,343 @@
+"""The answer of a job as a document: what to read first, and everything else in folded sections."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import numpy as np
+
+from counterpoise._format import (
+    format_change,
+    format_count,
+    format_interval,
+    format_number,
+    format_share,
+)
+from counterpoise.present.answer_pictures import (
+    candidates_picture,
+    groups_picture,
+    main_pictures,
+    shift_picture,
+)
+from counterpoise.present.cards import diagnostics_table, groups_table, sensitivity_table
+from counterpoise.present.estimates import (
+    NOTHING,
+    WITHOUT_DRIFT,
+    both_intervals,
+    estimate_cells,
+    estimate_columns,
+    interval_text,
+    number_cell,
+    rounded,
+)
+from counterpoise.present.page import render_page
+from counterpoise.present.sections import (
+    Block,
+    Bullets,
+    Column,
+    Document,
+    Numeral,
+    Pictures,
+    Section,
+    Table,
+    Verdict,
+)
+from counterpoise.present.text import WIDTH, section_text, short_text
+
+__all__ = ["answer_document", "answer_page", "answer_text"]
+
+_NOT_CHECKED = "Not checked: whether labels depend on the columns in the same way."
+# Short names for the first table.
+_SHORT = {"auc": "AUC", "rmse": "RMSE", "mae": "MAE", "mse": "MSE"}
+# The metric that says the same as the mean of a loss.
+_OF_LOSS = {
+    "squared": "rmse",
+    "absolute": "mae",
+    "zero_one": "accuracy",
+    "log": "log_loss",
+    "brier": "brier",
+}
+# Columns that an audit lists first, members of a blend that a sentence names, and reasons.
+_COLUMNS, _MEMBERS, _REASONS = 5, 3, 3
+# Lines of text.
+_LINES, _AUDIT_LINES = 25, 20
+# How advice begins, and the option of the command line that follows it.
+_HINTS = {"Use no weights": "--weights none", "Try another weight": "--weights classifier"}
+
+
+def answer_page(answer: Any, /) -> str:
+    """Return an answer as one HTML file that needs no network."""
+    return render_page(answer_document(answer))
+
+
+def answer_text(
+    answer: Any,
+    /,
+    *,
+    width: int = WIDTH,
+    details: bool = False,
+    hints: bool = False,
+    spare: int = 0,
+) -> str:
+    """Return an answer as text: at most 25 lines, 20 for an audit, less those to `spare`.
+
+    With `details`, every section follows. With `hints`, advice names options of the command line.
+    """
+    document = answer_document(answer, hints=hints)
+    lines = (_AUDIT_LINES if answer.estimates is None else _LINES) - spare
+    text = short_text(document, width=width, lines=lines)
+    others = [section_text(section, width) for section in document.sections[1:]] if details else []
+    return "\n".join([text, *filter(None, others)])
+
+
+def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
+    """Return what is shown of an answer; with `hints`, advice names options of the command line."""
+    made = answer.estimates is not None
+    source, target, label = answer.tables.source, answer.tables.target, answer.tables.label
+    columns = format_count(len(answer.tables.kinds), "column")
+    if made:
+        title = f"Predict {label} in {target.name}"
+        rows = format_count(source.rows, "labelled row")
+        lead = f"{title} ({target.rows:,} rows, {columns}) from {source.name} ({rows})."
+    else:
+        title = f"Compare {source.name} with {target.name}"
+        lead = f"Compare {source.name} ({source.rows:,} rows) with {target.name} ({target.rows:,} "
+        lead += f"rows), {columns}."
+    sections = [Section("answer", "", _first_blocks(answer, hints))]
+    pictures = Pictures(main_pictures(answer))
+    sections += [Section("pictures", "", [pictures])]
+    if made:
+        sections += [*_groups(answer), _reliability(answer), _candidates(answer.choice)]
+        sections += _sensitivity(answer)
+    else:
+        sections += [_reliability(answer)]
+    sections += [_shift(answer), *_made(answer)]
+    kind = "Model selection" if made else "Audit"
+    return Document(kind, title, lead, _line(answer), sections)
+
+
+def _first_blocks(answer: Any, hints: bool) -> list[Block]:
+    """Return the verdict, the table, warnings, reasons, advice, and what is delivered."""
+    said = _checked(answer)
+    reasons = [
+        reason
+        for reason in answer.diagnostics.reasons
+        if reason != said and not reason.startswith("Not checked")
+    ]
+    advice = [_hinted(answer, item) if hints else item for item in answer.next]
+    lists = [
+        Bullets("Warning", answer.warnings, "alert"),
+        Bullets("Why", reasons[:_REASONS]),
+        Bullets("Next", advice[:_REASONS]),
+    ]
+    verdict = Verdict(answer.verdict, said)
+    if answer.estimates is None:
+        shift = answer.diagnostics.shift.words.split(". ")[0].rstrip(".")
+        reasons = [f"{shift}.", *reasons]
+        lists[1] = Bullets("Why", reasons[:_REASONS])
+        return [verdict, _columns_table(answer, most=_COLUMNS), *lists]
+    return [verdict, _expected(answer), *lists, *_worst(answer.estimates), _delivered(answer)]
+
+
+def _worst(found: Any) -> list[str]:
+    """Name the group with the highest risk, if groups were asked for."""
+    worst = None if found.groups is None else found.groups.worst
+    if worst is None:
+        return []
+    return [
+        f"By {found.by}: the highest {found.loss_words} is that of {worst.name}, "
+        f"{format_number(worst.risk.value)} ({interval_text(worst.risk)}), against "
+        f"{format_number(found.risk.value)} over all."
+    ]
+
+
+def _checked(answer: Any) -> str:
+    """Say what target labels have shown, or that nobody checked."""
+    test = answer.diagnostics.label_test
+    if test is None:
+        return _NOT_CHECKED
+    few = [r for r in answer.diagnostics.reasons if r.startswith("Not checked")]
+    return few[0] if few else str(test.words)
+
+
+def _hinted(answer: Any, advice: str) -> str:
+    separating = [gap.column for gap in answer.diagnostics.separating]
+    if advice.startswith("Leave out") and separating:
+        return f"{advice} ({' '.join(f'--drop {shlex.quote(name)}' for name in separating[:5])})"
+    hint = next((own for start, own in _HINTS.items() if advice.startswith(start)), "")
+    return f"{advice} ({hint})" if hint else advice
+
+
+def _expected(answer: Any) -> Table:
+    """Return the metrics with both intervals, the constant's value, and the truth if known."""
+    found, doubtful = answer.estimates, answer.verdict == "do not trust"
+    truth = found.truth
+    rows: list[tuple[str, Any, Any, Any]] = [
+        (_SHORT.get(name, metric.words), metric, metric.baseline, truth and truth.metrics.get(name))
+        for name, metric in found.metrics.items()
+    ]
+    if _OF_LOSS.get(found.loss) not in found.metrics:
+        known = truth.risk if truth is not None else None
+        rows.insert(0, (found.loss_words, found.risk, found.baseline.risk.value, known))
+    columns = [Column("expected", "text"), *estimate_columns("value", optional=2)]
+    columns.append(Column("constant", optional=3))
+    columns += [] if truth is None else [Column("truth", optional=1)]
+    cells = []
+    for name, estimate, constant, known in rows:
+        row = [name, *estimate_cells(estimate), number_cell(rounded(constant, estimate))]
+        if doubtful:
+            row[1] = Numeral(f"{row[1]} ?", estimate.value)
+        cells.append(row if truth is None else [*row, _truth_cell(estimate, known)])
+    caption = f"{WITHOUT_DRIFT} Constant: one answer for all rows."
+    caption += " ?: do not trust." if doubtful else ""
+    looks = ["doubtful"] * len(cells) if doubtful else []
+    return Table("", columns, cells, caption=caption, name="expected", looks=looks)
+
+
+def _truth_cell(estimate: Any, known: float | None) -> Numeral:
+    known = rounded(known, estimate)
+    if known is None or np.isnan(known) or interval_text(estimate) == NOTHING:
+        return number_cell(known)
+    low, high = estimate.interval()
+    return Numeral(f"{format_number(known)} {'held' if low <= known <= high else 'MISSED'}", known)
+
+
+def _delivered(answer: Any) -> str:
+    """Say what is delivered, and what plain cross-validation would have said of it."""
+    choice, found = answer.choice, answer.estimates
+    members = choice.members
+    words = f"Delivered: {choice.delivered}"
+    if len(members) > 1:
+        named = [f"{choice.names[i]} {format_share(choice.shares[i])}" for i in members[:_MEMBERS]]
+        more = f" and {len(members) - _MEMBERS} more" * (len(members) > _MEMBERS)
+        words += f" ({', '.join(named)}{more})"
+    plain = format_interval(*found.plain.interval(drift=False))
+    value = format_number(found.plain.value)
+    words = f"{words}. {choice.label_words}".rstrip()
+    return (
+        f"{words} Plain cross-validation would promise a {found.loss_words} of {value} ({plain})."
+    )
+
+
+def _line(answer: Any) -> str:
+    """Return the answer in one line, with the reason."""
+    reason = next(iter(answer.diagnostics.reasons), answer.diagnostics.shift.words)
+    reason = reason.split(". ")[0].rstrip(".")
+    if answer.estimates is None:
+        return f"{answer.verdict}: {reason}"
+    name, metric = next(iter(answer.metrics.items()))
+    value = f"{_SHORT.get(name, metric.words)} {format_number(rounded(metric.value, metric))}"
+    value += f" ({interval_text(metric)})"
+    return f"{answer.verdict}: {reason}; {value}; delivered: {answer.choice.delivered}"
+
+
+def _columns_table(answer: Any, /, *, most: int | None = None) -> Table:
+    balance = answer.balance
+    columns = [
+        Column("column", "text"),
+        Column("before weighting"),
+        Column("after weighting"),
+        Column("what differs", "text", optional=1),
+    ]
+    rows = [
+        [
+            column,
+            Numeral(format_change(before), before),
+            Numeral(format_change(after), after),
+            "mean" if feature == column else feature,
+        ]
+        for column, feature, before, after in balance[:most]
+    ]
+    caption = "Target less source, in standard deviations; for each column what differs most."
+    if most is not None and most < len(balance):
+        caption += f" The first {most} of {len(balance)} columns."
+    name = "columns-first" if most is not None else "columns-table"
+    return Table("", columns, rows, caption=caption, name=name, sortable=most is None)
+
+
+def _groups(answer: Any) -> list[Section]:
+    found = answer.estimates
+    if found.groups is None:
+        return []
+    title = f"{found.loss_words[:1].upper()}{found.loss_words[1:]} by {found.by}"
+    blocks: list[Block] = [found.groups.words, groups_table(found.groups, first=found.by)]
+    return [Section("groups", title, [*blocks, Pictures(groups_picture(answer))])]
+
+
+def _reliability(answer: Any) -> Section:
+    found = answer.diagnostics
+    blocks: list[Block] = [Bullets("Why", found.reasons), Bullets("Next", found.advice)]
+    if found.label_test is not None:
+        blocks.append(found.label_test.words)
+    if answer.estimates is not None:
+        blocks.append(answer.estimates.baseline.sentence(answer.estimates.loss_words))
+        blocks += [answer.estimates.truth.note] if answer.estimates.truth is not None else []
+    blocks.append(diagnostics_table(found))
+    return Section("reliability", f"Why {answer.verdict!r}", blocks, folded=True)
+
+
+def _candidates(choice: Any) -> Section:
+    order = np.argsort(choice.source_risks if choice.selection == "source" else choice.risks.value)
+    columns = [
+        Column("candidate", "text"),
+        *estimate_columns("target risk", optional=1),
+        Column("without weights", optional=2),
+        Column("weight"),
+    ]
+    rows, looks, names = [], [], choice.names
+    for i in order.tolist():
+        share = float(choice.shares[i])
+        failed = bool(np.isnan(choice.risks.value[i]))
+        cells = estimate_cells(None if failed else choice.risks[i])
+        weight = Numeral(format_share(share) if share else "", share)
+        name = f"{names[i]} (failed)" if failed else names[i]
+        rows.append([name, *cells, number_cell(choice.source_risks[i]), weight])
+        looks.append("chosen" if i == choice.chosen else "")
+    by = "held-out loss" if choice.selection == "source" else "target risk"
+    caption = f"The best by {by} first. Weight: of each model in what is delivered."
+    table = Table(
+        "",
+        columns,
+        rows,
+        caption=caption,
+        name="candidates-table",
+        looks=looks,
+        sortable=True,
+    )
+    pictures = Pictures([candidates_picture(choice, order)])
+    title = f"{format_count(len(rows), 'candidate')}, {choice.delivered} delivered"
+    return Section("candidates", title, [table, pictures], folded=True)
+
+
+def _sensitivity(answer: Any) -> list[Section]:
+    found = answer.estimates.sensitivity
+    if found is None:
+        return []
+    words = (
+        "The source alone cannot show whether a column that matters is missing. If hidden "
+        "selection made every weight wrong by a factor of up to the one given, the "
+        f"{answer.estimates.loss_words} could be in this range. As it is: "
+        f"{both_intervals(answer.risk)}."
+    )
+    blocks: list[Block] = [words, sensitivity_table(found)]
+    return [Section("sensitivity", "If the weights are wrong", blocks, folded=True)]
+
+
+def _shift(answer: Any) -> Section:
+    words = f"{answer.diagnostics.shift.words} Weights: {answer.weights_name}."
+    blocks: list[Block] = [words, _columns_table(answer), Pictures([shift_picture(answer)])]
+    return Section("shift", "Where source and target differ", blocks, folded=True)
+
+
+def _made(answer: Any) -> list[Section]:
+    made, notes = answer.made, answer.tables.notes
+    rows = [["command", made.command], ["started", made.started]]
+    rows.append(["duration", f"{format_number(made.seconds)} s"])
+    versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
+    rows += [["versions", versions], *([name, str(v)] for name, v in made.arguments.items())]
+    table = Table("", [Column("option", "text"), Column("value", "text")], rows, name="options")
+    section = Section("made", "How it was made", [table], folded=True)
+    title = f"What was assumed or left out ({len(notes)})"
+    noted = Section("notes", title, [Bullets("", notes)], folded=True)
+    return [noted, section] if notes else [section]

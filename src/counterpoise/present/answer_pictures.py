@@ -1,0 +1,116 @@
+"""The pictures of an answer's page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from counterpoise.present.axes import rows_height
+from counterpoise.present.balance import BalanceDisplay
+from counterpoise.present.forest import ForestDisplay
+from counterpoise.present.palette import LIGHT, style
+from counterpoise.present.sections import Picture
+from counterpoise.present.shift_map import ShiftMapDisplay
+from counterpoise.present.svg import figure_svg
+
+__all__ = ["candidates_picture", "groups_picture", "main_pictures", "shift_picture"]
+
+# Inches: legible on a phone, and on half of a screen.
+_WIDTH, _HEIGHT = 4.5, 3.4
+# Characters of the names at the left of rows, and rows.
+_NAME, _ROWS = 24, 12
+
+
+def _draw(plot: Callable[..., Any], height: float = _HEIGHT) -> bytes:
+    from matplotlib.figure import Figure
+
+    with style(LIGHT):
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        plot(figure.subplots(), theme="light")
+    return figure_svg(figure)
+
+
+def main_pictures(answer: Any, /) -> list[Picture]:
+    """Return where source and target differ and, for a selection, the risk with its intervals."""
+    where = _plane(answer) if len(answer.tables.kinds) <= 2 else _balance(answer)
+    return [where] if answer.estimates is None else [where, _risk(answer)]
+
+
+def shift_picture(answer: Any, /) -> Picture:
+    """Return the other picture of source and target."""
+    return _balance(answer) if len(answer.tables.kinds) <= 2 else _plane(answer)
+
+
+def _risk(answer: Any) -> Picture:
+    found = answer.estimates
+    # Plain cross-validation knows no drift: both of its intervals are the narrow one.
+    plain = replace(found.plain, drift=0.0)
+    truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
+    display = ForestDisplay(
+        ["this model", "by plain cross-validation", "one answer for all rows"],
+        [found.risk, plain, found.baseline.risk],
+        chosen=0,
+        doubtful=range(3) if answer.verdict == "do not trust" else (),
+        truth=truth,
+        risk_name=f"{found.loss_words} in the target",
+        width=_NAME + 2,
+    )
+    caption = (
+        "The thin line allows for labels that depend on the columns in another way in the target; "
+        "the thick line does not. Plain cross-validation knows no shift."
+    )
+    return Picture("risk", "What it will cost", caption, partial(_draw, display.plot, 2.5))
+
+
+def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
+    """Return the candidates as a forest plot, in the order of their table."""
+    names, shown = choice.names, order[:_ROWS]
+    display = ForestDisplay(
+        [names[i] for i in shown],
+        choice.risks[shown],
+        chosen=int(np.flatnonzero(order == choice.chosen)[0]),
+        width=_NAME,
+    )
+    caption = "Target risk of each candidate alone. The best by the rule of choice is in bold."
+    draw = partial(_draw, display.plot, display.size[1])
+    return Picture("candidates-picture", "Candidates", caption, draw)
+
+
+def groups_picture(answer: Any, /) -> list[Picture]:
+    """Return the forest plot of the groups, if any of them has an estimate."""
+    groups = answer.estimates.groups
+    if groups.worst is None:
+        return []
+    options = {"risk_name": answer.estimates.loss_words, "width": _NAME}
+    plot = partial(ForestDisplay.from_groups, groups, **options)
+    caption = "The dashed line is the risk in the whole target. Hollow markers: do not trust."
+    draw = partial(_draw, lambda ax, theme: plot(ax=ax, theme=theme), rows_height(len(groups)))
+    return [Picture("groups-picture", f"Risk by {answer.estimates.by}", caption, draw)]
+
+
+def _balance(answer: Any) -> Picture:
+    _, features, before, after = zip(*answer.balance, strict=True)
+    most = slice(0, _ROWS)
+    display = BalanceDisplay(features[most], before[most], after[most], width=_NAME)
+    caption = (
+        "Mean in the target less mean in the source. Within the shaded band (0.1 standard "
+        "deviations) a column counts as balanced."
+    )
+    draw = partial(_draw, display.plot, display.size[1])
+    return Picture("balance", "Columns before and after weighting", caption, draw)
+
+
+def _plane(answer: Any) -> Picture:
+    found = answer.plane
+    display = ShiftMapDisplay(
+        found.source, found.target, found.weights, axis_labels=found.axis_labels
+    )
+    caption = (
+        "A sample of both. Large dots are source rows with a large weight. Crosses without dots "
+        "near them are target rows without similar source rows."
+    )
+    return Picture("plane", "Source and target", caption, partial(_draw, display.plot, 4.3))

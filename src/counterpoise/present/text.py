@@ -1,0 +1,153 @@
+"""Blocks as plain text of a given width.
+
+Control characters in names from files are replaced: they cannot steer a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from counterpoise._format import printable, shorten
+from counterpoise.present.sections import (
+    Block,
+    Bullets,
+    Document,
+    Section,
+    Table,
+    Verdict,
+)
+
+__all__ = ["WIDTH", "fit_table", "section_text", "short_text", "wrap_text"]
+
+#: Columns of text unless a terminal says otherwise.
+WIDTH = 80
+# Rows of a table; the page and the files have all.
+_ROWS = 20
+# Characters that a column of text keeps at least.
+_TEXT = 16
+# An interval, and a character that no text has in place of its spaces.
+_INTERVAL = re.compile(r"[-∞\d][\d.,e+-]* to [-∞\d][\d.,e+-]*")
+_JOINED = "\ue000"
+
+
+def short_text(document: Document, /, *, width: int = WIDTH, lines: int = 25) -> str:
+    """Return the lead and the first section in at most so many lines.
+
+    Of long lists the first sentences are shown: all alerts, then the first of each list, the
+    second, and so on while there is room. No sentence is cut.
+    """
+    blocks = document.sections[0].blocks
+    lists = {i: block for i, block in enumerate(blocks) if isinstance(block, Bullets)}
+    alerts = [i for i, block in lists.items() if block.look == "alert"]
+    offers = [(i, rank) for i in alerts for rank in range(len(lists[i].items))]
+    ranks = range(max((len(block.items) for block in lists.values()), default=0))
+    offers += [(i, r) for r in ranks for i in lists if i not in alerts and r < len(lists[i].items)]
+    count = dict.fromkeys(lists, 0)
+    text = _with_items(document, count, width)
+    for i, rank in offers:
+        if rank == count[i]:
+            longer = _with_items(document, {**count, i: rank + 1}, width)
+            if len(longer) <= lines:
+                count[i], text = rank + 1, longer
+    return "\n".join(text)
+
+
+def _with_items(document: Document, count: Mapping[int, int], width: int) -> list[str]:
+    lines = wrap_text(document.lead, width)
+    for i, block in enumerate(document.sections[0].blocks):
+        if isinstance(block, Bullets):
+            block = replace(block, items=block.items[: count[i]])
+        lines += _lines(block, width)
+    return lines
+
+
+def section_text(section: Section, width: int = WIDTH, /) -> str:
+    """Return a section as text, after an empty line and its title."""
+    lines = ["", *wrap_text(section.title, width)] if section.title else []
+    lines += [line for block in section.blocks for line in _lines(block, width)]
+    return "\n".join(lines)
+
+
+def _lines(block: Block, width: int) -> list[str]:
+    if isinstance(block, str):
+        return wrap_text(block, width)
+    if isinstance(block, Verdict):
+        return wrap_text(f"{block.word[:1].upper()}{block.word[1:]}. {block.line}".strip(), width)
+    if isinstance(block, Bullets):
+        indent = " " * (len(block.heading) + 2) if block.heading else "- "
+        firsts = [f"{block.heading}: ", *[indent] * len(block.items)] if block.heading else None
+        items = zip(block.items, firsts or [indent] * len(block.items), strict=False)
+        return [line for item, first in items for line in wrap_text(item, width, first)]
+    if isinstance(block, Table) and not block.page_only:
+        return _table_lines(block, width)
+    return []
+
+
+def wrap_text(text: str, width: int, start: str = "", /) -> list[str]:
+    """Break a paragraph between words, never inside an interval such as "0.4 to 0.8".
+
+    The first line begins with `start`, the others are indented by as much.
+    """
+    joined = _INTERVAL.sub(lambda found: found[0].replace(" ", _JOINED), printable(text))
+    lines = textwrap.wrap(
+        joined,
+        max(width, len(start) + 20),
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_JOINED, " ") for line in lines]
+
+
+def _table_lines(table: Table, width: int) -> list[str]:
+    shown = fit_table(replace(table, rows=table.rows[:_ROWS]), width)
+    cells = [[column.name for column in shown.columns], *shown.rows]
+    texts = [[printable(cell) for cell in row] for row in cells]
+    sizes = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    sides = [">" if column.kind == "number" else "<" for column in shown.columns]
+    lines = ["", *wrap_text(table.title, width)]
+    for row in texts:
+        placed = zip(row, sides, sizes, strict=True)
+        lines.append("  ".join(f"{cell:{side}{size}}" for cell, side, size in placed).rstrip())
+    remarks = [table.caption] if table.caption else []
+    if len(table.rows) > _ROWS:
+        remarks.append(f"The first {_ROWS} of {len(table.rows):,} rows.")
+    names = {column.name for column in shown.columns}
+    left = [column.name for column in table.columns if column.name not in names]
+    if left:
+        remarks.append(f"Not shown for lack of width: {', '.join(dict.fromkeys(left))}.")
+    return [*lines, *wrap_text(" ".join(remarks), width), ""]
+
+
+def fit_table(table: Table, width: int, /) -> Table:
+    """Leave out optional columns, the least important first, and shorten text until it fits."""
+    for most in sorted({0, *(column.optional for column in table.columns)}, reverse=True):
+        kept = [j for j, column in enumerate(table.columns) if column.optional <= most]
+        rows = [[row[j] for j in kept] for row in table.rows]
+        shown = replace(table, columns=[table.columns[j] for j in kept], rows=rows)
+        sizes = [_longest(shown, j) for j in range(len(kept))]
+        excess = sum(sizes) + 2 * (len(sizes) - 1) - width
+        texts = [j for j, column in enumerate(shown.columns) if column.kind == "text"]
+        for j in sorted(texts, key=lambda j: -sizes[j]):
+            cut = min(excess, sizes[j] - _TEXT)
+            if cut > 0:
+                sizes[j] -= cut
+                excess -= cut
+        if excess <= 0:
+            break
+    return replace(
+        shown,
+        rows=[
+            [shorten(cell, sizes[j]) if j in texts else cell for j, cell in enumerate(row)]
+            for row in rows
+        ],
+    )
+
+
+def _longest(table: Table, place: int) -> int:
+    cells: Sequence[str] = [table.columns[place].name, *(row[place] for row in table.rows)]
+    return max(map(len, cells))

@@ -1,0 +1,219 @@
+"""Labels of a few target rows: one way to use them, and one test of what they say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+from counterpoise._arrays import array_namespace, as_float, device, to_numpy
+from counterpoise._format import format_count, format_number, format_p_value
+from counterpoise._validation import check_finite, check_loss_size, check_real, refuse_column
+from counterpoise.risk.estimate import Combination, RiskEstimate, as_scalar
+from counterpoise.risk.held_out import HeldOut
+
+__all__ = [
+    "LabelTest",
+    "check_labelled_losses",
+    "combine",
+    "combine_with_labels",
+    "label_test",
+    "weighted_variance",
+]
+
+# Beyond so many standard errors a difference between labels and estimate is no chance: the drift
+# grows to hold it.
+_CHANCE = 2.0
+# Samples of weighted source losses that the test draws, and labels above which it needs none.
+_SAMPLES, _MANY = 20_000, 200
+
+
+def check_labelled_losses(given: Any, losses: Any, /) -> Any:
+    """Return losses (..., k) of labelled target rows, with the leading axes of `losses`."""
+    xp = array_namespace(losses)
+    checked = as_float(check_real(given, "target_losses"), like=losses)
+    lead = tuple(losses.shape[:-1])
+    if tuple(checked.shape[:-1]) != lead or checked.ndim == 0 or checked.shape[-1] < 2:
+        raise ValueError(
+            f"`target_losses` must have shape (*{lead}, k) with k at least 2, the leading axes of "
+            f"`losses`; got {tuple(checked.shape)}. Pass the loss of every model on each labelled "
+            "target row."
+        )
+    refuse_column(checked.shape, "target_losses")
+    check_finite(xp, checked, "target_losses", "Pass labelled rows only.")
+    check_loss_size(float(xp.max(xp.abs(checked))), "target_losses")
+    return checked
+
+
+def combine_with_labels(estimate: RiskEstimate, held_out: HeldOut, /) -> RiskEstimate:
+    """Combine an estimate from the source with the losses on labelled target rows.
+
+    The labels' own variance counts, at least the source's: ten right predictions have none.
+    """
+    losses = np.asarray(to_numpy(held_out.labelled), dtype=np.float64)
+    k = losses.shape[-1]
+    squares = np.sum((losses - losses.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
+    variance = np.maximum(squares / max(k - 1, 1), weighted_variance(held_out)) / k
+    return combine(estimate, losses.mean(axis=-1), np.sqrt(variance), k)
+
+
+def combine(
+    estimate: RiskEstimate, label_value: Any, label_error: Any, n_labels: int, /
+) -> RiskEstimate:
+    """Return the inverse-variance mean of an estimate and of the same number from k labels.
+
+    On the link scale. The estimate's variance has the drift in it, which the labels replace as far
+    as they count; where the two differ by more than two standard errors, the drift is as large as
+    the rest of the difference. A number at an end of its range is moved towards the estimate by one
+    row in k + 1, so that a mean of 0 has a logarithm.
+
+    Parameters
+    ----------
+    estimate : RiskEstimate
+        From source rows.
+    label_value, label_error : float or array
+        The same number from labelled target rows, and its standard error.
+    n_labels : int
+    """
+    link, k = replace(estimate.link, unit=to_numpy(estimate.link.unit)), n_labels
+    value, error, drift, free = (
+        np.asarray(to_numpy(number), dtype=np.float64)
+        for number in (
+            estimate.value,
+            estimate.standard_error,
+            estimate.drift,
+            estimate.degrees_of_freedom,
+        )
+    )
+    seen = np.asarray(label_value, dtype=np.float64)
+    moved = np.where(link.inside(seen), seen, (k * seen + value) / (k + 1))
+    with np.errstate(all="ignore"):
+        gap = link.distance(value, moved)
+        # Near an end of the range the scale is so steep that every error is large: there the mean
+        # slope between the two numbers counts.
+        slope = np.fmin(link.slope(moved), gap / (moved - value))
+        by_rows, by_labels = (error * link.slope(value)) ** 2, (label_error * slope) ** 2
+        excess = np.abs(gap) - _CHANCE * np.sqrt(by_rows + by_labels)
+        drift = np.fmax(drift, excess)
+        share = (by_rows + drift**2) / (by_rows + drift**2 + by_labels)
+        rest = 1 - share
+        sampling = rest**2 * by_rows + share**2 * by_labels
+        spread = (rest**2 * by_rows) ** 2 / free + (share**2 * by_labels) ** 2 / (k - 1)
+        combined = link.move(value, share * gap)
+        standard_error = np.sqrt(sampling) / link.slope(combined)
+        degrees = np.where(spread > 0, sampling**2 / np.where(spread > 0, spread, 1.0), free)
+    # At an end of the range, or without an error, the two are averaged by their rows.
+    rows = np.asarray(to_numpy(estimate.n_effective), dtype=np.float64)
+    usable = np.isfinite(share) & np.isfinite(gap)
+    share = np.where(usable, share, k / (k + rows))
+    rest = 1 - share
+    plain, plain_error = (
+        share * seen + rest * value,
+        np.hypot(share * label_error, rest * np.nan_to_num(error)),
+    )
+    numbers = {
+        "value": np.where(usable, combined, plain),
+        "standard_error": np.where(usable, standard_error, plain_error),
+        "drift": rest * drift,
+        "degrees_of_freedom": np.where(usable, np.maximum(degrees, 1.0), free),
+        "n_effective": 1 / (share**2 / k + rest**2 / rows),
+    }
+    said = (as_scalar(np.asarray(a)) for a in (seen, label_error, value, error, free, share))
+    return replace(
+        estimate,
+        **{name: _like(number, estimate.value) for name, number in numbers.items()},
+        labels=Combination(k, *said),
+    )
+
+
+def _like(number: np.ndarray, value: Any) -> Any:
+    """Return a number in the array library of the estimate."""
+    if isinstance(value, float | np.ndarray):
+        return as_scalar(np.asarray(number))
+    return array_namespace(value).asarray(number, dtype=value.dtype, device=device(value))
+
+
+def weighted_variance(held_out: HeldOut, /) -> np.ndarray:
+    """Return the variance (...) of the losses under the weights."""
+    losses, weights = (np.asarray(to_numpy(a)) for a in (held_out.losses, held_out.weights))
+    total = np.sum(weights, axis=-1, keepdims=True)
+    share = weights / np.where(total > 0, total, 1.0)
+    mean = np.sum(share * losses, axis=-1, keepdims=True)
+    variance: np.ndarray = np.sum(share * (losses - mean) ** 2, axis=-1)
+    return variance
+
+
+@dataclass(frozen=True)
+class LabelTest:
+    """Whether labels of target rows fit the estimate from the source.
+
+    Attributes
+    ----------
+    p_value : float
+        Of "labels depend on the columns in the same way in source and target, and the weights are
+        right": below 0.05 in about 5 % of the cases where that holds, from 5 labels on.
+    n_labels : int
+    label_value, weighted_value : float
+        Mean loss of the labelled rows, and the estimate without them.
+    """
+
+    p_value: float
+    n_labels: int
+    label_value: float
+    weighted_value: float
+
+    @property
+    def words(self) -> str:
+        """The result in a sentence."""
+        seen, expected = (format_number(v) for v in (self.label_value, self.weighted_value))
+        compared = (
+            f"{format_count(self.n_labels, 'label')} of target rows give {seen} where the source "
+            f"gives {expected} (p = {format_p_value(self.p_value)})"
+        )
+        if self.p_value < 0.001:
+            return f"The labels contradict the estimate: {compared}."
+        if self.p_value < 0.05:
+            return f"The labels do not fit the estimate well: {compared}."
+        return f"The labels agree with the estimate: {compared}."
+
+
+def label_test(held_out: HeldOut, estimate: RiskEstimate, /) -> LabelTest:
+    """Compare the mean loss of labelled target rows with the estimate from the source.
+
+    If labels depend on the columns in the same way, the losses of k labelled rows are a sample from
+    the weighted losses of the source. So k of those are drawn many times, and the error of the
+    estimate is added to their mean: the share of such means beyond the observed one, on its side,
+    doubled, is the p-value. It keeps its level for few labels and skewed losses, where a t-test
+    does not. Above 200 labels it is Welch's t-test.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+        Losses (N,) of one model, weights, and its losses (k,) on labelled target rows.
+    estimate : RiskEstimate
+        Of the same model; `labels` has the estimate without labels.
+    """
+    losses, weights, labelled = (
+        np.asarray(to_numpy(a), dtype=np.float64)
+        for a in (held_out.losses, held_out.weights, held_out.labelled)
+    )
+    assert estimate.labels is not None  # made by `estimate_risk` from the same held-out losses
+    said, k = estimate.labels, labelled.shape[-1]
+    mean = float(labelled.mean())
+    if k > _MANY:
+        v_labels, v_rows = said.label_error**2, said.weighted_error**2
+        free = said.weighted_degrees
+        degrees = (v_labels + v_rows) ** 2 / (v_labels**2 / (k - 1) + v_rows**2 / free + 1e-300)
+        gap = abs(mean - said.weighted_value) / math.sqrt(v_labels + v_rows + 1e-300)
+        return LabelTest(2 * float(stdtr(degrees, -gap)), k, mean, said.weighted_value)
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(len(losses), size=(_SAMPLES, k), p=weights / np.sum(weights))
+    center = float(np.average(losses, weights=weights))
+    noise = said.weighted_error * rng.standard_t(said.weighted_degrees, _SAMPLES)
+    means = losses[drawn].mean(axis=1) - center + said.weighted_value + noise
+    below, above = (np.count_nonzero(side) for side in (means <= mean, means >= mean))
+    p_value = min(1.0, 2 * (min(below, above) + 1) / (_SAMPLES + 1))
+    return LabelTest(p_value, k, mean, said.weighted_value)

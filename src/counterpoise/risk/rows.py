@@ -1,0 +1,124 @@
+"""Intervals for single rows: weighted conformal prediction from held-out residuals.
+
+A held-out row has a score: how far its label is from what was predicted. The scores, weighted by
+importance, say how far labels of the target are from predictions there. The new row has a weight of
+its own, which stands for a score that may be as large as it likes: where that weight alone exceeds
+what the level leaves over, the source has nothing to say about the row, and it is *outside*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterpoise._validation import check_number
+from counterpoise.metrics import Predicted
+
+__all__ = ["RowScores", "conformal_quantiles"]
+
+# From so many labelled target rows on, their own scores replace the weighted ones.
+_ENOUGH_LABELS = 20
+
+
+def conformal_quantiles(
+    scores: np.ndarray, weights: np.ndarray, new_weights: np.ndarray, level: float, /
+) -> np.ndarray:
+    """Return the quantile (m,) of the weighted scores for each new row; infinite where outside.
+
+    The least score s for which the rows with scores up to s have at least `level` of all weight,
+    that of the new row included. If the weights are right, a new target row has a score above it
+    with a probability of at most 1 - level (Tibshirani, Barber, Candes, Ramdas 2019,
+    arXiv:1904.06019).
+
+    Parameters
+    ----------
+    scores, weights : arrays of shape (n,)
+    new_weights : array of shape (m,)
+        On the scale of `weights`.
+    level : float in (0, 1)
+    """
+    order = np.argsort(scores, kind="stable")
+    reached = np.cumsum(weights[order])
+    needed = level * (reached[-1] + new_weights)
+    # Rounding must not ask for one score more.
+    place = np.searchsorted(reached, needed * (1 - 1e-12), side="left")
+    inside = place < len(scores)
+    return np.where(inside, scores[order][np.minimum(place, len(scores) - 1)], np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScores:
+    """Scores of held-out source rows, and of target rows whose labels are known.
+
+    Numbers: the absolute residual. Classes: the probability of all classes that are more likely
+    than the true one, and half of its own (adaptive sets: Romano, Sesia, Candes 2020,
+    arXiv:2006.02544, with the middle in place of a random number).
+
+    Attributes
+    ----------
+    scores, weights : arrays of shape (n,)
+        Of held-out source rows.
+    labelled : array of shape (k,)
+        Scores of labelled target rows. With 20 or more they decide alone, because they need no
+        weights and show whether labels depend on the columns in another way.
+    """
+
+    scores: np.ndarray
+    weights: np.ndarray
+    labelled: np.ndarray
+
+    @classmethod
+    def of_predicted(
+        cls, predicted: Predicted, weights: np.ndarray, labelled: Predicted | None = None, /
+    ) -> RowScores:
+        """Return the scores of held-out predictions."""
+        there = np.empty(0) if labelled is None else _scores(labelled)
+        return cls(_scores(predicted), np.asarray(weights, dtype=np.float64), there)
+
+    def quantiles(self, new_weights: np.ndarray, level: float, /) -> np.ndarray:
+        """Return the quantile (m,) of each new row with its weight; infinite where outside."""
+        check_number(level, "level", low=0, high=1, remedy="0.9 is usual.")
+        found = conformal_quantiles(self.scores, self.weights, new_weights, level)
+        if len(self.labelled) < _ENOUGH_LABELS:
+            return found
+        one = np.ones(len(self.labelled))
+        return conformal_quantiles(self.labelled, one, np.ones(len(new_weights)), level)
+
+    def interval(
+        self, prediction: np.ndarray, new_weights: np.ndarray, level: float, /
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends (m,) of the intervals around predicted numbers; NaN where outside."""
+        half = self.quantiles(new_weights, level)
+        half = np.where(np.isfinite(half), half, np.nan)
+        return prediction - half, prediction + half
+
+    def sets(self, probability: np.ndarray, new_weights: np.ndarray, level: float, /) -> np.ndarray:
+        """Return which classes (m, C) are in the set of each row, the most likely one always.
+
+        None where the row is outside.
+        """
+        limit = self.quantiles(new_weights, level)
+        inside = _class_scores(probability) <= limit[:, None] + 1e-12
+        inside[np.arange(len(inside)), np.argmax(probability, axis=1)] = True
+        inside[~np.isfinite(limit)] = False
+        return inside
+
+
+def _scores(predicted: Predicted) -> np.ndarray:
+    if predicted.classes is None:
+        residuals: np.ndarray = np.abs(predicted.y - predicted.prediction)
+        return residuals
+    assert predicted.probability is not None  # checked by whoever asks for sets
+    every = _class_scores(predicted.probability)
+    scores: np.ndarray = np.take_along_axis(every, predicted.y[:, None], axis=1)[:, 0]
+    return scores
+
+
+def _class_scores(probability: np.ndarray) -> np.ndarray:
+    """Return the probability (m, C) of all more likely classes, and half of each one's own."""
+    order = np.argsort(-probability, axis=1, kind="stable")
+    ranked = np.take_along_axis(probability, order, axis=1)
+    scores = np.empty_like(ranked)
+    np.put_along_axis(scores, order, np.cumsum(ranked, axis=1) - ranked / 2, axis=1)
+    return scores

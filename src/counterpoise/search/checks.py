@@ -1,0 +1,181 @@
+"""Checks at the edge of searches and of `cross_val_risk`, before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
+
+from counterpoise._sklearn import num_samples
+from counterpoise._validation import (
+    InputError,
+    check_label_size,
+    check_labels,
+    feature_names,
+    is_missing,
+)
+from counterpoise.losses import Loss
+from counterpoise.metrics import get_metrics
+from counterpoise.search.fitting import weight_parameter
+from counterpoise.search.responses import richest_response
+
+__all__ = [
+    "check_blend",
+    "check_families",
+    "check_fit_weighted",
+    "check_labelled",
+    "check_metrics",
+    "group_labels",
+]
+
+# Parts of `Predicted` that a stored response gives.
+_PARTS = {
+    "predict": ("prediction",),
+    "decision_function": ("prediction", "score"),
+    "predict_proba": ("prediction", "score", "probability"),
+}
+
+
+def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np.ndarray, Any]:
+    """Return indexable rows and a flat array of as many finite labels."""
+    if y is None:
+        raise ValueError(
+            f"{caller} requires y to be passed, but the target y is None. "
+            "Pass the labels of the source rows."
+        )
+    X, y, groups = indexable(X, y, groups)
+    if groups is not None:
+        groups = _check_groups(groups)
+    check_labels(y)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+        check_label_size(y)
+    return X, y, groups
+
+
+def _check_groups(groups: Any) -> np.ndarray:
+    """Return one label per row; labels of any kind that can be compared."""
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(
+            f"`groups` must have one label per row; got an array of shape {labels.shape}."
+        )
+    missing = np.array([is_missing(label) for label in labels.tolist()])
+    if np.any(missing):
+        raise ValueError(
+            f"`groups` must not have missing labels; {np.sum(missing)} of {len(labels)} are. "
+            "Give rows that belong to no group a label of their own."
+        )
+    return labels
+
+
+def check_families(estimator: list[Any], param_grid: Any, /) -> list[tuple[str, Any, Any]]:
+    """Return the (name, estimator, grid) of several model families."""
+    if param_grid is not None:
+        raise ValueError(
+            "`param_grid` must be None when `estimator` is a list of (name, estimator, grid): each "
+            f"family has its own grid; got {param_grid!r}."
+        )
+    usable = estimator and all(isinstance(own, tuple) and len(own) == 3 for own in estimator)
+    if not usable or len({name for name, _, _ in estimator}) < len(estimator):
+        raise ValueError(
+            "`estimator` must be an estimator, or a list of (name, estimator, grid) with distinct "
+            f"names; got {estimator!r}."
+        )
+    kinds = {is_classifier(model) for _, model, _ in estimator}
+    if len(kinds) > 1:
+        raise ValueError(
+            "`estimator` must not mix classifiers and regressors in one list of families."
+        )
+    return estimator
+
+
+def check_fit_weighted(
+    fit_weighted: Any, estimators: Sequence[Any], fit_params: Mapping[str, Any], /
+) -> None:
+    """Refuse estimators that take no weights, and sample weights that weights would replace."""
+    if not isinstance(fit_weighted, bool):
+        raise InputError(f"`fit_weighted` must be False or True; got {fit_weighted!r}.")
+    if not fit_weighted:
+        return
+    for estimator in estimators:
+        if weight_parameter(estimator) is None:
+            raise ValueError(
+                f"`fit_weighted` is True, but {type(estimator).__name__} takes no sample_weight in "
+                "fit. Pass fit_weighted=False to weight the validation losses only, or an "
+                "estimator that takes weights."
+            )
+    names = {weight_parameter(estimator) for estimator in estimators} | {"sample_weight"}
+    for name in fit_params:
+        if name in names:
+            raise ValueError(
+                f"`{name}` was passed to fit, but the importance weights are passed on under that "
+                "name. Pass weights=sample_weight * ratio as one array, or fit_weighted=False."
+            )
+
+
+def check_metrics(metrics: Any, estimators: Sequence[Any], /) -> None:
+    """Refuse metrics that cannot be computed for all estimators."""
+    if metrics is None or (isinstance(metrics, str) and metrics == "auto"):
+        return
+    task = "classification" if is_classifier(estimators[0]) else "regression"
+    parts = _PARTS[richest_response(estimators)]
+    for metric in get_metrics(metrics, task):
+        if metric.needs not in parts:
+            response = "predict_proba"
+            response += " or decision_function" if metric.needs == "score" else ""
+            names = sorted({type(estimator).__name__ for estimator in estimators})
+            raise InputError(
+                f"`metrics` {metric.name!r} needs {response}, which {', '.join(names)} does not "
+                "have. Leave it out, or pass an estimator that has it."
+            )
+
+
+def check_blend(estimators: Sequence[Any], loss: Loss, /) -> None:
+    """Refuse classifiers without probabilities, and losses of decision values."""
+    if not is_classifier(estimators[0]):
+        return
+    for estimator in estimators:
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError(
+                "`refit` is 'blend', which averages probabilities of classes, and "
+                f"{type(estimator).__name__} has none. Wrap it in sklearn's "
+                "CalibratedClassifierCV, leave it out, or pass refit=True."
+            )
+    if loss.response == "decision_function":
+        raise InputError(
+            f"`refit` is 'blend', which averages probabilities of classes; loss {loss.name!r} "
+            "judges decision values. Pass another loss, or refit=True."
+        )
+
+
+def group_labels(X: Any, X_target: Any, by: Any, target: Any, /) -> tuple[np.ndarray, np.ndarray]:
+    """Return the group of every source row and of every target row, as text.
+
+    `by` is the name of a column of both tables, or an array beside `target`.
+    """
+    if isinstance(by, str):
+        tables = {"X": X, "X_target": X_target}
+        for name, table in tables.items():
+            if by not in (feature_names(table) or []):
+                raise InputError(
+                    f"`by` {by!r} is not a column of `{name}`. Pass a column of both data frames, "
+                    "or two arrays: the groups of the source rows and of the target rows."
+                )
+        by, target = X[by], X_target[by]
+    if target is None:
+        raise InputError("`target` is missing: pass the group of every target row beside `by`.")
+    labels = tuple(np.asarray(values) for values in (by, target))
+    for values, table, name in zip(labels, (X, X_target), ("by", "target"), strict=True):
+        if values.shape != (num_samples(table),):
+            raise InputError(
+                f"`{name}` must have one label per row, {num_samples(table)} in all; got shape "
+                f"{values.shape}."
+            )
+    return labels[0].astype(str), labels[1].astype(str)

@@ -1,0 +1,138 @@
+"""What a search delivers, on rows that it has not seen: losses and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from counterpoise.metrics import Predicted
+from counterpoise.risk import HeldOut, Method, MetricReport, RiskEstimate, estimate_metrics
+from counterpoise.risk.estimate import FoldRisks
+from counterpoise.risk.metric_estimates import choose_metrics
+from counterpoise.search.evaluate import Evaluation
+
+__all__ = ["Delivered", "deliver_candidate", "deliver_predictions", "results_table"]
+
+
+def results_table(
+    evaluation: Evaluation, risk: RiskEstimate, by_fold: FoldRisks, /
+) -> dict[str, Any]:
+    """Lay out the results; ``pd.DataFrame(table)`` shows them.
+
+    Candidates that failed have NaN and the last rank.
+    """
+    candidates = evaluation.candidates
+    low, high = risk.interval()
+    table: dict[str, Any] = {
+        "params": [dict(candidate.params) for candidate in candidates],
+        **_parameters([candidate.params for candidate in candidates]),
+        "model": np.array([candidate.model for candidate in candidates], dtype=object),
+        "risk": risk.value,
+        "standard_error": risk.standard_error,
+        "drift": risk.drift,
+        "interval_low": low,
+        "interval_high": high,
+        "source_risk": evaluation.held_out.losses.mean(axis=1),
+        "n_effective": risk.n_effective,
+        "beta": risk.beta,
+        "rank_risk": rankdata(np.nan_to_num(risk.value, nan=np.inf), method="min").astype(np.int32),
+        "mean_fit_time": evaluation.fit_time.mean(axis=1),
+    }
+    table |= {f"split{k}_risk": values for k, values in enumerate(by_fold.values.T)}
+    return table
+
+
+def _parameters(candidates: Sequence[Mapping[str, Any]]) -> dict[str, np.ma.MaskedArray]:
+    """One masked column per parameter: masked where a candidate does not set it."""
+    columns: dict[str, np.ma.MaskedArray] = {}
+    for i, params in enumerate(candidates):
+        for name, value in params.items():
+            key = f"param_{name}"
+            if key not in columns:
+                empty = np.empty(len(candidates), dtype=object)
+                columns[key] = np.ma.MaskedArray(empty, mask=True)
+            columns[key][i] = value
+    return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Delivered:
+    """One model's held-out losses and predictions.
+
+    Attributes
+    ----------
+    held_out : HeldOut
+        Losses (N,), and (k,) on labelled target rows.
+    predicted : Predicted or None
+        For the held-out rows; None if predictions were not kept.
+    labelled : Predicted or None
+        For the labelled target rows. None without labels, or if they hold a class that the source
+        does not have.
+    """
+
+    held_out: HeldOut
+    predicted: Predicted | None = None
+    labelled: Predicted | None = None
+
+    def report(self, metrics: Any, method: Method, /) -> MetricReport:
+        """Estimate metrics in the target: "auto" for the usual ones of the task."""
+        assert self.predicted is not None  # metrics have predictions kept
+        auto = isinstance(metrics, str) and metrics == "auto"
+        chosen = choose_metrics(() if auto else metrics, self.predicted)
+        return estimate_metrics(
+            self.held_out, self.predicted, chosen, method, labelled=self.labelled
+        )
+
+
+def deliver_candidate(evaluation: Evaluation, y: np.ndarray, i: int, /) -> Delivered:
+    """Return what candidate i lost and predicted; `y` (n,) are the labels of all source rows."""
+    every, labelled = evaluation.held_out, evaluation.labelled
+    held_out = replace(
+        every,
+        losses=every.losses[i],
+        predictions=None if every.predictions is None else every.predictions[i],
+        labelled=None if labelled is None else labelled.losses[i],
+    )
+    classes = None if evaluation.classes is None else evaluation.classes[i]
+    if labelled is None or labelled.predictions is None:
+        return _deliver(evaluation, y, held_out, classes)
+    classes_there = None if labelled.classes is None else labelled.classes[i]
+    return _deliver(evaluation, y, held_out, classes, labelled.predictions[i], classes_there)
+
+
+def deliver_predictions(
+    evaluation: Evaluation, y: np.ndarray, predictions: np.ndarray, there: np.ndarray | None, /
+) -> Delivered:
+    """Return what predictions (N, ...) lose, and those (k, ...) for labelled target rows."""
+    responses, labels = evaluation.responses, evaluation.labels
+    held_out = replace(
+        evaluation.held_out,
+        losses=responses.losses(y[evaluation.held_out_rows], predictions),
+        predictions=predictions,
+        labelled=None if labels is None or there is None else responses.losses(labels.y, there),
+    )
+    return _deliver(evaluation, y, held_out, None, there)
+
+
+def _deliver(
+    evaluation: Evaluation,
+    y: np.ndarray,
+    held_out: HeldOut,
+    classes: np.ndarray | None,
+    there: np.ndarray | None = None,
+    classes_there: np.ndarray | None = None,
+) -> Delivered:
+    """Add the form that metrics judge; `there` are predictions for labelled target rows."""
+    responses, labels = evaluation.responses, evaluation.labels
+    if held_out.predictions is None:
+        return Delivered(held_out)
+    y_held_out = y[evaluation.held_out_rows]
+    predicted = responses.predicted(y_held_out, held_out.predictions, classes)
+    known = responses.classes
+    if labels is None or there is None or not (known is None or np.isin(labels.y, known).all()):
+        return Delivered(held_out, predicted)
+    return Delivered(held_out, predicted, responses.predicted(labels.y, there, classes_there))

@@ -1,0 +1,171 @@
+"""What labels of target rows do for the model: nothing, training rows, an offset.
+
+Which of these is decided by the losses on the labelled rows themselves: every one of them was held
+out of the models that judge it, and of the offset that moves its prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from counterpoise._format import format_count, format_number
+from counterpoise.metrics import Predicted
+from counterpoise.risk import RiskEstimate
+from counterpoise.risk.estimate import FoldRisks
+from counterpoise.search.blend import Blend
+from counterpoise.search.delivery import Delivered
+from counterpoise.search.evaluate import Evaluation
+from counterpoise.search.labels import TargetLabels
+from counterpoise.search.offset import (
+    OffsetClassifier,
+    OffsetRegressor,
+    add_offset,
+    cross_fit_offset,
+    fit_offset,
+)
+
+__all__ = ["Choice", "LabelUse", "trains", "use_labels", "with_offset"]
+
+# Fewer labels train no model: each fold would learn from a handful.
+_LEAST = 10
+# By how much an offset must lower the loss on labelled rows. Set on the tables of real_data.py.
+_LEAST_GAIN = 0.07
+# Fewer labels move no predictions: on real tables 10 made an offset of half the risk more.
+_LEAST_OFFSET = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a search has chosen from one evaluation of its candidates."""
+
+    evaluation: Evaluation
+    risk: RiskEstimate  # of all candidates
+    by_fold: FoldRisks
+    best: int
+    delivered: Delivered
+    blend: Blend | None = None
+    offset: np.ndarray | None = None  # added to predictions, or to log probabilities
+
+
+@dataclass(frozen=True)
+class LabelUse:
+    """What labels of target rows did for the model.
+
+    Attributes
+    ----------
+    n_labels : int
+    training : bool
+        Whether the labelled rows are among the training rows.
+    offset : bool
+        Whether predictions are moved by an offset that was fitted to them.
+    before, after : float
+        Mean loss on the labelled rows without and with their use, each row held out.
+    """
+
+    n_labels: int
+    training: bool
+    offset: bool
+    before: float
+    after: float
+
+    @property
+    def words(self) -> str:
+        """What was done, in a sentence."""
+        count = format_count(self.n_labels, "label")
+        if not self.training and not self.offset:
+            return f"{count} of target rows did not improve the model and were not used in it."
+        done = ["train it"] * self.training + ["move its predictions by an offset"] * self.offset
+        return (
+            f"{count} of target rows {' and '.join(done)}: loss on these rows, each held out, "
+            f"{format_number(self.before)} -> {format_number(self.after)}."
+        )
+
+
+def trains(
+    labels: TargetLabels | None, evaluation: Evaluation, fit_params: Mapping[str, Any], /
+) -> bool:
+    """Tell whether labelled target rows can be trained on: ten or more, of known classes.
+
+    Parameters of fit have an entry per source row, and none for them.
+    """
+    if labels is None or len(labels.rows) < _LEAST or fit_params:
+        return False
+    classes = evaluation.responses.classes
+    return classes is None or bool(np.isin(labels.y, classes).all())
+
+
+def use_labels(plain: Choice, trained: Choice, /) -> tuple[Choice, LabelUse]:
+    """Choose between models without and with the labelled rows, and whether to add an offset."""
+    before, after = (_mean_loss(choice) for choice in (plain, trained))
+    training = after <= before
+    chosen = trained if training else plain
+    moved = _moved(chosen)
+    offset = moved is not None and _mean_loss(moved) <= (1 - _LEAST_GAIN) * _mean_loss(chosen)
+    chosen = moved if moved is not None and offset else chosen
+    labels = chosen.evaluation.labels
+    assert labels is not None  # or nothing would be used
+    use = LabelUse(len(labels.rows), training, offset, before, _mean_loss(chosen))
+    return chosen, use
+
+
+def _mean_loss(choice: Choice) -> float:
+    return float(np.mean(choice.delivered.held_out.labelled))
+
+
+def _moved(choice: Choice) -> Choice | None:
+    """Return the choice with an offset; None where its predictions cannot be moved.
+
+    Numbers: if labels of the two populations differ by a constant, a model with the source's own
+    offset does in the source what the model with the target's offset does in the target, so that
+    held-out losses of the source are those with its own. Classes: if the odds differ by constant
+    factors, a source row with label y stands for target rows in proportion to p_target(y | x) /
+    p_source(y | x), and its weight is multiplied by that.
+    """
+    delivered, evaluation = choice.delivered, choice.evaluation
+    labels, responses = evaluation.labels, evaluation.responses
+    if delivered.labelled is None or delivered.predicted is None or labels is None:
+        return None
+    here, stored = (_stored(own) for own in (delivered.predicted, delivered.labelled))
+    if here is None or stored is None or len(labels.rows) < _LEAST_OFFSET:
+        return None
+    known = delivered.predicted.y if responses.classes is None else responses.classes
+    y = known if responses.classes is None else known[delivered.predicted.y]
+    truth, truth_here = responses.truth(labels.y), responses.truth(y)
+    parts = max(2, min(len(evaluation.splits), len(labels.rows)))
+    there, offset = cross_fit_offset(stored, truth, parts), fit_offset(stored, truth)
+    calibrated = add_offset(here, fit_offset(here, truth_here))
+    weights = delivered.held_out.weights
+    if responses.classes is not None:
+        here, calibrated = calibrated, add_offset(here, offset)
+        weights = weights * np.sum(truth_here * calibrated / here, axis=1)
+    held_out = replace(
+        delivered.held_out,
+        losses=responses.losses(y, calibrated),
+        weights=weights,
+        labelled=responses.losses(labels.y, there),
+    )
+    return replace(
+        choice,
+        delivered=Delivered(
+            held_out, responses.predicted(y, calibrated), responses.predicted(labels.y, there)
+        ),
+        offset=offset,
+    )
+
+
+def _stored(predicted: Predicted) -> np.ndarray | None:
+    """Return what an offset moves: numbers, or probabilities."""
+    return predicted.prediction if predicted.classes is None else predicted.probability
+
+
+def with_offset(model: Any, offset: np.ndarray | None, /) -> Any:
+    """Return a fitted model whose predictions have the offset added; itself without one."""
+    if offset is None:
+        return model
+    if offset.ndim == 0:
+        return OffsetRegressor(model, float(offset))
+    return OffsetClassifier(model, offset)

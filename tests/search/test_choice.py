@@ -1,0 +1,240 @@
+"""Which candidate a search chooses and delivers: families, selection, menu, and what it leaves."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.svm import LinearSVC
+
+import counterpoise as cp
+from counterpoise.search import menu
+
+FAMILIES = [
+    ("ridge", Ridge(), {"alpha": [0.1, 10.0]}),
+    ("forest", RandomForestRegressor(10, random_state=0), {"max_depth": [2, 4]}),
+    ("nearest", KNeighborsRegressor(), {}),
+]
+COLUMNS = {
+    *("params", "model", "risk", "standard_error", "drift", "interval_low", "interval_high"),
+    *("source_risk", "n_effective", "beta", "rank_risk", "mean_fit_time", "split0_risk"),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, Z, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=0)
+    return X, y, Z
+
+
+def fitted(data, estimator=FAMILIES, grid=None, **options):
+    X, y, Z = data
+    return cp.ShiftGridSearchCV(estimator, grid, **options).fit(X, y, X_target=Z)
+
+
+def test_families_compete_in_one_search(data):
+    search = fitted(data)
+    table = search.cv_results_
+    assert table["model"].tolist() == ["ridge", "ridge", "forest", "forest", "nearest"]
+    alone = fitted(data, Ridge(), {"alpha": [0.1, 10.0]})
+    np.testing.assert_allclose(search.held_out_.losses[:2], alone.held_out_.losses)
+    assert set(alone.cv_results_["model"]) == {"Ridge"}
+    assert search.best_candidate_.model == table["model"][search.best_index_]
+    assert type(search.best_estimator_) is type(search.best_candidate_.estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        (FAMILIES, {"alpha": [1.0]}, "`param_grid` must be None when `estimator` is a list"),
+        ([("a", Ridge(), {}), ("a", Ridge(), {})], None, "with distinct names"),
+        ([("a", Ridge())], None, r"a list of \(name, estimator, grid\)"),
+        ([], None, r"a list of \(name, estimator, grid\)"),
+        ([("a", Ridge(), {}), ("b", LogisticRegression(), {})], None, "must not mix classifiers"),
+    ],
+)
+def test_bad_families_are_named(data, estimator, grid, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(data, estimator, grid)
+
+
+def test_a_randomised_search_takes_one_family(data):
+    X, y, Z = data
+    search = cp.ShiftRandomizedSearchCV(FAMILIES, {"alpha": [1.0]}, n_iter=1)
+    with pytest.raises(ValueError, match="`estimator` must be one estimator in a randomised"):
+        search.fit(X, y, X_target=Z)
+
+
+def test_the_loss_of_families_is_one_that_all_have(data):
+    X, y, Z = data
+    families = [("logistic", LogisticRegression(), {}), ("svm", LinearSVC(), {})]
+    search = cp.ShiftGridSearchCV(families).fit(X, y, X_target=Z)
+    assert search.loss_.name == "zero_one"
+    with pytest.raises(ValueError, match="'log' needs the estimator's predict_proba, which Linear"):
+        cp.ShiftGridSearchCV(families, loss="log").fit(X, y, X_target=Z)
+
+
+def test_selection_is_by_source_loss_or_by_target_risk(rng):
+    # A constant is right for most source rows, and wrong for those that count in the target.
+    x = rng.normal(size=200)
+    X, y, w = x[:, None], np.maximum(x - 1, 0) * 3, np.where(x > 1, 6.0, 0.01)
+    cv = KFold(4, shuffle=True, random_state=0)
+    families = [("flat", Ridge(), {"alpha": [1e9]}), ("steep", Fixed(), {})]
+    by_source, by_target = (
+        cp.ShiftGridSearchCV(families, weights=w, selection=selection, cv=cv).fit(X, y)
+        for selection in ("source", "target")
+    )
+    for search, column in ((by_source, "source_risk"), (by_target, "risk")):
+        assert search.best_index_ == np.argmin(search.cv_results_[column])
+        assert search.best_risk_.value == search.cv_results_["risk"][search.best_index_]
+        assert search.best_score_ == -search.best_risk_.value
+    assert by_source.best_index_ != by_target.best_index_
+    means = by_source.held_out_.losses.mean(axis=1)
+    np.testing.assert_allclose(by_source.cv_results_["source_risk"], means)
+
+
+class Fixed(RegressorMixin, BaseEstimator):
+    """Predicts 3 (x - 1) whatever it sees."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return 3 * (X[:, 0] - 1)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_choice_is_trained_as_it_was_judged(data, weighted):
+    X, y, Z = data
+    search = fitted(data, Ridge(), {"alpha": [0.1, 10.0]}, fit_weighted=weighted)
+    options = {"sample_weight": search.weights_} if weighted else {}
+    want = Ridge(**search.best_params_).fit(X, y, **options).predict(Z)
+    np.testing.assert_allclose(search.predict(Z), want)
+
+
+def test_weights_of_one_are_not_passed_to_fit(data):
+    X, y, Z = data
+    forest = [FAMILIES[1]]
+    ones = cp.ShiftGridSearchCV(forest, weights=np.ones(len(X)), fit_weighted=True).fit(X, y, Z)
+    plain = cp.ShiftGridSearchCV(forest, weights=None).fit(X, y)
+    np.testing.assert_array_equal(ones.held_out_.losses, plain.held_out_.losses)
+
+
+def test_results_go_into_a_data_frame(data, pd):
+    for search in (fitted(data), fitted(data, Ridge(), {"alpha": [1.0, 2.0]}, refit="blend")):
+        frame = pd.DataFrame(search.cv_results_)
+        assert len(frame) == len(search.risk_.value)
+        assert set(frame) >= COLUMNS
+        assert all(np.ndim(values) == 1 for values in search.cv_results_.values())
+        low, high = search.risk_.interval()
+        np.testing.assert_allclose(frame["interval_low"], low)
+        np.testing.assert_allclose(frame["interval_high"], high)
+        assert np.all(frame["interval_low"] < frame["risk"])
+        assert len(repr(search.held_out_)) < 200
+        folds = np.stack([frame[f"split{k}_risk"] for k in range(5)])
+        np.testing.assert_allclose(folds.mean(axis=0), frame["risk"])
+        best = frame["risk"].argmin()
+        assert frame["rank_risk"][best] == 1
+    frame = pd.DataFrame(fitted(data).cv_results_)
+    assert frame["param_alpha"].notna().tolist() == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("refit", [True, "blend"])
+def test_the_same_data_give_the_same_numbers(data, refit):
+    one, two = (fitted(data, refit=refit, metrics="auto") for _ in range(2))
+    for key, values in one.cv_results_.items():
+        if "time" not in key:
+            np.testing.assert_array_equal(two.cv_results_[key], values, err_msg=key)
+    assert one.best_risk_.interval() == two.best_risk_.interval()
+    assert [m.value for m in one.metrics_.values()] == [m.value for m in two.metrics_.values()]
+    np.testing.assert_array_equal(one.predict(data[2]), two.predict(data[2]))
+
+
+def test_optional_results_of_a_former_fit_are_gone(data):
+    X, y, Z = data
+    known = np.where(np.arange(len(Z)) < 20, Z[:, 0], np.nan)
+    search = cp.ShiftGridSearchCV(FAMILIES[:1], refit="blend", metrics=["r2"])
+    search.fit(X, y, Z, known)
+    names = ("blend_", "metrics_", "label_test_", "predicted_labelled_")
+    assert all(hasattr(search, name) for name in names)
+    search.set_params(refit=True, metrics=None).fit(X, y, X_target=Z)
+    assert not any(hasattr(search, name) for name in names)
+
+
+# Metrics
+
+
+def test_metrics_come_from_the_one_pass(data):
+    X, y, Z = data
+    fits = []
+
+    class Counting(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(X))
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    search = cp.ShiftGridSearchCV(
+        Counting(), {"C": [0.1, 1.0]}, metrics=["accuracy", "auc", "log_loss"]
+    ).fit(X, y, X_target=Z)
+    assert len(fits) == 2 * 5 + 1
+    assert list(search.metrics_) == ["accuracy", "auc", "log_loss"]
+    assert search.metrics_["log_loss"].value == pytest.approx(search.best_risk_.value)
+    plain = fitted(data, LogisticRegression(), {"C": [0.1, 1.0]})
+    assert not hasattr(plain, "metrics_")
+    np.testing.assert_array_equal(plain.predicted_.probability, search.predicted_.probability)
+
+
+def test_predicted_classes_are_those_that_the_model_predicts(data):
+    model = pytest.importorskip("sklearn.model_selection").FixedThresholdClassifier
+    X, y, Z = data
+    careful = model(LogisticRegression(), threshold=0.8, response_method="predict_proba")
+    search = cp.ShiftGridSearchCV(careful, {}, metrics=["accuracy"], loss="zero_one")
+    search.fit(X, y, X_target=Z)
+    assert search.metrics_["accuracy"].value == pytest.approx(1 - search.best_risk_.value)
+    probability, said = search.predicted_.probability, search.predicted_.prediction
+    assert np.any(said != probability.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "metrics", "message"),
+    [
+        (LinearSVC(), ["log_loss"], "'log_loss' needs predict_proba, which LinearSVC does not"),
+        (Ridge(), ["auc"], "'auc' is for classification, but the task is regression"),
+        (Ridge(), ["nonsense"], "`metrics` must be among"),
+    ],
+)
+def test_metrics_that_cannot_be_computed_are_refused(data, estimator, metrics, message):
+    X, y, Z = data
+    with pytest.raises(ValueError, match=message):
+        cp.ShiftGridSearchCV(estimator, {}, metrics=metrics).fit(X, y, X_target=Z)
+    with pytest.raises(ValueError, match=message):
+        cp.cross_val_risk(estimator, X, y, Z, metrics=metrics)
+
+
+# The menu
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_the_menu_goes_into_a_search(data, task):
+    X, y, Z = data
+    families = menu(task)
+    assert sum(max(1, len(next(iter(grid.values()), []))) for _, _, grid in families) == 6
+    small = [(name, _smaller(model), grid) for name, model, grid in families]
+    labels = y if task == "classification" else X[:, 0] + 0.1 * y
+    search = cp.ShiftGridSearchCV(small, refit="blend", cv=2).fit(X, labels, X_target=Z)
+    assert len(search.predict(Z)) == len(Z)
+    assert len(search.cv_results_["risk"]) == 6
+
+
+def _smaller(model):
+    known = model.get_params()
+    return model.set_params(**{k: 3 for k in ("n_estimators", "max_iter") if k in known})
+
+
+def test_the_forest_of_the_menu_is_smaller_for_many_rows():
+    trees = [menu("regression", n)[1][1].n_estimators for n in (None, 1000, 50_000)]
+    assert trees == [200, 200, 100]
+    with pytest.raises(ValueError, match="`task` must be one of 'regression', 'classification'"):
+        menu("ranking")
