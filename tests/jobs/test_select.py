@@ -318,6 +318,9 @@ def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
             cp.select(source, target, label="y", groups=name, **RIDGE)
     with pytest.raises(InputError, match="has one value"):
         cp.select(source.assign(person="me"), target, label="y", groups="person", **RIDGE)
+    halves = source.assign(y=np.where(source["y"] > 0, "high", "low"), person=source["y"] > 0)
+    with pytest.raises(InputError, match="one class to learn from"):
+        cp.select(halves, target, label="y", groups="person", **LOGISTIC)
     with pytest.raises(InputError, match="`groups` 'person' is not a column"):
         cp.select(example="gaussian-2d", groups="person", **LOGISTIC)
 
@@ -349,6 +352,13 @@ def test_equal_rows_of_a_small_discrete_table_are_not_repeated(rng):
     )
     notes = cp.select(source, target, label="y", **LOGISTIC).tables.notes
     assert not any("repeated" in note for note in notes)
+
+
+def test_a_class_with_one_row_and_its_copies_is_learned(frames):
+    source = frames[0][frames[0]["ill"] == "no"]
+    source = pd.concat([source, *[frames[0][frames[0]["ill"] == "yes"][:1]] * 8])
+    answer = cp.select(source, frames[1], label="ill", **LOGISTIC)
+    assert not any("repeated" in note for note in answer.tables.notes)
 
 
 @pytest.mark.parametrize("label", ["ill", "cost"])

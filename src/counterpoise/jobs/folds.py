@@ -42,6 +42,12 @@ def rows_together(
     distinct = len(frame) if equal is None else int(equal.max()) + 1
     if equal is None or distinct < _DISTINCT * len(frame):
         return None
+    first = np.unique(equal, return_index=True)[1]
+    if (
+        labels.task == "classification"
+        and np.unique(labels.y[first], return_counts=True)[1].min() < 2
+    ):
+        return None  # models without that row would not know its class
     notes.append(
         f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "
         "repeated: equal rows are held out together, and count as one for the errors."
@@ -85,7 +91,14 @@ def split_rows(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         if classes and np.any(units[group] != y):
-            splits = list(StratifiedGroupKFold(**options).split(y, y, group))
-            return [split for split in splits if len(split[1])]
-        held_out = [np.isin(group, test) for _, test in kind(**options).split(units, units)]
+            splits = StratifiedGroupKFold(**options).split(y, y, group)
+            held_out = [np.isin(np.arange(len(y)), test) for _, test in splits if len(test)]
+        else:
+            splits = kind(**options).split(units, units)
+            held_out = [np.isin(group, test) for _, test in splits]
+    if classes and any(len(np.unique(y[~test])) < 2 for test in held_out):
+        raise InputError(
+            "`groups` has all rows of a class in groups of one fold: the other folds have one class "
+            "to learn from. Pass smaller groups, or none."
+        )
     return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in held_out]
