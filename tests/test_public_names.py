@@ -70,28 +70,3 @@ def test_names_load_on_first_use_and_others_do_not_exist():
     assert all(hasattr(cp, name) for name in cp.__all__)
     with pytest.raises(AttributeError, match="no attribute 'ShiftLassoCV'"):
         cp.ShiftLassoCV  # noqa: B018
-
-
-def test_packages_import_only_from_packages_on_their_left():
-    order = [
-        "exceptions",
-        "_format",
-        "_shown",
-        "_files",
-        "_sklearn",
-        "_arrays",
-        "_pareto",
-    ]
-    order += ["_validation", "_random", "_cluster", "_dask", "_folds", "_linalg", "_neighbors"]
-    order += ["encoding", "datasets", "weights", "losses", "metrics", "risk"]
-    order += ["diagnostics", "ridge", "search", "experiments"]
-    order += ["jobs", "present", "cli"]
-    root = Path(cp.__file__).parent
-    for path in root.rglob("*.py"):
-        own = path.relative_to(root).parts[0].removesuffix(".py")
-        if own not in order:
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("counterpoise."):
-                used = node.module.split(".")[1]
-                assert order.index(used) <= order.index(own), f"{path.name} imports {node.module}"

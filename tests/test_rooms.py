@@ -55,3 +55,31 @@ def test_no_function_is_longer_than_a_screen():
                 if body and node.end_lineno - body[0].lineno + 1 > MOST_BODY:
                     long.append(f"{path.name}:{node.name}")
     assert long == []
+
+
+def test_a_room_imports_only_from_rooms_above_it():
+    place = {
+        path: number
+        for number, (names, _) in enumerate(rooms().values())
+        for name in names
+        for path in files_of(name)
+    }
+    below = []
+    for path in set(place) - {SOURCE / "__init__.py"}:  # which has every public name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in imported_rooms(node):
+                file = SOURCE / name / "__init__.py"
+                file = file if file.exists() else SOURCE / f"{name}.py"
+                if place[file] > place[path]:
+                    below.append(f"{path.relative_to(SOURCE)} imports {name}")
+    assert below == []
+
+
+def imported_rooms(node: ast.AST) -> list[str]:
+    """Return the packages, or modules beside them, that an import statement names."""
+    if not isinstance(node, ast.ImportFrom) or not node.module:
+        return []
+    if node.module == "counterpoise":
+        return [name.name for name in node.names if (SOURCE / name.name).is_dir()]
+    root, *inside = node.module.split(".")
+    return inside[:1] if root == "counterpoise" else []

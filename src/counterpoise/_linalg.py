@@ -170,6 +170,6 @@ def _jacobi(xp: Namespace, matrices: Array) -> tuple[Array, Array]:
             a, b = columns[p], columns[s]
             columns[p], columns[s] = cosine * a - sine * b, sine * a + cosine * b
     vectors = xp.empty_like(matrices)
-    for i, column in enumerate(columns):
-        vectors[:, :, i] = column.T
+    for k, column in enumerate(columns):
+        vectors[:, :, k] = column.T
     return xp.stack([A[i, i] for i in range(d)], axis=-1), vectors

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -102,13 +103,11 @@ def test_the_page_is_self_contained_and_escaped(directory):
 def test_page_text_is_escaped():
     from counterpoise.present.reproduction import reproduction_page
 
-    text = reproduction_page(
-        title="<b>&", facts=[("a", "<i>")], claims=[], errata=[("<u>", "", "")], figures=[]
-    )
-    assert "<b>" not in text
+    plan = SimpleNamespace(protocol="<b>&")
+    record = SimpleNamespace(plan=plan, facts=[("a", "<i>")], claims=[], notes=["<u>"])
+    text = reproduction_page(record, [])
     assert "&lt;b&gt;&amp;" in text
-    assert "<i>" not in text
-    assert "<u>" not in text
+    assert not {"<b>", "<i>", "<u>"} & set(re.findall("<[biu]>", text))
 
 
 def test_resume_of_a_finished_run_changes_nothing(directory):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,13 +47,11 @@ def files(pages, tmp_path_factory):
     with style(LIGHT):
         figure = Figure(figsize=(9, 4))
         figure.subplots().set(xlabel="gamma", ylabel="risk")
-    reproduction = reproduction_page(
-        title="Reproduction <b>",
-        facts=[("seed", "0")],
-        claims=[],
-        errata=[("<script>alert(1)</script>", "printed", "holds")],
-        figures=[("one", "A caption", figure_bytes(figure, "svg"))],
-    )
+    plan = SimpleNamespace(protocol="<b>")
+    notes = ["<script>alert(1)</script>"]
+    record = SimpleNamespace(plan=plan, facts=[("seed", "0")], claims=[], notes=notes)
+    pictures = [("one", "A caption", figure_bytes(figure, "svg"))]
+    reproduction = reproduction_page(record, pictures)
     directory = tmp_path_factory.mktemp("pages")
     found = {}
     for name, text in {**pages, "reproduction": reproduction}.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -69,8 +69,7 @@ def reproduce(
             same_data=same_data,
             released_beta=as_released_beta,
         )
-        options: Any = {"resume": resume, "data": data, "dask": dask}
-        record = work.reproduce(plan, out, made, **options, note=_say)
+        record = work.reproduce(plan, out, made, resume=resume, data=data, dask=dask, note=_say)
         progress("drawing the figures", 0, 0)
         _write(record)
     _print(record, brief=quiet)
@@ -91,15 +90,7 @@ def _write(record: work.Reproduction) -> None:
         svg = figure_bytes(figure, "svg")
         files += [(f"{name}.svg", svg), (f"{name}.png", figure_bytes(figure, "png"))]
         pictures.append((name, caption, svg))
-    page = reproduction_page(
-        title=f"Reproduction, {plan.protocol} protocol",
-        facts=record.facts,
-        claims=record.claims,
-        errata=record.errata,
-        figures=pictures,
-        notes=record.notes,
-    )
-    work.write_reproduction(record, page, files)
+    work.write_reproduction(record, reproduction_page(record, pictures), files)
 
 
 def _print(record: work.Reproduction, *, brief: bool) -> None:

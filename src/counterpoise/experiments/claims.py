@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,10 +47,6 @@ class Claim:
     def held(self) -> bool:
         """Whether everything that the claim says was found."""
         return all(finding.held for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and dictionaries, for JSON."""
-        return {**asdict(self), "held": self.held}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row of text per finding, for a table."""

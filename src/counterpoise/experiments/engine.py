@@ -91,7 +91,12 @@ def analyse(
     targets = target + xp.zeros((R, K, q, q), **like)
     truth = paths.risks(slice(0, K), targets, shares, grid[fixed : fixed + 1])
     results = {f"fixed_{name}": risks[:, m, fixed] for m, name in enumerate(coefficients)}
-    results |= {"fixed_truth": truth[:, 0, 0], **_weight_summary(xp, w)}
+    results |= {
+        "fixed_truth": truth[:, 0, 0],
+        "weight_mean": xp.mean(w, axis=-1),
+        "weight_variance": xp.var(w, axis=-1, correction=1),
+        "n_effective": effective_rows(w),
+    }
     results |= _outcomes(xp, list(coefficients), risks, retrained)
     results |= _outcomes(xp, ["oracle"], retrained, retrained)
     results |= _outcomes(xp, ["unweighted"], unweighted, plain_retrained)
@@ -181,19 +186,19 @@ def _risk_coefficients(xp: Namespace, folds: _Folds, *, released_beta: bool) -> 
     # A random fold can be empty. Its share is 0, and nothing may be divided by its count.
     sums = replace(sums, count=xp.clip(sums.count, 1, None))
     one, zero = xp.ones_like(sums.count), xp.zeros_like(sums.count)
-    found = {}
+    coefficients = {}
     for name, method in METHODS.items():
         if name in ("source", "truncated"):
-            found[name] = (inside if name == "source" else folds.truncated) / n
+            coefficients[name] = (inside if name == "source" else folds.truncated) / n
             continue
         loss, excess = (
             folds.shares * method.estimate(xp, replace(sums, weighted_loss=a, loss_excess=b))[0]
             for a, b in ((one, zero), (zero, one))
         )
-        found[name] = w * (loss[..., None] + excess[..., None] * (w - 1))
+        coefficients[name] = w * (loss[..., None] + excess[..., None] * (w - 1))
     if released_beta:
-        found[RELEASED_BETA] = _released_coefficients(xp, folds, sums)
-    return found
+        coefficients[RELEASED_BETA] = _released_coefficients(xp, folds, sums)
+    return coefficients
 
 
 def _released_coefficients(xp: Namespace, folds: _Folds, sums: Sums) -> Array:
@@ -209,9 +214,9 @@ def _released_coefficients(xp: Namespace, folds: _Folds, sums: Sums) -> Array:
     pull = (sums.excess_squared + sums.excess) / sums.count
     pull = xp.where(spread, pull / xp.where(spread, variance, xp.ones_like(pull)), 0.0 * pull)
     # sum (loss - mean)(w - mean w) = sum w loss - mean(w) sum loss.
-    own, other = 1 / sums.count - pull, pull * (1 + mean_excess)
-    weighted = own[..., None] * folds.weights + other[..., None] * folds.inside
-    return folds.shares[..., None] * weighted
+    weighted, plain = 1 / sums.count - pull, pull * (1 + mean_excess)
+    coefficients = weighted[..., None] * folds.weights + plain[..., None] * folds.inside
+    return folds.shares[..., None] * coefficients
 
 
 def _left_out(xp: Namespace, held_out: Array) -> Array:
@@ -243,12 +248,4 @@ def _outcomes(xp: Namespace, names: list[str], risks: Array, target: Array) -> d
         f"{column}_{name}": values[:, m]
         for m, name in enumerate(names)
         for column, values in columns.items()
-    }
-
-
-def _weight_summary(xp: Namespace, w: Array) -> dict[str, Array]:
-    return {
-        "weight_mean": xp.mean(w, axis=-1),
-        "weight_variance": xp.var(w, axis=-1, correction=1),
-        "n_effective": effective_rows(w),
     }

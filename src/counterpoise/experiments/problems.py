@@ -48,8 +48,8 @@ def make_problem(plan: Plan, chunk: Chunk, ozone: Ozone | None = None, /) -> Pro
     """Return the problem of a chunk."""
     gamma, rules = chunk.gamma, PROTOCOLS[plan.protocol]
     if chunk.problem == "example":
-        steps: Any = (partial(function, gamma) for function in (draw_example, example_results))
-        return Problem(*steps, bytes_each=8 * 12 * max(SIZES))
+        draw, results = partial(draw_example, gamma), partial(example_results, gamma)
+        return Problem(draw, results, 8 * 12 * max(SIZES))
     alphas = rules.grid(chunk.problem)
     if chunk.problem != "ozone":
         sampler: Any = SyntheticProblem(rules, gamma)

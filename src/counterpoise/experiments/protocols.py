@@ -29,16 +29,9 @@ RELEASED_BETA = "released_beta"
 # What a reader sees; "unweighted" weights neither training nor validation, and the oracle looks
 # at the target's labels.
 LABELS = {
-    "unweighted": "unweighted",
-    "source": "source",
-    "weighted": "weighted",
-    "normalized": "normalized",
-    "truncated": "truncated",
-    "controlled_known": "controlled (known mean)",
-    "controlled_sample": "controlled (sample mean)",
-    RELEASED_BETA: "released beta",
-    "oracle": "oracle",
+    name: name.replace("_", " ") for name in ("unweighted", *METHODS, RELEASED_BETA, "oracle")
 }
+LABELS |= {f"controlled_{c}": f"controlled ({c} mean)" for c in ("known", "sample")}
 
 
 @dataclass(frozen=True)

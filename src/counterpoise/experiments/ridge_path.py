@@ -75,10 +75,10 @@ class RidgePaths:
         results = xp.empty((R, coefficients.shape[1], L), **options)
         for start in range(0, R, step):
             part = slice(start, min(start + step, R))
-            own = solutions[: part.stop - start, ...]
+            solution = solutions[: part.stop - start, ...]
             values, rotated = self.values[part, samples, ...], self.rotated[part, samples, ...]
-            own[..., :-1, :] = rotated / (values + alphas)
-            losses = turned[part, ...] @ own
+            solution[..., :-1, :] = rotated / (values + alphas)
+            losses = turned[part, ...] @ solution
             losses *= losses
             results[part, ...] = coefficients[part, ...] @ xp.reshape(losses, (-1, K * m, L))
         return results

@@ -79,24 +79,28 @@ def accelerator_results(
         stop = min(chunk.repetitions, start + max(1, size // _DRAW) * _DRAW)
         size = min(size, stop - start)
         try:
-            batch = _drawn(plan, chunk, problem, start, stop)
-            found = [
-                _to_host(problem.analyse(portion(batch, slice(i, min(i + size, stop - start)))))
-                for i in range(0, stop - start, size)
-            ]
+            results = _computed(plan, chunk, problem, start, stop, size)
         except torch.cuda.OutOfMemoryError as error:
-            batch, found, reason = None, [], str(error).splitlines()[0]
+            results, reason = [], str(error).splitlines()[0]
         # Outside of the handler, whose traceback keeps the arrays alive.
-        if found:
-            yield from found
+        if results:
+            yield from results
             start = stop
         else:
             torch.cuda.empty_cache()
             portions.halve(size, reason)
 
 
+def _computed(
+    plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int, size: int
+) -> list[Results]:
+    """Draw the data sets from `start` to `stop` of a chunk, and analyse `size` at a time."""
+    batch = _drawn(plan, chunk, problem, start, stop)
+    parts = [slice(i, min(i + size, stop - start)) for i in range(0, stop - start, size)]
+    return [_to_host(problem.analyse(portion(batch, part))) for part in parts]
+
+
 def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) -> Batch:
-    """Draw the data sets from `start` to `stop` of a chunk."""
     streams = [stream for stream, _ in chunk.batches()][start // BATCH : -(-stop // BATCH)]
     if not plan.same_data:
         generators = [TorchGenerator(s, plan.device) for s in streams[::BATCHES_PER_DRAW]]

@@ -45,7 +45,8 @@ def dask_results(
     """
     from distributed import as_completed
 
-    waiting, running, data = iter(todo), {}, None
+    waiting, data = iter(todo), None
+    running: dict[Any, Chunk] = {}
 
     def submit() -> Iterator[Any]:
         # Workers may have come or gone in the meantime.

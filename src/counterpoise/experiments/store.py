@@ -185,8 +185,8 @@ class Store:
                 "Pass --resume to continue them, or name another directory."
             )
         try:
-            found = json.loads(manifest.read_text())
-            old, new = ({"version": m["version"], **m["configuration"]} for m in (found, wanted))
+            written = json.loads(manifest.read_text())
+            old, new = ({"version": m["version"], **m["configuration"]} for m in (written, wanted))
         except (ValueError, LookupError, TypeError) as error:
             raise StoreError(
                 f"{manifest} is not a manifest of results ({error}). Name another directory."
@@ -228,9 +228,9 @@ class Store:
 
 def _digest(table: Any) -> bytes:
     """Return the SHA-256 of the names, types and values of a table."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in table.column_names:
         values = np.ascontiguousarray(table[name].to_numpy())
-        found.update(f"{name}\0{values.dtype.str}\0{len(values)}\0".encode())
-        found.update(values.tobytes())
-    return found.hexdigest().encode()
+        digest.update(f"{name}\0{values.dtype.str}\0{len(values)}\0".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest().encode()

@@ -134,10 +134,10 @@ def summarise(store: Store, /) -> Summary:
                 summary.slopes.extend(_slopes(gamma, data))
                 continue
             for sets, picked in _subsets(data):
-                here = {"problem": problem, "gamma": gamma, "sets": sets}
-                summary.risks.extend(_risks(here, picked))
-                summary.comparisons.extend(_comparisons(here, picked))
-                summary.errors.extend(_errors(here, picked))
+                key = {"problem": problem, "gamma": gamma, "sets": sets}
+                summary.risks.extend(_risks(key, picked))
+                summary.comparisons.extend(_comparisons(key, picked))
+                summary.errors.extend(_errors(key, picked))
     return summary
 
 
@@ -151,21 +151,21 @@ def _subsets(data: dict[str, np.ndarray]) -> Iterator[tuple[str, dict[str, np.nd
     yield "top", {name: values[largest] for name, values in data.items()}
 
 
-def _risks(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
+def _risks(key: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
     for name in LABELS:
         if f"risk_{name}" in data:
             values = data[f"risk_{name}"]
-            yield RiskRow(**here, estimator=name, **_mean(values), repetitions=len(values))
+            yield RiskRow(**key, estimator=name, **_mean(values), repetitions=len(values))
 
 
-def _comparisons(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[Comparison]:
+def _comparisons(key: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[Comparison]:
     for name in LABELS:
         if f"risk_{name}" not in data or name == "weighted":
             continue
         difference = data[f"risk_{name}"] - data["risk_weighted"]
         log10_p, direction = signed_rank_test(difference)
         yield Comparison(
-            **here,
+            **key,
             estimator=name,
             **_mean(difference, "difference"),
             log10_p=log10_p,
@@ -192,7 +192,7 @@ def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:
     return log10_p, int(np.sign(z))
 
 
-def _errors(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
+def _errors(key: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
     for name in LABELS:
         if f"fixed_{name}" not in data:
             continue
@@ -200,7 +200,7 @@ def _errors(here: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[Error
         bias, square = _mean(error), _mean(error**2)
         rmse = math.sqrt(square["mean"])
         yield ErrorRow(
-            **here,
+            **key,
             estimator=name,
             bias=bias["mean"],
             bias_standard_error=bias["standard_error"],

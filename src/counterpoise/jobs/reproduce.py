@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from counterpoise._validation import InputError
 from counterpoise.datasets.ozone import OZONE_URL, Ozone, fetch_ozone, load_ozone
 from counterpoise.experiments.claims import Claim, verify_claims
 from counterpoise.experiments.errata import ERRATA
-from counterpoise.experiments.plan import PROBLEMS, Chunk, Plan
+from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store, one_run
 from counterpoise.experiments.summarise import Summary, summarise
@@ -29,7 +30,7 @@ from counterpoise.jobs.request import Request
 
 __all__ = ["Reproduction", "reproduce", "write_reproduction"]
 
-_STAGE = "computing the data sets"
+Note = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,6 @@ class Reproduction:
     store: Store  # the directory, with every repetition
     summary: Summary
     claims: list[Claim]
-    errata: tuple[tuple[str, str, str], ...]  # where, as printed, what holds
     notes: list[str]  # about this run, such as a problem that was left out
     seconds: float
 
@@ -67,7 +67,7 @@ def reproduce(
     resume: bool = False,
     data: Path | None = None,
     dask: str | None = None,
-    note: Callable[[str], None] | None = None,
+    note: Note | None = None,
 ) -> Reproduction:
     """Run the paper's experiments and check its claims.
 
@@ -101,8 +101,7 @@ def reproduce(
         For options that do not go together, missing data, or a directory with other results.
     """
     request = request or Request(seed=plan.seed)
-    _check_device(plan.device)
-    _check_dask(dask, request.jobs, plan.device)
+    _check_place(plan.device, dask, request.jobs)
     notes: list[str] = []
 
     def noted(line: str) -> None:
@@ -115,14 +114,20 @@ def reproduce(
     # The cluster first: a scheduler that does not answer must not leave a directory behind.
     with nullcontext() if dask is None else connect(dask, workers=workers) as client, one_run(out):
         store = Store(out, plan, resume=resume)
+        chunks = plan.chunks()
+        finished = count(sum(store.has(chunk) for chunk in chunks))
+
+        def progress(*_: Any) -> None:
+            request.progress("computing the data sets", next(finished), len(chunks))
+
+        progress()
         jobs = effective_n_jobs(request.jobs) if plan.device == "cpu" else 1
-        progress = _counter(plan, store, request)
         run_plan(plan, store, jobs=jobs, ozone=ozone, progress=progress, client=client, note=noted)
         request.progress("summarising", 0, 0)
         store.finish()
         summary = summarise(store)
     claims = verify_claims(summary, plan)
-    return Reproduction(plan, store, summary, claims, ERRATA, notes, request.provenance().seconds)
+    return Reproduction(plan, store, summary, claims, notes, request.provenance().seconds)
 
 
 def write_reproduction(
@@ -133,7 +138,7 @@ def write_reproduction(
     document = {
         "version": __version__,
         "configuration": record.plan.configuration(),
-        "claims": [claim.to_dict() for claim in record.claims],
+        "claims": [{**asdict(claim), "held": claim.held} for claim in record.claims],
         "errata": [dict(zip(("where", "printed", "holds"), row, strict=True)) for row in ERRATA],
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=True) + "\n"
@@ -157,37 +162,12 @@ def _csv(rows: list[dict[str, Any]]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _counter(plan: Plan, store: Store, request: Request) -> Callable[[Chunk], None]:
-    """Report finished chunks of all chunks, those of a former run included."""
-    chunks = plan.chunks()
-    done = sum(store.has(chunk) for chunk in chunks)
-    request.progress(_STAGE, done, len(chunks))
-
-    def finished(chunk: Chunk) -> None:
-        nonlocal done
-        done += 1
-        request.progress(_STAGE, done, len(chunks))
-
-    return finished
-
-
-def _check_device(device: str) -> None:
-    if device == "cpu":
-        return
-    try:
-        import torch
-
-        available = torch.cuda.is_available()
-    except ModuleNotFoundError:
-        available = False
-    if not available:
+def _check_place(device: str, dask: str | None, jobs: int) -> None:
+    if device != "cpu" and not _has_cuda():
         raise InputError(
             "`--device cuda` needs PyTorch with a CUDA device, and there is none. "
             'Install "counterpoise[torch]" on a machine with one, or use --device cpu.'
         )
-
-
-def _check_dask(dask: str | None, jobs: int, device: str) -> None:
     if dask is not None and device != "cpu":
         raise InputError(
             f"`--dask` computes on the workers' CPUs; got --device {device}. Leave one of the two "
@@ -200,9 +180,15 @@ def _check_dask(dask: str | None, jobs: int, device: str) -> None:
         )
 
 
-def _with_ozone(
-    plan: Plan, data: Path | None, note: Callable[[str], None], /
-) -> tuple[Plan, Ozone | None]:
+def _has_cuda() -> bool:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def _with_ozone(plan: Plan, data: Path | None, note: Note) -> tuple[Plan, Ozone | None]:
     """Load the ozone data if the plan needs it; a plan of all problems can do without."""
     if "ozone" not in plan.problems:
         return plan, None

@@ -174,11 +174,12 @@ def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[
     for column, (sets, title) in enumerate(_SETS.items()):
         for name in _COLORS:
             for ax, (table, value, error) in zip(axes[:, column], (top, bottom), strict=True):
+                key = (problem, sets, name)
                 rows = getattr(summary, table)
-                own = [r for r in rows if (r.problem, r.sets, r.estimator) == (problem, sets, name)]
+                points = [row for row in rows if (row.problem, row.sets, row.estimator) == key]
                 # The oracle is far below the others, which would be squeezed together.
-                if own and not (table == "comparisons" and name == "oracle"):
-                    _line(ax, name, own, value, error)
+                if points and not (table == "comparisons" and name == "oracle"):
+                    _line(ax, name, points, value, error)
         axes[0, column].set_title(title)
         axes[1, column].set_xlabel("γ")
     handles, labels = axes[0, 0].get_legend_handles_labels()

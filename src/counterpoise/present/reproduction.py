@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from counterpoise._format import format_error, format_number, format_p_value
+from counterpoise.experiments.errata import ERRATA
 from counterpoise.present.page import render_page
 from counterpoise.present.sections import (
     Block,
@@ -21,6 +22,7 @@ from counterpoise.present.sections import (
 
 if TYPE_CHECKING:
     from counterpoise.experiments.claims import Claim, Finding
+    from counterpoise.jobs.reproduce import Reproduction
 
 __all__ = ["claims_section", "reproduction_page"]
 
@@ -30,38 +32,19 @@ _LEAD = (
 )
 
 
-def reproduction_page(
-    *,
-    title: str,
-    facts: Sequence[tuple[str, str]],
-    claims: Sequence[Claim],
-    errata: Sequence[tuple[str, str, str]],
-    figures: Sequence[tuple[str, str, bytes]],
-    notes: Sequence[str] = (),
-) -> str:
-    """Return the page of a reproduction.
-
-    Parameters
-    ----------
-    title : str
-    facts : sequence of (name, value)
-        How the numbers were made.
-    claims : sequence of Claim
-    errata : sequence of (where, printed, correct)
-    figures : sequence of (name, caption, bytes of an SVG file)
-    notes : sequence of str
-        What the reader must know first, such as a problem that was left out.
-    """
+def reproduction_page(record: Reproduction, figures: Sequence[tuple[str, str, bytes]], /) -> str:
+    """Return the page of a reproduction; figures are name, caption and bytes of an SVG file."""
     pictures = [Picture(name, "", caption, partial(bytes, svg)) for name, caption, svg in figures]
     columns = [Column(name, "text") for name in ("where", "as printed", "what holds")]
-    errors = Table("Errata of the paper and its scripts", columns, errata, page_only=True)
+    errors = Table("Errata of the paper and its scripts", columns, ERRATA, page_only=True)
     sections = [
-        *([Section("notes", "Notes", notes)] if notes else []),
-        claims_section(claims),
+        *([Section("notes", "Notes", record.notes)] if record.notes else []),
+        claims_section(record.claims),
         Section("figures", "Figures", [Pictures(pictures, wide=True)]),
         Section("errata", "Errata", [errors]),
     ]
-    return render_page(Document("Reproduction", title, _LEAD, "", sections, facts))
+    title = f"Reproduction, {record.plan.protocol} protocol"
+    return render_page(Document("Reproduction", title, _LEAD, "", sections, record.facts))
 
 
 def claims_section(claims: Sequence[Claim], /) -> Section:
