@@ -34,7 +34,6 @@ __all__ = [
     "check_matrix",
     "check_number",
     "check_real",
-    "check_same_columns",
     "check_same_width",
     "check_weight_size",
     "check_weights",
@@ -269,7 +268,7 @@ def check_domains(
     X_source: Any, X_target: Any, /, *, min_rows: int = 1
 ) -> tuple[Namespace, Array, Array]:
     """Return the two samples as floating matrices with the same columns."""
-    check_same_columns(X_source, X_target)
+    X_target = match_columns(X_source, X_target)
     X_source = check_matrix(X_source, "X_source", min_rows=min_rows)
     X_target = check_matrix(X_target, "X_target", min_rows=min_rows)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
@@ -351,15 +350,6 @@ def match_columns(X_source: Any, X_target: Any, /) -> Any:
             "Pass the same columns, in any order."
         )
     return X_target[source]
-
-
-def check_same_columns(X_source: Any, X_target: Any, /) -> None:
-    """Refuse data frames whose columns have other names or another order."""
-    if match_columns(X_source, X_target) is not X_target:
-        raise ValueError(
-            f"`X_target` must have the columns {feature_names(X_source)}; it has the order "
-            f"{feature_names(X_target)}. Pass the same columns in the same order."
-        )
 
 
 def check_same_width(X: Array, width: int, name: str, other: str, /) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._arrays import is_array
 from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._pareto import tail_size
-from counterpoise._validation import check_same_columns, check_same_width, feature_names
+from counterpoise._validation import check_same_width, feature_names, match_columns
 from counterpoise.diagnostics.diagnosis import Summary, check_one_per_row, fit_weights
 from counterpoise.diagnostics.gaps import Gap, beyond_edges, support_edges
 from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
@@ -30,7 +30,7 @@ def summarise_dask(
     """Return the summary, the weights and the losses, for Dask arrays or data frames of numbers."""
     names = feature_names(X_source) if hasattr(X_source, "columns") else None
     if names is not None and hasattr(X_target, "columns"):
-        check_same_columns(X_source, X_target)
+        X_target = match_columns(X_source, X_target)
     source, target = _matrix(X_source, "X_source"), _matrix(X_target, "X_target")
     check_same_width(target, source.shape[1], "X_target", "X_source")
     features = [f"x{j}" for j in range(source.shape[1])] if names is None else list(map(str, names))

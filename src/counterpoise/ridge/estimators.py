@@ -17,8 +17,8 @@ from counterpoise._validation import (
     check_labels,
     check_matrix,
     check_number,
-    check_same_columns,
     check_same_width,
+    match_columns,
 )
 from counterpoise.ridge.cross_validation import RidgePath, method_by_row, ridge_path_risk
 from counterpoise.ridge.first_pass import Classes, look_at, one_against_rest
@@ -72,7 +72,7 @@ class _ShiftRidge(BaseEstimator):
         -------
         self
         """
-        check_same_columns(X, X_target)
+        X_target = match_columns(X, X_target)
         if is_dask(X, y, X_target, self.weights):
             given = self.weights if is_dask(self.weights) or are_values(self.weights) else None
             target = None if X_target is None else as_target_stream(X_target)

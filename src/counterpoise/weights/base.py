@@ -146,10 +146,12 @@ class DensityRatio(BaseEstimator):
     def _check_predict(self, X: Any) -> Any:
         names, fitted = feature_names(X), getattr(self, "feature_names_in_", None)
         if names is not None and fitted is not None and names != fitted:
-            raise ValueError(
-                f"`X` must have the columns {fitted} of `X_source`; got {names}. "
-                "Pass the same columns in the same order."
-            )
+            if sorted(names, key=str) != sorted(fitted, key=str):
+                raise ValueError(
+                    f"`X` must have the columns {fitted} of `X_source`; got {names}. "
+                    "Pass the same columns, in any order."
+                )
+            X = X[list(fitted)]
         X = self._as_rows(X)
         check_same_width(X, self.n_features_in_, "X", "X_source")
         return X

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from counterpoise._arrays import Array, is_array, to_numpy
 from counterpoise._validation import (
     check_number,
-    check_same_columns,
     check_same_width,
+    match_columns,
 )
 from counterpoise.encoding import TableEncoder
 from counterpoise.encoding.rows import as_table, result_like, row_order, stack_tables, take
@@ -124,7 +124,7 @@ class ClassifierRatio(DensityRatio):
     def _check_fit(self, X_source: Any, X_target: Any) -> tuple[Any, Any]:
         if self.standardize:
             return super()._check_fit(X_source, X_target)
-        check_same_columns(X_source, X_target)
+        X_target = match_columns(X_source, X_target)
         X_source, X_target = as_table(X_source, "X_source"), as_table(X_target, "X_target")
         check_same_width(X_target, X_source.shape[1], "X_target", "X_source")
         return X_source, X_target
