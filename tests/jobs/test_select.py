@@ -319,7 +319,7 @@ def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
     with pytest.raises(InputError, match="has one value"):
         cp.select(source.assign(person="me"), target, label="y", groups="person", **RIDGE)
     halves = source.assign(y=np.where(source["y"] > 0, "high", "low"), person=source["y"] > 0)
-    with pytest.raises(InputError, match="one class to learn from"):
+    with pytest.raises(InputError, match="all rows of a class into one fold"):
         cp.select(halves, target, label="y", groups="person", **LOGISTIC)
     with pytest.raises(InputError, match="`groups` 'person' is not a column"):
         cp.select(example="gaussian-2d", groups="person", **LOGISTIC)

@@ -286,15 +286,6 @@ def test_bad_input_is_named_and_leaves_nothing_half_fitted(data, options, fit, m
     assert not hasattr(search, "best_params_")
 
 
-def test_near_misses_of_scorer_names_say_what_to_pass(data):
-    X, y, X_target, _ = data
-    search = cp.ShiftGridSearchCV(Ridge(), {}, loss="r2")
-    with pytest.raises(ValueError, match="function of the 'squared' risk: pass loss='squared'"):
-        search.fit(X, y, X_target=X_target)
-    with pytest.raises(ValueError, match="'log' needs the estimator's predict_proba"):
-        cp.cross_val_risk(LinearSVC(), X, y, X_target, loss="log")
-
-
 def test_a_class_missing_from_a_fold_is_explained(data):
     X, y, X_target, _ = data
     splits = [(np.arange(50), np.arange(50, 90)), (np.arange(50, 90), np.arange(50))]

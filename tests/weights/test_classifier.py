@@ -128,15 +128,6 @@ def test_bad_parameters_are_named(rng, options, message):
         ClassifierRatio(**options).fit(*shifted(rng, 20, 30))
 
 
-def test_the_random_state_shuffles_the_folds(rng):
-    samples = shifted(rng, 50, 60)
-    one, same, other = (
-        ClassifierRatio(cv=5, random_state=seed).fit(*samples).weights_ for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(one, same)
-    assert not np.allclose(one, other)
-
-
 def mixed_frame(pd, rng, n, shift):
     city = rng.choice(["Delft", "Copenhagen", "Riga"], n, p=[0.5 - shift, 0.3, 0.2 + shift])
     frame = pd.DataFrame(
@@ -171,17 +162,6 @@ def test_mixed_data_frames_are_read_by_the_default(rng):
     rows = rng.permutation(n)
     again = ClassifierRatio().fit(source.iloc[rows], target)
     np.testing.assert_allclose(again.weights_, weights[rows], rtol=1e-9)
-
-
-def test_arrays_of_objects_are_read_like_frames(rng):
-    pd = pytest.importorskip("pandas")
-    source, target = mixed_frame(pd, rng, 80, 0.0), mixed_frame(pd, rng, 90, 0.2)
-    columns = ["age", "city", "smoker"]
-    frames = ClassifierRatio().fit(source[columns], target[columns])
-    objects = ClassifierRatio().fit(
-        source[columns].to_numpy(dtype=object), target[columns].to_numpy(dtype=object)
-    )
-    np.testing.assert_allclose(objects.weights_, frames.weights_, rtol=1e-9)
 
 
 def test_any_pipeline_gets_the_frame_as_it_is(rng):

@@ -137,36 +137,6 @@ def test_the_kernel_of_a_point_with_itself_is_one_on_an_accelerator(rng, monkeyp
     np.testing.assert_allclose(np.diag(kernel), 1.0, rtol=1e-9)
 
 
-def test_smallest_entries_one_by_one_count_ties():
-    torch = pytest.importorskip("torch")
-    values = torch.asarray([[3.0, 1.0, 1.0, 0.0, 2.0, 1.0], [5.0, 5.0, 5.0, 5.0, 5.0, 4.0]])
-    found = _widths._smallest_one_by_one(_kernels.array_namespace(values), values, 4)
-    assert found.tolist() == [[0.0, 1.0, 1.0, 1.0], [4.0, 5.0, 5.0, 5.0]]
-
-
-def test_blocks_follow_the_free_memory_of_an_accelerator(monkeypatch):
-    monkeypatch.setattr(_kernels, "on_cpu", lambda array: False)
-    for free, step in ((None, 2**27), (2**22 * 640, 2**22), (0, 2**18)):
-        monkeypatch.setattr(_kernels, "free_memory", lambda array, free=free: free)
-        first = next(iter(_kernels.blocks(2**28, 1, like=np.zeros(1))))
-        assert first == slice(0, step)
-
-
-@pytest.mark.parametrize(("a", "b"), [(5, 700), (700, 5), (90, 110), (3, 4)])
-def test_tiles_cover_every_pair_once_and_are_never_thin(a, b, monkeypatch):
-    monkeypatch.setattr(_kernels, "CPU_BLOCK", 400)
-    cuts, others = _kernels.tiles(a, b, like=np.empty(0))
-    seen = np.zeros((a, b), dtype=int)
-    for rows in cuts:
-        for columns in others:
-            seen[rows, columns] += 1
-            assert seen[rows, columns].size <= 400
-    assert np.all(seen == 1)
-    # All but the last slice of a side are as wide as the root of a block, or whole.
-    assert all(s.stop - s.start >= min(a, 20) for s in cuts[:-1])
-    assert all(s.stop - s.start >= min(b, 20) for s in others[:-1])
-
-
 @pytest.mark.parametrize("kind", ["normal", "ties", "clusters", "few", "two"])
 def test_median_width_is_the_median_over_all_pairs(xp, kind):
     rng = np.random.default_rng(4)

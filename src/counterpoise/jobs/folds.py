@@ -98,7 +98,7 @@ def split_rows(
             held_out = [np.isin(group, test) for _, test in splits]
     if classes and any(len(np.unique(y[~test])) < 2 for test in held_out):
         raise InputError(
-            "`groups` has all rows of a class in groups of one fold: the other folds have one class "
-            "to learn from. Pass smaller groups, or none."
+            "`groups` puts all rows of a class into one fold: the other folds have one class to "
+            "learn from. Pass smaller groups, or none."
         )
     return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in held_out]
