@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterpoise.experiments.curves import ClassDensities, ExampleCurves
@@ -40,52 +38,33 @@ def draw_figures(
     *,
     curves: ExampleCurves | None = None,
     classes: ClassDensities | None = None,
-) -> Iterator[tuple[str, str, Figure]]:
-    """Yield file name, caption and figure of everything that was computed."""
-    drawn: dict[str, tuple[str, Callable[[], Figure]]] = {}
-    if curves is not None:
-        drawn["example-distributions"] = (
-            "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
-            partial(_distributions, curves),
-        )
-        drawn["example-weight-variance"] = (
-            "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
-            partial(_weight_variance, curves),
-        )
-        drawn["example-large-weights"] = (
-            "Example: probability of a weight above c. Figure 3; solid under the source, dotted "
-            "under the target.",
-            partial(_large_weights, curves),
-        )
-        drawn["example-sampling-variances"] = (
-            "Example: sampling variance of the three risk estimators, per point. Figure 4.",
-            partial(_sampling_variances, curves),
-        )
-    if summary.rates:
-        drawn["example-rates"] = (
-            "Example: error of the estimated β, and the bias it gives the risk, against the "
-            "sample size. Dashed: the rates n^(-1/2) and 1/n.",
-            partial(_rates, summary),
-        )
-    if classes is not None:
-        drawn["synthetic-classes"] = (
-            "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper.",
-            partial(_classes, classes),
-        )
-    for problem in dict.fromkeys(row.problem for row in summary.risks):
-        drawn[f"{problem}-risk"] = (
-            f"{_TITLES[problem]}: mean target risk of the chosen classifier against γ, with two "
-            "standard errors; below, paired with plain weighting.",
-            partial(_risk, summary, problem),
-        )
-        drawn[f"{problem}-estimates"] = (
-            f"{_TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
-            "standard errors.",
-            partial(_errors, summary, problem),
-        )
-    for name, (caption, draw) in drawn.items():
-        with style(LIGHT):
-            yield name, caption, draw()
+) -> list[tuple[str, str, Figure]]:
+    """Return file name, caption and figure of everything that was computed."""
+    figures = []
+    with style(LIGHT):
+        if curves is not None:
+            figures += _example(curves)
+        if summary.rates:
+            caption = (
+                "Example: error of the estimated β, and the bias it gives the risk, against the "
+                "sample size. Dashed: the rates n^(-1/2) and 1/n."
+            )
+            figures.append(("example-rates", caption, _rates(summary)))
+        if classes is not None:
+            caption = "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper."
+            figures.append(("synthetic-classes", caption, _classes(classes)))
+        for problem in dict.fromkeys(row.problem for row in summary.risks):
+            caption = (
+                f"{_TITLES[problem]}: mean target risk of the chosen classifier against γ, with "
+                "two standard errors; below, paired with plain weighting."
+            )
+            figures.append((f"{problem}-risk", caption, _risk(summary, problem)))
+            caption = (
+                f"{_TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
+                "standard errors."
+            )
+            figures.append((f"{problem}-estimates", caption, _errors(summary, problem)))
+    return figures
 
 
 def figure_bytes(figure: Figure, kind: str, /) -> bytes:
@@ -119,39 +98,50 @@ def _lines(x: Any, lines: dict[str, tuple[Any, str, str]], log: str = "", **opti
     return figure
 
 
-def _distributions(curves: ExampleCurves) -> Figure:
-    lines = {
+def _example(curves: ExampleCurves) -> list[tuple[str, str, Figure]]:
+    """Draw the closed forms of the example."""
+    densities = {
         "source N(-1, γ²)": (curves.source, "weighted", "-"),
         "target N(0, 1)": (curves.target, "oracle", "-"),
     }
-    return _lines(curves.x, lines, xlabel="x", ylabel="density", ylim=(0, None))
-
-
-def _weight_variance(curves: ExampleCurves) -> Figure:
-    lines = {
+    formulas = {
         "exact": (curves.weight_variance, "weighted", "-"),
         "as printed": (curves.printed_variance, "source", "--"),
     }
-    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="V[w]", log="y")
-
-
-def _large_weights(curves: ExampleCurves) -> Figure:
-    lines = {}
+    tails = {}
     colors = ("truncated", "weighted", "controlled_known")
     for color, (gamma, (source, target)) in zip(colors, curves.exceedances.items(), strict=True):
-        lines[f"γ = {gamma:g}"] = (source, color, "-")
-        lines[f"_γ = {gamma:g}"] = (target, color, ":")  # not in the legend
-    options = {"xlabel": "c", "ylabel": "P(w > c)", "ylim": (1e-4, 1)}
-    return _lines(curves.thresholds, lines, log="xy", **options)
-
-
-def _sampling_variances(curves: ExampleCurves) -> Figure:
-    lines = {
+        tails[f"γ = {gamma:g}"] = (source, color, "-")
+        tails[f"_γ = {gamma:g}"] = (target, color, ":")  # not in the legend
+    variances = {
         "target, σ²_T": (curves.target_variance, "oracle", "-"),
         "weighted, σ²_W": (curves.weighted_variance, "weighted", "-"),
         "controlled, σ²_β": (curves.controlled_variance, "controlled_known", "-"),
     }
-    return _lines(curves.gammas, lines, xlabel=_WIDTH, ylabel="variance", log="y")
+    tail_axes = {"xlabel": "c", "ylabel": "P(w > c)", "ylim": (1e-4, 1)}
+    return [
+        (
+            "example-distributions",
+            "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
+            _lines(curves.x, densities, xlabel="x", ylabel="density", ylim=(0, None)),
+        ),
+        (
+            "example-weight-variance",
+            "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
+            _lines(curves.gammas, formulas, log="y", xlabel=_WIDTH, ylabel="V[w]"),
+        ),
+        (
+            "example-large-weights",
+            "Example: probability of a weight above c. Figure 3; solid under the source, dotted "
+            "under the target.",
+            _lines(curves.thresholds, tails, log="xy", **tail_axes),
+        ),
+        (
+            "example-sampling-variances",
+            "Example: sampling variance of the three risk estimators, per point. Figure 4.",
+            _lines(curves.gammas, variances, log="y", xlabel=_WIDTH, ylabel="variance"),
+        ),
+    ]
 
 
 def _classes(classes: ClassDensities) -> Figure:
