@@ -143,6 +143,7 @@ def test_bad_labels_are_named(labels, message):
         cp.ShiftRidgeClassifierCV(ALPHAS, weights=None).fit_chunks(source)
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning")
 def test_too_few_of_a_class():
     def fit(source):
         return cp.ShiftRidgeClassifierCV(ALPHAS, weights=None).fit_chunks(source, **FEW)

@@ -108,13 +108,14 @@ def stacking_weights(predictions: np.ndarray, truth: np.ndarray, /) -> np.ndarra
     columns = predictions.reshape(len(predictions), -1).T
     # A triangle of L + 1 rows has the same sums of squares as all rows.
     triangle: Any = np.linalg.qr(np.column_stack([columns, truth.ravel()]), mode="r")
-    length = np.linalg.norm(triangle[:, :-1], axis=0)
+    length = np.linalg.norm(triangle, axis=0)
     length[length == 0] = 1.0
+    triangle = triangle / length  # tolerances of SciPy are absolute
     try:
-        found, _ = nnls(triangle[:, :-1] / length, triangle[:, -1])
+        found, _ = nnls(triangle[:, :-1], triangle[:, -1])
     except RuntimeError:  # rounding kept it from ending
         return np.zeros(len(predictions))
-    weights: np.ndarray = found / length
+    weights: np.ndarray = found / length[:-1]
     total = weights.sum()
     return weights / total if total > 0 else weights
 
