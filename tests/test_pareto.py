@@ -105,20 +105,6 @@ def test_smoothing_keeps_the_order_and_the_largest_value(values):
     np.testing.assert_array_equal(smoothed[order[:-size]], values[order[:-size]])
 
 
-@pytest.mark.parametrize(
-    "values",
-    [np.ones(50), np.arange(20.0), np.repeat([1.0, 2.0], 50), np.zeros(30), np.asarray([3.0])],
-    ids=["equal", "too few", "ties", "zeros", "one"],
-)
-def test_what_cannot_be_smoothed_stays(values):
-    np.testing.assert_array_equal(smooth_tail(np_xp, values), values)
-
-
-@pytest.mark.parametrize(("n", "size"), [(1, 1), (10, 2), (100, 20), (225, 45), (10_000, 300)])
-def test_the_tail_is_a_fifth_or_three_roots(n, size):
-    assert tail_size(n) == size
-
-
 @pytest.mark.parametrize("j", [20, 25, 31])
 def test_the_exponential_distribution_is_no_exception_of_the_fit(j):
     # A point b of the grid is exactly 0 there: the likelihood is a limit.

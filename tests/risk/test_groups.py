@@ -96,3 +96,17 @@ def test_bad_input_is_refused(sample):
         risk_by_group(HeldOut.of_sample(losses, weights), own[:3], other)
     with pytest.raises(ValueError, match="`target_groups` must have one label per row"):
         risk_by_group(HeldOut.of_sample(losses, weights), own, [])
+
+
+def test_a_group_uses_its_own_labels(rng):
+    """Labels of one group move its risk and leave the other's alone."""
+    losses, region = rng.exponential(size=200), np.repeat(["north", "south"], 100)
+    held_out = HeldOut.of_sample(losses, np.ones(200))
+    plain = risk_by_group(held_out, region, region)
+    rows = np.arange(40)  # all of them in the north
+    known = HeldOut.of_sample(losses, np.ones(200), labelled=np.full(40, 3.0))
+    used = risk_by_group(known, region, region, labelled_rows=rows)
+    assert used["south"].risk.value == plain["south"].risk.value
+    assert used["south"].risk.labels is None
+    assert used["north"].risk.labels.n_labels == 40
+    assert used["north"].risk.value > plain["north"].risk.value

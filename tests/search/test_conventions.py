@@ -21,13 +21,12 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import counterpoise as cp
-from counterpoise.search.fitting import weight_parameter
 
 # X_target is an argument of fit that scikit-learn's checks do not know: they run with
 # weights=None, which needs no target.
@@ -381,9 +380,3 @@ def test_stacked_domains_are_split(pd):
     for domains in ([1, -2], [1.0, np.nan, -2.0, -2.0], ["a", "a", "b", "b"]):
         with pytest.raises(ValueError, match="one number per row"):
             cp.from_domains(X, y, domains)
-
-
-@pytest.mark.parametrize("last", ["passthrough", None])
-def test_a_pipeline_without_a_last_step_takes_no_weights(last):
-    assert weight_parameter(Pipeline([("scale", StandardScaler()), ("model", last)])) is None
-    assert weight_parameter(make_pipeline(StandardScaler(), Ridge())) == "ridge__sample_weight"

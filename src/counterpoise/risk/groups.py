@@ -8,7 +8,7 @@ error for a shift, so that within groups the mean is self-normalised.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,8 @@ from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
 
 __all__ = ["GroupRisk", "GroupRisks", "group_labels", "group_shares", "risk_by_group"]
 
-# With fewer source rows of a group nothing is estimated.
-_FEWEST = 5
+# With fewer source rows of a group nothing is estimated; fewer labels of it are not used.
+_FEWEST, _FEWEST_LABELS = 5, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,8 @@ def risk_by_group(
     method: str | Method = "controlled",
     predicted: Predicted | None = None,
     metrics: Iterable[Metric] = (),
+    labelled_rows: np.ndarray | None = None,
+    labelled: Predicted | None = None,
 ) -> GroupRisks:
     """Estimate the risk of one model in subgroups of the target.
 
@@ -136,6 +138,10 @@ def risk_by_group(
     predicted : Predicted, optional
         Predictions of the same rows, for `metrics`.
     metrics : iterable of Metric
+    labelled_rows : int array of shape (k,), optional
+        The target rows of `held_out.labelled`: each group then uses its own labels.
+    labelled : Predicted, optional
+        Predictions for these rows, for `metrics`.
 
     Returns
     -------
@@ -172,9 +178,16 @@ def risk_by_group(
         part = held_out.take(rows)
         risk = report = None
         if len(rows) and part.n_rows >= _FEWEST and np.any(weights[rows] > 0):
+            seen = np.empty(0, dtype=int)
+            if labelled_rows is not None and held_out.labelled is not None:
+                seen = np.flatnonzero(other[labelled_rows] == name)
+            if len(seen) >= _FEWEST_LABELS:
+                part = replace(part, labelled=held_out.labelled[seen])
             risk, _ = estimate_risk(part, within)
             if predicted is not None and wanted:
-                report = estimate_metrics(part, predicted.take(rows), wanted, within)
+                there = labelled.take(seen) if labelled and len(seen) >= _FEWEST_LABELS else None
+                options: Any = {"labelled": there}
+                report = estimate_metrics(part, predicted.take(rows), wanted, within, **options)
         groups[name] = GroupRisk(name, part.n_rows, count, share, risk, report)
     return GroupRisks(groups, overall)
 

@@ -141,6 +141,7 @@ class ShiftSearch(BaseSearchCV):
             evaluation = chosen.evaluation
         self._judge(method, chosen, y)
         self._rows = X, X_target
+        self._label_rows = None if labels is None else labels.rows
         self._held_out_rows = evaluation.held_out_rows
         self.n_splits_ = len(evaluation.splits)
         self.weights_, self.weight_estimator_ = evaluation.weights, evaluation.weight_estimator
@@ -365,10 +366,11 @@ class ShiftSearch(BaseSearchCV):
         """
         X, X_target = self._stored_rows("risk_by_group", "cp.risk.risk_by_group(delivered_, ...)")
         groups = group_labels(X, X_target, by, target)
-        options: Any = {"method": self.method}
+        options: Any = {"method": self.method, "labelled_rows": self._label_rows}
         if self.metrics is not None:
             metrics = [get_metric(name) for name in self.metrics_]
-            options |= {"predicted": self.predicted_, "metrics": metrics}
+            there = getattr(self, "predicted_labelled_", None)
+            options |= {"predicted": self.predicted_, "metrics": metrics, "labelled": there}
         found = risk_by_group(self.delivered_, groups[0][self._held_out_rows], groups[1], **options)
         pair = encode_pair(X, X_target)
         return judge_groups(found, pair, groups, self.weights_, self._row_losses())
