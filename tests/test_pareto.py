@@ -42,14 +42,6 @@ def test_the_prior_counts_as_ten_observations_of_one_half():
     assert with_prior == pytest.approx((40 * plain + 10 * 0.5) / 50)
 
 
-def test_the_unit_changes_the_scale_alone():
-    exceedances = draw(0.5, 60)
-    shape, scale = fit_generalized_pareto(np_xp, exceedances)
-    other_shape, other_scale = fit_generalized_pareto(np_xp, 1e6 * exceedances)
-    assert other_shape == pytest.approx(shape)
-    assert other_scale == pytest.approx(1e6 * scale)
-
-
 def test_a_batch_equals_a_loop(rng):
     weights = rng.exponential(size=(2, 3, 100)) ** 2
     exceedances = np.sort(weights, axis=-1)
@@ -103,19 +95,3 @@ def test_smoothing_keeps_the_order_and_the_largest_value(values):
     assert np.all(np.diff(smoothed[order]) >= -1e-9 * values.max())
     size = tail_size(len(values))
     np.testing.assert_array_equal(smoothed[order[:-size]], values[order[:-size]])
-
-
-@pytest.mark.parametrize("j", [20, 25, 31])
-def test_the_exponential_distribution_is_no_exception_of_the_fit(j):
-    # A point b of the grid is exactly 0 there: the likelihood is a limit.
-    n = 30
-    place = int(n / 4 + 0.5) - 1
-    step = 1.0 - np.sqrt((30 + int(np.sqrt(n))) / (j + 0.5))
-    near_by = -step / 3 * (1 + np.arange(-8, 9) * 2.0**-53)
-    quartile = next(q for q in near_by if 1.0 + step / (3.0 * q) == 0)
-    x = np.interp(np.arange(n), [0, place, n - 1], [0.1 * quartile, quartile, 1.0])
-    x[place] = quartile
-    exact = fit_generalized_pareto(np_xp, x, prior=False)
-    x[place] *= 1 + 1e-9
-    near = fit_generalized_pareto(np_xp, x, prior=False)
-    np.testing.assert_allclose(exact, near, rtol=1e-6)

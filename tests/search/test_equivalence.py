@@ -132,3 +132,22 @@ def test_randomized_search_draws_from_distributions(data):
     assert len(one.cv_results_["params"]) == 4
     assert one.cv_results_["params"] == two.cv_results_["params"]
     assert one.best_risk_.value == two.best_risk_.value
+
+
+@pytest.mark.parametrize("fit_weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_ridge_path_is_the_same_as_separate_fits(rng, monkeypatch, fit_weighted, intercept):
+    X, Z = rng.normal(size=(60, 3)), rng.normal(0.5, 1, size=(80, 3))
+    y = X @ [1.0, 2.0, 0.0] + rng.normal(size=60) + 5
+    grid = {"alpha": [0.01, 1.0, 100.0]}
+    options = {"weights": "gaussian", "fit_weighted": fit_weighted, "refit": "blend"}
+    searches = []
+    for separate in (False, True):
+        if separate:
+            monkeypatch.setattr("counterpoise.search.evaluate._ridge_path", lambda *_: None)
+        search = cp.ShiftGridSearchCV(Ridge(fit_intercept=intercept), grid, **options)
+        searches.append(search.fit(X, y, X_target=Z))
+    for name in ("losses", "predictions"):
+        one, other = (getattr(search.held_out_, name) for search in searches)
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(searches[0].best_risk_.value, searches[1].best_risk_.value)

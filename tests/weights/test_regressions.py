@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import counterpoise as cp
 from counterpoise.weights import KMM, DensityRatio, GaussianRatio
 
 
@@ -62,16 +61,6 @@ def test_a_method_without_prediction_says_so(rng):
     assert not hasattr(model, "predict")
     with pytest.raises(AttributeError, match=r"at the source points only.*`regularization`"):
         model.predict(X_source)
-
-
-def test_a_risk_needs_no_prediction_of_its_weights(rng):
-    X_source, X_target = rng.normal(-0.3, 1, (40, 1)), rng.normal(size=(50, 1))
-    losses = X_source[:, 0] ** 2
-    ratio = KMM(regularization=0, width=1.0)
-    risk = cp.target_risk(losses, ratio, X_source=X_source, X_target=X_target)
-    given = ratio.fit(X_source, X_target).weights_
-    assert risk.value == cp.target_risk(losses, given).value
-    assert np.all(np.isfinite(risk.interval()))
 
 
 def with_redundant_columns(kind, X):

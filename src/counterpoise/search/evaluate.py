@@ -5,18 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._folds import Folds, Splits, resolve_splits
 from counterpoise._sklearn import num_samples
 from counterpoise.encoding import TableEncoder, encode_pair
 from counterpoise.losses import Loss
+from counterpoise.ridge.row_losses import ridge_held_out
 from counterpoise.risk import Domains, HeldOut
 from counterpoise.search.fitting import Candidate, FoldResult, Judged, fit_fold
 from counterpoise.search.labels import TargetLabels
@@ -105,6 +108,9 @@ def evaluate(
     # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
     weighted = how.fit_weighted and bool(np.any(weights != 1))
     train_on = labels if how.train_labels else None
+    path = None
+    if labels is None and not fit_params:
+        path = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
     tasks = (
         delayed(fit_fold)(
             candidate,
@@ -122,7 +128,11 @@ def evaluate(
         for candidate in candidates
         for k, split in enumerate(splits)
     )
-    fits = _collect(_run(tasks, how), folds, len(candidates), labels, responses, how, keep=keep)
+    if path is not None:
+        fits = _Fits(np.zeros((len(candidates), len(splits))), path, None)
+    else:
+        results = _run(tasks, how)
+        fits = _collect(results, folds, len(candidates), labels, responses, how, keep=keep)
     held_out = HeldOut(
         fits.held_out.losses,
         weights[np.concatenate([test for _, test in splits])],
@@ -180,6 +190,40 @@ def _plan_responses(
             f"Search fewer candidates, or pass {instead}."
         )
     return responses
+
+
+def _ridge_path(
+    candidates: Sequence[Candidate],
+    X: Any,
+    y: np.ndarray,
+    splits: Splits,
+    weights: np.ndarray | None,
+    how: CrossValidation,
+) -> Judged | None:
+    """Solve plain ridge regression for all penalties at once; None for any other search."""
+    first = candidates[0].estimator
+    if type(first) is not Ridge or first.positive or how.loss.name != "squared":
+        return None
+    if any(c.estimator is not first or set(c.params) != {"alpha"} for c in candidates):
+        return None
+    alphas = [c.params["alpha"] for c in candidates]
+    plain = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (X, y))
+    if not plain or not all(isinstance(alpha, Real) and float(alpha) > 0 for alpha in alphas):
+        return None
+    if y.ndim != 1 or not np.isfinite(np.sum(X)):
+        return None  # left to scikit-learn, which converts or refuses
+    path = ridge_held_out(
+        X,
+        y[:, None],
+        np.ones(len(y)) if weights is None else weights,
+        splits,
+        np.asarray(alphas, dtype=np.float64),
+        intercept="free" if first.fit_intercept else "none",
+        keep_predictions=True,
+    )
+    if how.progress is not None:
+        how.progress(len(alphas) * len(splits), len(alphas) * len(splits))
+    return Judged(path.losses, path.predictions[:, 0, :])
 
 
 def _run(tasks: Any, how: CrossValidation) -> Iterable[FoldResult]:
