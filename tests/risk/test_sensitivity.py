@@ -61,3 +61,18 @@ def test_bad_input_is_refused(rng):
         cp.risk.sensitivity(losses, np.ones((2, 10)))
     with pytest.raises(ValueError, match="losses of one candidate"):
         cp.risk.sensitivity(losses, np.ones(10)).tipping(1.0)
+
+
+def test_bounds_around_an_estimate_start_there_and_shrink_with_labels(rng):
+    losses, weights = rng.exponential(size=300), rng.exponential(size=300)
+    plain = cp.target_risk(losses, weights)
+    bounds = cp.risk.sensitivity(losses, weights, [1.0, 2.0])
+    moved = bounds.around(plain)
+    assert moved.low[0] == pytest.approx(plain.value)
+    assert moved.high[0] == pytest.approx(plain.value)
+    # The same factors as around the self-normalised risk.
+    np.testing.assert_allclose(moved.high / moved.low, bounds.high / bounds.low)
+    with_labels = cp.target_risk(losses, weights, target_losses=rng.exponential(size=50))
+    known = bounds.around(with_labels)
+    power = 1 - with_labels.labels.share
+    np.testing.assert_allclose(known.high / known.low, (bounds.high / bounds.low) ** power)

@@ -217,6 +217,9 @@ def _answer(
     if groups is not None:
         request.progress("looking at the groups", 0, 0)
     source_rows = replace(delivered, labelled=None, domains=None)
+    bounds = None
+    if weighted:
+        bounds = sensitivity(delivered.losses, delivered.weights).around(search.best_risk_)
     estimates = Estimates(
         loss=search.loss_.name,
         loss_words=_LOSS_WORDS.get(search.loss_.name, f"mean {search.loss_.name} loss"),
@@ -225,7 +228,7 @@ def _answer(
         metrics=search.metrics_,
         baseline=search.baseline_,
         plain=replace(estimate_risk(source_rows, get_method("source"))[0], drift=0.0),
-        sensitivity=sensitivity(delivered.losses, delivered.weights) if weighted else None,
+        sensitivity=bounds,
         by=by or "",
         groups=None if groups is None else search.risk_by_group(*groups),
         truth=true,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._arrays import to_numpy
 from counterpoise._validation import check_losses_and_weights, check_number
+from counterpoise.risk.estimate import RiskEstimate
 
 __all__ = ["GAMMAS", "Sensitivity", "risk_bounds", "sensitivity", "tipping_factor"]
 
@@ -44,6 +45,23 @@ class Sensitivity:
     high: np.ndarray
     losses: np.ndarray
     weights: np.ndarray
+
+    def around(self, estimate: RiskEstimate, /) -> Sensitivity:
+        """Return the bounds around an estimate of the same risk, on its link scale.
+
+        With gamma = 1 both are the estimate. Labels of target rows need no weights: the part of
+        the estimate that comes from them stays where it is.
+        """
+        center = np.average(self.losses, weights=self.weights, axis=-1)
+        rest = 1.0 if estimate.labels is None else 1.0 - estimate.labels.share
+        link, value = estimate.link, np.asarray(estimate.value)
+        if not bool(np.all(link.inside(center) & link.inside(value))):
+            return self
+        with np.errstate(divide="ignore"):
+            ends = [
+                link.move(value, rest * link.distance(center, end)) for end in (self.low, self.high)
+            ]
+        return replace(self, low=ends[0], high=ends[1])
 
     def tipping(self, threshold: float, /) -> float:
         """Return the least gamma at which the risk could be on the other side of a threshold.
