@@ -90,3 +90,15 @@ def test_from_20_labels_on_labelled_rows_decide():
     plain = RowScores.of_predicted(predicted, weights).quantiles(new, 0.9)
     assert RowScores.of_predicted(predicted, weights, few).quantiles(new, 0.9) == plain
     assert RowScores.of_predicted(predicted, weights, enough).quantiles(new, 0.9) == 5.0
+
+
+def test_scores_by_hand():
+    """Residuals of numbers; for classes, all that is more likely and half of the true one."""
+    numbers = RowScores.of_predicted(
+        Predicted(np.array([5.0, 1.0]), np.array([3.0, 4.0])), np.ones(2)
+    )
+    assert numbers.scores.tolist() == [2.0, 3.0]
+    probability = np.array([[0.2, 0.5, 0.3], [0.2, 0.5, 0.3]])
+    classes = Predicted(np.array([1, 0]), np.array([1, 1]), probability, probability, np.arange(3))
+    scores = RowScores.of_predicted(classes, np.ones(2)).scores
+    np.testing.assert_allclose(scores, [0.25, 0.9])
