@@ -75,6 +75,7 @@ def test_labels_that_differ_by_a_constant_move_the_model(classes):
     # The risk that is promised is that of the model that is delivered.
     assert abs(np.log(search.best_risk_.value / losses[1])) < 0.4
     assert "->" in use.words
+    assert not classes or np.mean(search.predict(Z[60:]) == y_target[60:]) > 0.8
 
 
 def test_labelled_rows_are_held_out_of_the_models_that_judge_them():
