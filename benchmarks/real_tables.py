@@ -12,6 +12,7 @@ width is the 95 % interval from as many *target* losses as there are source rows
   kind of split and by verdict.
 - metrics: the same for accuracy, AUC, F1, RMSE, MAE and R^2.
 - labels: the risk with 20 and 50 labels of target rows.
+- rows: 90 % intervals and class sets for single rows, with and without weights, and with 50 labels.
 - delivered: target risk of the blend and of NNLS alone over that of the plain choice.
 """
 
@@ -37,12 +38,20 @@ from counterpoise.diagnostics import diagnose
 from counterpoise.metrics import METRICS, Predicted
 from counterpoise.risk import Domains, HeldOut, RiskEstimate, estimate_risk, get_method
 from counterpoise.risk.metric_estimates import estimate_metrics
+from counterpoise.risk.rows import RowScores
 from counterpoise.search.blend import stacking_weights
 
 JUDGED = ("linear", "forest")
 CLASS_METRICS = ("accuracy", "auc", "f1", "log_loss")
 NUMBER_METRICS = ("rmse", "mae", "r2")
 LABELS = (20, 50)
+GROUPED_BY = {
+    "intervals": "verdict",
+    "metrics": "metric",
+    "labels": "labels",
+    "rows": "way",
+    "delivered": "rule",
+}
 
 
 def labels_of(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
@@ -141,6 +150,42 @@ def labels(draw: Draw) -> Iterator[dict[str, Any]]:
             yield _row(draw, labels=count, **_covered(estimate, float(np.mean(there))))
 
 
+def rows(draw: Draw) -> Iterator[dict[str, Any]]:
+    """Judge 90 % intervals or sets of classes for the target rows that are not outside."""
+    y, y_target = labels_of(draw)
+    n, m = len(y), len(y_target)
+    some = np.random.default_rng(n).choice(m, min(50, m // 2), replace=False)
+    for model in JUDGED:
+        place = MENU.index(model)
+        here, there = draw.predictions[place], draw.target_predictions[place]
+        predicted, seen = predicted_of(draw, y, here), predicted_of(draw, y_target, there)
+        ways = {
+            "no weights": (RowScores.of_predicted(predicted, np.ones(n)), np.ones(m)),
+            "weights": (RowScores.of_predicted(predicted, draw.weights), draw.target_weights),
+            "50 labels": (
+                RowScores.of_predicted(predicted, draw.weights, seen.take(some)),
+                draw.target_weights,
+            ),
+        }
+        for way, (scores, weights) in ways.items():
+            if draw.task == "regression":
+                low, high = scores.interval(there, weights, 0.9)
+                inside, size = np.isfinite(low), high - low
+                covered = (low <= y_target) & (y_target <= high)
+            else:
+                sets = scores.sets(there, weights, 0.9)
+                inside, size = sets.any(axis=1), sets.sum(axis=1)
+                covered = sets[np.arange(m), y_target]
+            yield _row(
+                draw,
+                way=f"{draw.task}, {way}",
+                model=model,
+                covered=float(np.mean(covered[inside])),
+                size=float(np.median(size[inside])),
+                outside=float(np.mean(~inside)),
+            )
+
+
 def delivered(draw: Draw) -> Iterator[dict[str, Any]]:
     """Compare what rules deliver with plain cross-validation's choice."""
     y, y_target = labels_of(draw)
@@ -176,10 +221,20 @@ def _coverage(table: pd.DataFrame) -> str:
 def report(part: str, table: pd.DataFrame) -> Iterator[str]:
     """Yield the lines of a part's report."""
     yield f"\n{part}"
-    by = {"intervals": "verdict", "metrics": "metric", "labels": "labels", "delivered": "rule"}[
-        part
-    ]
+    by = GROUPED_BY[part]
     for kind, own in table.groupby("kind"):
+        if part == "rows":
+            plain = own[own.way.str.contains("no weights")].set_index(["problem", "rows", "model"])
+            for way, some in own.groupby(by):
+                wide = some.set_index(["problem", "rows", "model"])["size"] / plain["size"]
+                each = some.groupby("problem").covered.mean()
+                yield (
+                    f"  {kind:<10} {way:<27} covered {each.mean():.3f} "
+                    f"({each.std() / math.sqrt(len(each)):.3f}), a tenth of the cells below "
+                    f"{some.covered.quantile(0.1):.3f}, size / unweighted {wide.median():.2f}, "
+                    f"outside {some.outside.mean():.1%}"
+                )
+            continue
         if part == "delivered":
             for rule, some in own.groupby(by):
                 logs = np.log(some.ratio).groupby(some.problem).mean()
@@ -199,6 +254,7 @@ PARTS: dict[str, Callable[[Draw], Iterator[dict[str, Any]]]] = {
     "intervals": intervals,
     "metrics": metrics,
     "labels": labels,
+    "rows": rows,
     "delivered": delivered,
 }
 
