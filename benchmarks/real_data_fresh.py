@@ -1,14 +1,9 @@
-"""Later problems of `real_data.py`: the parts "fresh" and "reserve".
+"""Problems of `real_data.py`: the parts "fresh" and "reserve".
 
-They were chosen by documentation alone after the first two halves had been used: table, label,
-split, selection and dropped columns come from the tables' help pages, their columns and the counts
-of their values. Nothing was fitted to a table, and no risk was looked at, before it was in this
-file; ``real_data.py --counts`` is all that has run on it.
-
-Tables have at least 400 rows. No table is here that an entry of ``real_data_first.py`` uses, nor
-another package's copy or another sample of the same data (Titanic, gapminder, Lending Club, the
-New York flights, the Boston mortgages and so on), nor made data. The two parts alternate like the
-first two: judge new rules on "fresh" once, and leave "reserve" alone until "fresh" has been used.
+Chosen by documentation alone: table, label, split, selection and dropped columns come from the
+tables' help pages, their columns and the counts of their values. Nothing was fitted to a table, and
+no risk was looked at, before it was in this file. Tables have at least 400 rows, and no table is
+here twice, under another name or as made data.
 """
 
 from __future__ import annotations

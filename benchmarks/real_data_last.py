@@ -1,16 +1,7 @@
-"""The part "last" of `real_data.py`: 24 problems, to be judged once.
+"""The part "last" of `real_data.py`: 24 problems.
 
-They were chosen by documentation alone after the other four parts had been used: table, label,
-split, selection and dropped columns come from the tables' help pages, their columns and the counts
-of their values. No risk was looked at, and no method of this package was tried on a table;
-``real_data.py`` is all that has run on it. Three entries were changed after that: the clinics
-of "newborns" are paired so that source and target overlap, and the source of "insured" and the
-classes of "knowledge" are such that draws of 100 rows have every class.
-
-Tables have at least 800 rows, and the target of a natural split at least 200. No table is here that
-an entry of ``real_data_first.py`` or ``real_data_fresh.py`` uses, nor another package's copy or
-another extract of the same respondents, nor made data, nor a table of the examples and the guide.
-All of them are one part: nothing alternates.
+Chosen by documentation alone, as those of ``real_data_fresh.py``. Tables have at least 800 rows,
+targets of natural splits at least 200.
 """
 
 from __future__ import annotations

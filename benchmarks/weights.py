@@ -40,7 +40,7 @@ from counterpoise.weights._convex.kernel_matrix import Dense
 from counterpoise.weights._kernels import gaussian_kernel, squared_distances
 from counterpoise.weights._widths import kernel_width
 from counterpoise.weights.kliep import fit_kliep
-from counterpoise.weights.kmm import mean_constraints
+from counterpoise.weights.matching import mean_constraints
 
 BOUND = 1000.0  # of a weight of kernel mean matching
 SCALE = (

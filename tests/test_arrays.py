@@ -18,10 +18,6 @@ def test_exclusive_sum_keeps_digits_beside_a_giant():
     assert exclusive_sum(np.asarray([1.0, 1e20, 2.0]))[1] == 3.0
 
 
-def test_exclusive_sum_of_one_entry_is_zero():
-    assert exclusive_sum(np.asarray([7.0])) == [0.0]
-
-
 def test_floating_dtypes_are_kept_and_integers_become_float64(xp):
     assert as_float(xp.asarray([1.0], dtype=xp.float32)).dtype == xp.float32
     assert as_float(xp.asarray([1])).dtype == xp.float64

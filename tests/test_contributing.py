@@ -62,7 +62,7 @@ def test_they_are_found_in_tables(registered, rng):
 def test_the_command_line_takes_them(registered):
     pytest.importorskip("pyarrow", reason="jobs need the cli extra")
     options = {"weights": "mean_shift", "method": "capped"}
-    answer = cp.select(example="gaussian-2d", model="logistic", params=["C=1"], **options)
+    answer = cp.select(example="gaussian-2d", model="logistic:C=1", **options)
     assert answer.estimates.method == "capped"
     assert answer.weights_name == "mean_shift"
 

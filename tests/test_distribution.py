@@ -48,12 +48,6 @@ def test_metadata_has_addresses_extras_and_the_licence(installed):
     assert any(Path(str(file)).name == "LICENSE" for file in installed.files)
 
 
-def test_extras_are_documented():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for extra in ("cli", "torch", "dask", "all"):
-        assert f"counterpoise[{extra}]" in readme
-
-
 def test_the_command_is_installed(installed):
     pytest.importorskip("typer", reason="the command line needs the cli extra")
     (script,) = installed.entry_points.select(group="console_scripts")

@@ -28,6 +28,8 @@ def test_multiclass_losses_average_to_scikit_learns_metrics(problem):
     assert losses.log(y, probability).mean() == pytest.approx(metrics.log_loss(y, probability))
     hinge = losses.hinge(y, decision, multiclass=True)
     assert hinge.mean() == pytest.approx(metrics.hinge_loss(y, decision, labels=[0, 1, 2]))
+    brier = losses.brier(y, probability)
+    np.testing.assert_allclose(2 * brier, ((probability - np.eye(3)[y]) ** 2).sum(axis=1))
     predicted = probability.argmax(axis=1)
     wrong = losses.zero_one(y, predicted)
     assert wrong.mean() == pytest.approx(metrics.zero_one_loss(y, predicted))
@@ -40,13 +42,7 @@ def test_binary_losses_average_to_scikit_learns_metrics(rng):
     probability = np.stack([1 - p, p], axis=-1)
     assert losses.log(y, probability).mean() == pytest.approx(metrics.log_loss(y, probability))
     assert losses.hinge(y, decision).mean() == pytest.approx(metrics.hinge_loss(y, decision))
-
-
-def test_binary_hinge_is_the_multiclass_hinge_of_halved_scores(rng):
-    y = rng.integers(0, 2, size=20)
-    decision = rng.normal(size=20)
-    both = np.stack([-decision / 2, decision / 2], axis=-1)
-    np.testing.assert_allclose(losses.hinge(y, decision), losses.hinge(y, both, multiclass=True))
+    assert losses.brier(y, probability).mean() == pytest.approx(metrics.brier_score_loss(y, p))
 
 
 def test_a_certain_mistake_has_a_finite_log_loss():

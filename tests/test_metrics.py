@@ -78,16 +78,6 @@ def test_what_is_not_defined_is_nan_or_zero():
     assert METRICS["precision"](both) == METRICS["f1"](both) == 0
 
 
-def test_functions_of_scikit_learn_are_metrics():
-    own = get_metric(reference.median_absolute_error, "regression")
-    y = np.array([1.0, 2.0, 9.0])
-    assert own(Predicted(y, 0 * y), np.array([1.0, 1.0, 5.0])) == 9
-    assert (own.name, own.words) == ("median_absolute_error", "median absolute error")
-    assert not own.greater_is_better
-    assert get_metric(reference.matthews_corrcoef, "classification").greater_is_better
-    assert get_metric(own) is own
-
-
 def test_unknown_metrics_and_those_of_another_task_are_refused():
     for asked in ("roc", 3, "pinball"):
         with pytest.raises(ValueError, match="`metrics` must be among 'accuracy'"):

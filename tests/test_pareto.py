@@ -25,16 +25,6 @@ def test_the_shape_and_scale_of_a_known_tail_are_recovered(k):
     assert abs(np.log(sigma / scale)) < 4 * np.sqrt(2 * (1 + k) / n)
 
 
-@pytest.mark.parametrize("k", [0.2, 0.6, 1.0])
-def test_the_fit_is_close_to_maximum_likelihood(k):
-    exceedances = draw(k, 500, seed=3)
-    shape, scale = fit_generalized_pareto(np_xp, exceedances, prior=False)
-    best_shape, _, best_scale = genpareto.fit(exceedances, floc=0)
-    # Within a part of a standard error, (1 + k) / sqrt(500).
-    assert abs(shape - best_shape) < 0.25 * (1 + k) / np.sqrt(500)
-    assert scale == pytest.approx(best_scale, rel=0.02)
-
-
 def test_the_prior_counts_as_ten_observations_of_one_half():
     exceedances = draw(0.9, 40)
     plain, _ = fit_generalized_pareto(np_xp, exceedances, prior=False)

@@ -8,8 +8,7 @@ network:
 
     pip download --no-deps -d wheels \
         skada==0.6.0 densratio==0.4.0 adapt==0.4.5 balance==0.23.0 cvxopt==1.3.3 patsy==1.0.3
-    python benchmarks/real_draws.py --out draws
-    python benchmarks/peers/run.py run --wheels wheels --draws draws --out peers --jobs 16
+    python benchmarks/peers/run.py run --wheels wheels --out peers --jobs 16
 
 Only adapt's KMM calls cvxopt.
 """

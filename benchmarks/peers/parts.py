@@ -1,7 +1,7 @@
-"""What is compared: errors of weights, of the risk, the delivered model, and time.
+"""What is compared: errors of weights and of target means, and time.
 
-Problems with a known ratio are made here; real tables are the draws of ``real_draws.py``. A part is
-a function of one `Case` that yields a row of results per method.
+Problems with a known ratio are made here, or are simulated selections from tables of
+``real_data.py``. A part is a function of one `Case` that yields a row of results per method.
 """
 
 from __future__ import annotations
@@ -16,30 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from estimators import ESTIMATORS, NONE, OURS, fit_weights
-from real_draws import MENU, Draw, menu
+import real_data
+from estimators import ESTIMATORS, NONE, fit_weights
 from scipy.special import expit
-from sklearn.base import clone
-from sklearn.ensemble import StackingClassifier, StackingRegressor
-from sklearn.linear_model import LogisticRegression
-
-import counterpoise as cp
-from counterpoise.weights.default import fit_default
 
 Row = dict[str, Any]
 SEEN = 1000  # target rows that estimators may see
+REAL_ROWS = (200, 500)
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem at one size; `draw` has the arrays of a real table."""
+    """A problem at one size."""
 
     part: str
-    group: str  # "made", "selection", "natural" or "time"
+    group: str  # "made", "selection" or "time"
     problem: str
     n: int
     seed: int
-    draw: Draw | None = None
 
     @property
     def name(self) -> str:
@@ -86,10 +80,11 @@ def made(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 def compare_weights(case: Case) -> Iterator[Row]:
     """Yield the errors of the weights, and of the means of target rows that nobody has seen."""
-    if case.draw is None:
+    if case.group == "made":
         X, Z, true = made(case.problem, case.n, case.seed)
     else:
-        X, Z, true = case.draw.X, case.draw.Z, case.draw.true_weights
+        problem = real_data.load(case.problem, case.seed, case.n)
+        (X, Z), true = real_data.encoded(problem), problem.weights
     seen, unseen = np.split(Z, [min(SEEN, len(Z) // 2)])
     spread = unseen.std(axis=0)
     used = spread > 1e-9
@@ -107,121 +102,7 @@ def _root_mean_square(errors: np.ndarray) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-# --- (b) Risk of fixed models ---------------------------------------------------------------------
-
-
-def losses(y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """Return squared errors, or Brier scores of probabilities."""
-    loss = cp.losses.brier if predictions.ndim > y.ndim else cp.losses.squared
-    return np.asarray(loss(y, predictions))
-
-
-def compare_risks(case: Case) -> Iterator[Row]:
-    """Yield the relative error of the target risk of a linear model and a forest.
-
-    Others take the weighted mean of held-out losses, counterpoise takes ``target_risk``.
-    """
-    draw = case.draw
-    models = [MENU.index("linear"), MENU.index("forest")]
-    held_out = np.stack([losses(draw.y, draw.predictions[i]) for i in models])
-    truth = [losses(draw.y_target, draw.target_predictions[i]).mean() for i in models]
-
-    def row(method: str, risk: Any, seconds: float = 0.0, failed: bool = False) -> Row:
-        relative = np.clip(np.asarray(risk) / truth - 1, -50, 50)
-        error = _root_mean_square(relative)
-        return {"method": method, "risk": error, "seconds": seconds, "failed": int(failed)}
-
-    seen = draw.Z[:SEEN]
-    start = time.perf_counter()
-    risk = cp.target_risk(held_out, fit_default(draw.X, seen).weights)
-    yield row(OURS, risk.value, time.perf_counter() - start)
-    for name in ESTIMATORS:
-        start = time.perf_counter()
-        weights, failed = fit_weights(name, draw.X, seen)
-        method = f"{OURS} weights, weighted mean" if name == OURS else name
-        yield row(method, held_out @ weights / case.n, time.perf_counter() - start, failed)
-    if len(draw.true_weights):
-        yield row("true weights", held_out @ draw.true_weights / draw.true_weights.sum())
-
-
-# --- (c) What a search delivers -------------------------------------------------------------------
-
-PLAIN, BLEND = "scikit-learn, GridSearchCV", "counterpoise, blend"
-WEIGHTED = (
-    "scikit-learn, logistic",
-    "adapt, KMM",
-    "densratio, uLSIF",
-    "skada, KMM",
-    "balance, ipw",
-)
-
-
-def compare_choices(case: Case) -> Iterator[Row]:
-    """Yield the target risk of what every method delivers, fitted to all source rows.
-
-    Candidates, folds and loss are the same for all.
-    """
-    draw = case.draw
-    risks = [losses(draw.y_target, said).mean() for said in draw.target_predictions]
-    plain = np.argmin([losses(draw.y, said).mean() for said in draw.predictions])
-    # The fits of these two were done when the draw was made.
-    yield {"method": PLAIN, "delivered": risks[plain], "seconds": np.nan, "failed": 0}
-    yield {"method": "oracle", "delivered": min(risks), "seconds": np.nan, "failed": 0}
-    ways: dict[str, Callable[[], tuple[np.ndarray, bool]]] = {
-        OURS: lambda: (_search(draw, refit=True), False),
-        BLEND: lambda: (_search(draw, refit="blend"), False),
-        "scikit-learn, stacking": lambda: (_stack(draw), False),
-    }
-    for name in WEIGHTED:
-        ways[f"{name} in GridSearchCV"] = lambda name=name: _weighted_search(draw, name)
-    for method, deliver in ways.items():
-        start = time.perf_counter()
-        predictions, failed = deliver()
-        seconds = time.perf_counter() - start
-        risk = float(losses(draw.y_target, predictions).mean())
-        yield {"method": method, "delivered": risk, "seconds": seconds, "failed": int(failed)}
-
-
-def _splits(draw: Draw) -> list[tuple[np.ndarray, np.ndarray]]:
-    folds = np.unique(draw.fold)
-    return [(np.flatnonzero(draw.fold != k), np.flatnonzero(draw.fold == k)) for k in folds]
-
-
-def _predict(model: Any, X: np.ndarray) -> np.ndarray:
-    return np.asarray(getattr(model, "predict_proba", model.predict)(X))
-
-
-def _search(draw: Draw, **options: Any) -> np.ndarray:
-    models = [(name, model, {}) for name, model in zip(MENU, menu(draw.task), strict=True)]
-    loss = "squared" if draw.task == "regression" else "brier"
-    search = cp.ShiftGridSearchCV(models, loss=loss, cv=_splits(draw), **options)
-    return _predict(search.fit(draw.X, draw.y, X_target=draw.Z).best_estimator_, draw.Z)
-
-
-def _stack(draw: Draw) -> np.ndarray:
-    models = list(zip(MENU, menu(draw.task), strict=True))
-    if draw.task == "regression":
-        stack: Any = StackingRegressor(models, cv=_splits(draw))
-    else:
-        stack = StackingClassifier(models, LogisticRegression(max_iter=500), cv=_splits(draw))
-    return _predict(stack.fit(draw.X, draw.y), draw.Z)
-
-
-def _weighted_search(draw: Draw, name: str) -> tuple[np.ndarray, bool]:
-    """Do what ``GridSearchCV`` does with ``sample_weight`` for fits and scores."""
-    weights, failed = fit_weights(name, draw.X, draw.Z[:SEEN])
-    risks = []
-    for model in menu(draw.task):
-        total = 0.0
-        for train, test in _splits(draw):
-            fitted = clone(model).fit(draw.X[train], draw.y[train], sample_weight=weights[train])
-            total += weights[test] @ losses(draw.y[test], _predict(fitted, draw.X[test]))
-        risks.append(total)
-    chosen = menu(draw.task)[int(np.argmin(risks))]
-    return _predict(chosen.fit(draw.X, draw.y, sample_weight=weights), draw.Z), failed
-
-
-# --- (d) Time -------------------------------------------------------------------------------------
+# --- (b) Time -------------------------------------------------------------------------------------
 
 TIME_ROWS, TIME_COLUMNS = (2000, 20_000, 200_000), 20
 CODE = """
@@ -266,23 +147,21 @@ def compare_times(case: Case, *, limit: float, memory: float) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "weights": compare_weights,
-    "risk": compare_risks,
-    "choice": compare_choices,
     "time": compare_times,
 }
 
 
-def cases(part: str, draws: Iterator[Draw]) -> Iterator[Case]:
-    """Yield the cases of a part: real tables, and for weights the made problems."""
+def cases(part: str, names: list[str]) -> Iterator[Case]:
+    """Yield the cases of a part: estimators, or made problems and selections from real tables."""
     if part == "time":
-        names = [name for name in ESTIMATORS if name != NONE]
-        yield from (Case(part, "time", name, n, 0) for n in TIME_ROWS for name in names)
+        timed = [name for name in ESTIMATORS if name != NONE]
+        yield from (Case(part, "time", name, n, 0) for n in TIME_ROWS for name in timed)
         return
-    if part == "weights":
-        yield from (Case(part, "made", name, n, 0) for name in MADE for n in MADE_ROWS)
-    for seed, draw in enumerate(draws):
-        if part != "weights" or len(draw.true_weights):
-            yield Case(part, draw.kind, draw.problem, len(draw.y), seed, draw)
+    yield from (Case(part, "made", name, n, 0) for name in MADE for n in MADE_ROWS)
+    for name in names:
+        if real_data.ENTRIES[name].kind == "selection":
+            sizes = [(n, seed) for seed, n in enumerate(REAL_ROWS) if n in real_data.sizes(name)]
+            yield from (Case(part, "selection", name, n, seed) for n, seed in sizes)
 
 
 def run(case: Case, **limits: float) -> list[Row]:

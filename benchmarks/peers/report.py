@@ -14,18 +14,10 @@ import numpy as np
 import pandas as pd
 import real_data
 from estimators import NONE, OURS
-from parts import PLAIN
 from scipy import stats
 
-# Measure: part, what errors are relative to, what is added to errors so that small ones tie.
-MEASURES = {
-    "weights": ("weights", NONE, 0.05),
-    "means": ("weights", NONE, 0.01),
-    "risk": ("risk", NONE, 0.01),
-    "delivered": ("choice", PLAIN, 0.0),
-}
-# References that no package can deliver.
-BOUNDS = ("true weights", "oracle")
+# What is added to errors so that small ones tie.
+MEASURES = {"weights": 0.05, "means": 0.01}
 
 
 # --- Ranks ----------------------------------------------------------------------------------------
@@ -88,17 +80,15 @@ def read(out: Path, half: str) -> pd.DataFrame:
 def errors(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Return the error of each method (columns) on each problem (rows).
 
-    Draws of a size are averaged by root mean square, or by the mean for delivered risks, and then
-    divided by those of the reference; sizes of a problem are averaged by the geometric mean.
-    Methods that have no value on some problem are left out.
+    Draws of a size are averaged by root mean square and divided by those of no weights; sizes of a
+    problem are averaged by the geometric mean. Methods that have no value on some problem are left
+    out.
     """
-    part, reference, floor = MEASURES[measure]
-    rows = table[(table.part == part) & ~table.method.isin(BOUNDS)]
-    power = 1 if measure == "delivered" else 2
-    powers = rows.assign(value=rows[measure] ** power)
-    cells = powers.pivot_table(index=["group", "problem", "n"], columns="method", values="value")
-    cells = cells ** (1 / power) + floor
-    logs = np.log(cells.div(cells[reference], axis=0))
+    rows = table[table.part == "weights"]
+    squares = rows.assign(value=rows[measure] ** 2)
+    cells = squares.pivot_table(index=["group", "problem", "n"], columns="method", values="value")
+    cells = np.sqrt(cells) + MEASURES[measure]
+    logs = np.log(cells.div(cells[NONE], axis=0))
     return np.exp(logs.groupby(level=["group", "problem"]).mean()).dropna(axis=1)
 
 
@@ -115,12 +105,12 @@ def report(out: Path, half: str, csv: Path | None, versions: dict[str, str], com
     table = read(out, half)
     tables: dict[str, pd.DataFrame] = {}
     facts: dict[str, Any] = {"command": command, "half": half, "versions": versions, "measures": {}}
-    for measure, (part, reference, _) in MEASURES.items():
-        rows = table[table.part == part]
+    for measure in MEASURES:
+        rows = table[table.part == "weights"]
         if rows.empty:
             continue
         blocks = errors(table, measure)
-        ranks = compare(blocks, OURS, reference)
+        ranks = compare(blocks, OURS, NONE)
         by = rows.assign(failed=rows.failed.astype(float)).groupby("method")
         tables[measure] = ranks.assign(
             seconds=ranks.method.map(by.seconds.median()), failed=ranks.method.map(by.failed.mean())
@@ -132,7 +122,7 @@ def report(out: Path, half: str, csv: Path | None, versions: dict[str, str], com
             "source rows": sorted(int(n) for n in rows.n.unique()),
             "critical difference": round(nemenyi(len(ranks), len(blocks)), 3),
             "Friedman p": float(f"{friedman:.3g}"),
-            "reference": reference,
+            "reference": NONE,
         }
         print(f"\n{measure}: {facts['measures'][measure]}")
         print(tables[measure].to_string(index=False, float_format="{:.3g}".format))

@@ -1,12 +1,10 @@
 """counterpoise against skada, densratio, adapt, balance and scikit-learn, on the same problems.
 
-    python benchmarks/real_draws.py --out draws --draws 2 --jobs 2          # the real tables
-    python benchmarks/peers/run.py run --draws draws --out peers --jobs 2   # the making half
+    python benchmarks/peers/run.py run --out peers --jobs 2
     python benchmarks/peers/run.py report --out peers --csv docs/_static/peers
 
-Four parts (``parts.py``): "weights" (error of the weights and of target means), "risk" (error of
-the target risk of fixed models), "choice" (target risk of what is delivered) and "time" (seconds at
-three sizes). ``--half fresh`` takes another half of the tables: do that once. The first `run`
+Two parts (``parts.py``): "weights" (error of the weights and of target means) and "time" (seconds
+at three sizes). ``--half`` says which of the real tables with selection are taken. The first `run`
 installs the other packages into a folder of their own (``environment.py``); ``--wheels FOLDER``
 does so without network. Every case is one small file, so a second `run` goes on where the first
 stopped. `report` compares mean ranks over problems and writes the tables that the guide shows, with
@@ -28,7 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from environment import prepare, versions  # noqa: E402
 
-PARTS = ("weights", "risk", "choice", "time")
+PARTS = ("weights", "time")
 
 
 def run_case(case: Any, options: argparse.Namespace) -> str:
@@ -57,18 +55,16 @@ def run_case(case: Any, options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace) -> None:
     import parts
     import real_data
-    import real_draws
     from joblib import Parallel, delayed
 
     options.out.mkdir(parents=True, exist_ok=True)
     # Workers import these modules too.
     paths = [str(HERE), str(HERE.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    names = set(options.problem or real_data.names(options.half))
+    names = options.problem or real_data.names(options.half)
     jobs = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     for part in options.part:
-        draws = (draw for draw in real_draws.read(options.draws) if draw.problem in names)
-        for line in jobs(delayed(run_case)(case, options) for case in parts.cases(part, draws)):
+        for line in jobs(delayed(run_case)(case, options) for case in parts.cases(part, names)):
             print(line, flush=True)
 
 
@@ -76,11 +72,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=("run", "report"))
     parser.add_argument("--out", type=Path, default=Path("peers"), help="folder of the results")
-    halves = ("making", "judging", "fresh", "reserve", "last")
-    parser.add_argument("--half", choices=halves, default="making")
+    parser.add_argument("--half", choices=("fresh", "reserve", "last"), default="reserve")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--problem", nargs="*", help="only these tables")
-    parser.add_argument("--draws", type=Path, default=Path("draws"), help="of real_draws.py")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="of the packages; default: in the cache")
     parser.add_argument("--wheels", type=Path, help="install from this folder, without network")

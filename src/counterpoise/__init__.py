@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from counterpoise.diagnostics import Diagnostics, diagnose
     from counterpoise.jobs.answer import Answer
     from counterpoise.jobs.auditing import audit
+    from counterpoise.jobs.evaluating import evaluate
     from counterpoise.jobs.saved import load
     from counterpoise.jobs.selecting import select
+    from counterpoise.jobs.watching import watch
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import (
         MetricReport,
@@ -65,6 +67,7 @@ __all__ = [
     "diagnose",
     "diagnostics",
     "encoding",
+    "evaluate",
     "exceptions",
     "experiments",
     "from_domains",
@@ -80,6 +83,7 @@ __all__ = [
     "select",
     "target_metrics",
     "target_risk",
+    "watch",
     "weights",
 ]
 
@@ -97,12 +101,14 @@ _HOME = {
     "compare_risks": "risk",
     "cross_val_risk": "search",
     "diagnose": "diagnostics",
+    "evaluate": "jobs",
     "from_domains": "search",
     "load": "jobs",
     "make_risk_scorer": "search",
     "select": "jobs",
     "target_metrics": "risk",
     "target_risk": "risk",
+    "watch": "jobs",
 }
 
 

@@ -10,36 +10,11 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace as _array_namespace
-from array_api_compat import (
-    device,
-    is_numpy_array,
-    is_numpy_namespace,
-    is_torch_namespace,
-)
+from array_api_compat import device as device
+from array_api_compat import is_numpy_array as is_numpy_array
+from array_api_compat import is_numpy_namespace as is_numpy_namespace
+from array_api_compat import is_torch_namespace as is_torch_namespace
 from array_api_compat import numpy as numpy_namespace
-
-__all__ = [
-    "Array",
-    "Namespace",
-    "array_namespace",
-    "as_float",
-    "as_float_arrays",
-    "as_index",
-    "device",
-    "effective_rows",
-    "exclusive_sum",
-    "free_memory",
-    "is_array",
-    "is_numpy_array",
-    "is_numpy_namespace",
-    "is_torch_namespace",
-    "on_cpu",
-    "real_values",
-    "sort_rows",
-    "take_columns",
-    "take_rows",
-    "to_numpy",
-]
 
 # The standard has no common base class to annotate with.
 Array = Any
@@ -220,3 +195,10 @@ def effective_rows(weights: Array, /) -> Array:
     xp = array_namespace(weights)
     squares = xp.sum(weights**2, axis=-1)
     return xp.sum(weights, axis=-1) ** 2 / xp.where(squares > 0, squares, xp.ones_like(squares))
+
+
+def as_scalar(value: Any, /) -> Any:
+    """Return a NumPy scalar as a float, and arrays as they are."""
+    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
+        return float(value)
+    return value

@@ -10,14 +10,14 @@ from typing import Any
 
 from counterpoise._validation import InputError
 
-__all__ = ["connect"]
-
 # Seconds to wait for a scheduler, and for its first worker.
 _TIMEOUT = 10.0
 
 
 @contextmanager
-def connect(address: str, /, *, workers: int | None = None) -> Iterator[Any]:
+def connect(
+    address: str, /, *, workers: int | None = None, option: str = "--dask"
+) -> Iterator[Any]:
     """Give a Dask client for the duration of a `with` block.
 
     Dask's configuration value ``counterpoise.connect-timeout`` (the environment variable
@@ -32,6 +32,8 @@ def connect(address: str, /, *, workers: int | None = None) -> Iterator[Any]:
         ``tcp://host:8786``; that one is left running.
     workers : int, optional
         Processes of a local cluster; by default one per core that this process may use.
+    option : str, default="--dask"
+        What errors call the address.
 
     Yields
     ------
@@ -48,8 +50,8 @@ def connect(address: str, /, *, workers: int | None = None) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ModuleNotFoundError as error:
         raise InputError(
-            f"`--dask {address}` needs Dask, which is not installed here. "
-            'Install "counterpoise[dask]", or leave --dask out.'
+            f"`{option} {address}` needs Dask, which is not installed here. "
+            f'Install "counterpoise[dask]", or leave {option} out.'
         ) from error
     if address == "local":
         # Any free port for the dashboard: another run may hold the usual one.
@@ -58,19 +60,19 @@ def connect(address: str, /, *, workers: int | None = None) -> Iterator[Any]:
             yield client
         return
     timeout = float(dask.config.get("counterpoise.connect-timeout", _TIMEOUT))
-    _check_scheduler(address, timeout)
+    _check_scheduler(address, timeout, option)
     with Client(address, timeout=timeout) as client:
         try:
             client.wait_for_workers(1, timeout=timeout)
         except TimeoutError as error:
             raise InputError(
-                f"`--dask {address}`: the scheduler has no workers after {timeout:g} s. "
+                f"`{option} {address}`: the scheduler has no workers after {timeout:g} s. "
                 f"Start some with `dask worker {address} --nthreads 1`."
             ) from error
         yield client
 
 
-def _check_scheduler(address: str, timeout: float) -> None:
+def _check_scheduler(address: str, timeout: float, option: str) -> None:
     """Shake hands with the scheduler.
 
     A Dask client that finds none stays behind half-made and complains when the program ends;
@@ -90,6 +92,6 @@ def _check_scheduler(address: str, timeout: float) -> None:
         # Of many kinds: a wrong protocol, a port that refuses, a server that is no scheduler.
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"`--dask` must be `local` or the address of a running scheduler; got {address!r}: "
+            f"`{option}` must be `local` or the address of a running scheduler; got {address!r}: "
             f"{reason}. Start one with `dask scheduler`, and pass the tcp://host:port it prints."
         ) from error

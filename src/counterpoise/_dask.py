@@ -13,12 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "as_rows",
-    "blocks",
-    "is_dask",
-    "tree_reduce",
-]
+from counterpoise._validation import check_real
 
 Result = TypeVar("Result")
 # Results that one task merges: the depth of the tree is log8 of the number of blocks.
@@ -51,7 +46,7 @@ def as_rows(
         except ValueError:  # Dask's optimiser has read several small files as one partition
             values = values.to_dask_array()
     elif not is_dask(values):
-        values = np.asarray(values)
+        values = check_real(values, name) if numeric else np.asarray(values)
         values = da.from_array(values, chunks=values.shape)
     if numeric and values.dtype.kind not in "fiub":
         raise ValueError(

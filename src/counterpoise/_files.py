@@ -13,8 +13,6 @@ try:
 except ModuleNotFoundError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["lock_directory", "replacing", "write_atomically"]
-
 
 @contextmanager
 def replacing(path: Path, /) -> Iterator[Path]:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
 from counterpoise._sklearn import num_samples
-
-__all__ = [
-    "Folds",
-    "Splits",
-    "block_numbers",
-    "hash_numbers",
-    "is_partition",
-    "resolve_splits",
-]
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -76,7 +67,7 @@ def is_partition(splits: Splits, /) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Folds(Sequence[np.ndarray]):
+class Folds:
     """Where each fold's losses are, and which of the losses belong together.
 
     Repeated splits hold a row out several times, and rows of one patient or one day are alike. Such
@@ -142,12 +133,11 @@ class Folds(Sequence[np.ndarray]):
         """Which losses belong together, (N,): those of a group, or of a row; None: no two do."""
         return self.rows if self.groups is None else self.groups
 
-    @overload
-    def __getitem__(self, key: int, /) -> np.ndarray: ...
-    @overload
-    def __getitem__(self, key: slice, /) -> Sequence[np.ndarray]: ...
-    def __getitem__(self, key: Any, /) -> Any:
+    def __getitem__(self, key: int, /) -> np.ndarray:
         return self.places[key]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(self.places)
 
     def __len__(self) -> int:
         return len(self.places)

@@ -10,21 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-__all__ = [
-    "candidate_names",
-    "format_change",
-    "format_count",
-    "format_error",
-    "format_interval",
-    "format_number",
-    "format_p_value",
-    "format_parameter",
-    "format_share",
-    "printable",
-    "shorten",
-    "shorten_names",
-]
-
 _MISSING = "–"  # noqa: RUF001
 
 
@@ -216,3 +201,9 @@ def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
         if seen[label] > 1:
             labels[i] = f"{shorten(label, width - 4)} ({seen[label]})"
     return labels
+
+
+def listed(texts: Sequence[str], most: int = 20, /) -> str:
+    """Put texts into one, as in "'a', 'b' and 3 more"."""
+    shown = ", ".join(repr(text) for text in texts[:most])
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"

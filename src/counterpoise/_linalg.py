@@ -21,8 +21,6 @@ from counterpoise._arrays import (
     on_cpu,
 )
 
-__all__ = ["add_diagonal", "cholesky_or_nan", "factorised", "pivoted_cholesky", "small_eigh"]
-
 # Up to this many rows, passes over all matrices at once beat a call to LAPACK for each.
 _FEW_ROWS = 6
 _SWEEPS = 30

@@ -10,8 +10,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
-__all__ = ["Neighbors"]
-
 # Features up to which the tree is the faster of the two (100 000 normal points on either side).
 _TREE_FEATURES = 10
 
@@ -20,6 +18,7 @@ class Neighbors:
     """Finds rows of B (b, D) that are near to rows A (a, D)."""
 
     def __init__(self, B: np.ndarray, /) -> None:
+        self.B = B
         self.tree = None
         if B.shape[1] <= _TREE_FEATURES:
             # Splitting at the middle of a box instead of the median stays fast with duplicates.
@@ -28,6 +27,13 @@ class Neighbors:
             # Distances come from products: about the mean, an offset costs no digits.
             self.centre = B.mean(axis=0)
             self.search = NearestNeighbors(algorithm="brute").fit(B - self.centre)
+
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        # The tree is made again: files of models hold arrays only.
+        return {"B": self.B}
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        self.__init__(state["B"])  # type: ignore[misc]
 
     def nearest(self, A: np.ndarray, /) -> np.ndarray:
         """Index of the row of B nearest to each row of A."""

@@ -6,8 +6,6 @@ import math
 
 from counterpoise._arrays import Array, Namespace, device
 
-__all__ = ["fit_generalized_pareto", "smooth_tail", "tail_size"]
-
 # A shape from fewer exceedances says nothing.
 _FEWEST = 5
 # The prior of PSIS: ten pseudo-exceedances with shape 0.5.

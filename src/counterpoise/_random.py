@@ -15,15 +15,6 @@ from scipy.special import ndtri
 from counterpoise._arrays import Array, array_namespace, is_torch_namespace
 from counterpoise._validation import check_number
 
-__all__ = [
-    "TorchGenerator",
-    "as_generator",
-    "normal_quantile",
-    "on_device_of",
-    "permutations",
-    "smallest",
-]
-
 
 class TorchGenerator:
     """Draw PyTorch arrays where an accelerator is: moving data there takes longer than using it.

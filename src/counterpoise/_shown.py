@@ -5,20 +5,11 @@ How they look is decided in `counterpoise.present.cards`, which is loaded when a
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
-
-__all__ = ["ByName", "Shown", "shown_html", "shown_page", "shown_text"]
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
-
-
-def shown_text(result: Any, /) -> str:
-    """Return a result as plain text."""
-    text: str = import_module("counterpoise.present.cards").card_text(result)
-    return text
 
 
 def shown_html(result: Any, /) -> str:
@@ -27,9 +18,10 @@ def shown_html(result: Any, /) -> str:
     return html
 
 
-def shown_page(answer: Any, /) -> str:
-    """Return the answer of a job as one HTML file that needs no network."""
-    page: str = import_module("counterpoise.present.answer").answer_page(answer)
+def shown_page(result: Any, /) -> str:
+    """Return the answer of a job, or a watch, as one HTML file that needs no network."""
+    name = type(result).__name__.lower()
+    page: str = getattr(import_module(f"counterpoise.present.{name}"), f"{name}_page")(result)
     return page
 
 
@@ -40,15 +32,19 @@ class Shown:
         return shown_html(self)
 
     def __str__(self) -> str:
-        return shown_text(self)
+        text: str = import_module("counterpoise.present.cards").card_text(self)
+        return text
 
 
 class ByName(Shown, Mapping[str, T]):
-    """A result that maps names to entries."""
+    """A result that maps names to entries, those of its field `estimates` or another."""
+
+    _field: ClassVar[str] = "estimates"
 
     @property
-    @abstractmethod
-    def _entries(self) -> Mapping[str, T]: ...
+    def _entries(self) -> Mapping[str, T]:
+        entries: Mapping[str, T] = getattr(self, self._field)
+        return entries
 
     def __getitem__(self, name: str) -> T:
         return self._entries[name]

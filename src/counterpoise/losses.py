@@ -75,14 +75,7 @@ def absolute(y: Any, prediction: Any, /) -> Array:
 def zero_one(y: Any, prediction: Any, /) -> Array:
     """1 where the predicted label is wrong, else 0; labels of any kind.
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-    prediction : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n)
+    Shapes as in :func:`squared`.
 
     Examples
     --------
@@ -168,17 +161,7 @@ def hinge(y: Any, decision: Any, /, *, multiclass: bool = False) -> Array:
 def brier(y: Any, probability: Any, /) -> Array:
     """Brier loss: half the squared distance from the probabilities to the true class.
 
-    For two classes it is (1 - P(true class))^2.
-
-    Parameters
-    ----------
-    y : int array of shape (n,)
-        Class indices 0, 1, ...
-    probability : array of shape (..., n, n_classes)
-
-    Returns
-    -------
-    array of shape (..., n)
+    For two classes it is (1 - P(true class))^2. Parameters as in :func:`log`.
     """
     xp, y, probability = _indexed(y, probability, "probability")
     return xp.sum((probability - _one_hot(xp, y, probability)) ** 2, axis=-1) / 2

@@ -38,15 +38,15 @@ def test_comparison_of_known_errors():
 
 def test_errors_are_averaged_by_problem():
     rows = [
-        {"part": "risk", "group": "natural", "problem": problem, "n": n, "seed": seed}
-        | {"method": method, "risk": error}
+        {"part": "weights", "group": "made", "problem": problem, "n": n, "seed": seed}
+        | {"method": method, "means": error}
         for problem, scale in (("one", 1.0), ("two", 3.0))
         for n in (200, 500)
         for seed, size in ((0, 3.0), (1, 4.0))
         for method, error in ((estimators.NONE, 10.0), ("m", size * scale))
     ]
     rows.append(rows[-1] | {"method": "some", "problem": "one"})
-    errors = report.errors(pd.DataFrame(rows), "risk")
+    errors = report.errors(pd.DataFrame(rows), "means")
     # Root mean square over draws, the floor of 0.01 added, relative to no weights.
     expected = [(scale * np.sqrt(12.5) + 0.01) / 10.01 for scale in (1.0, 3.0)]
     np.testing.assert_allclose(errors["m"], expected)

@@ -10,25 +10,6 @@ pytest.importorskip("typer", reason="the command line needs the cli extra")
 pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 
 
-def test_two_samples_of_one_population_are_called_that(write, invoke):
-    done = invoke("audit", write("a.csv"), write("b.csv"), "--label", "y", "--strict")
-    assert done.exit_code == 0, done.output
-    assert "No shift was found" in done.stdout
-    assert "Plausible. Not checked" in done.stdout
-    assert "Use no weights" in done.stdout
-    assert "--weights none" in done.stdout
-    assert len(done.stdout.splitlines()) <= 20
-
-
-def test_a_strong_shift_names_the_columns_that_shifted(write, invoke):
-    done = invoke("audit", write("a.csv"), write("b.csv", shift=1.5), "--label", "y", "--json")
-    found = json.loads(done.stdout)
-    assert found["shift"]["size"] == "strong"
-    assert found["shift"]["columns"] == ["x"]
-    assert found["balance"][0]["column"] == "x"
-    assert abs(found["balance"][0]["after"]) < abs(found["balance"][0]["before"])
-
-
 def test_disjoint_supports_are_not_trusted_and_strict_says_so(apart, invoke):
     done = invoke("audit", *apart, "--label", "y", "--strict")
     assert done.exit_code == 3
@@ -52,12 +33,6 @@ def test_an_example_can_be_audited(invoke):
     found = json.loads(invoke("audit", "--example", "gaussian-2d", "--json").stdout)
     assert done.stdout.startswith(f"{found['verdict']}: ")
     assert len(done.stdout.splitlines()) == 1
-
-
-def test_a_label_of_the_target_alone_is_left_out(write, invoke):
-    source, target = write("a.csv", label=False), write("b.csv")
-    done = invoke("audit", source, target, "--label", "y", "--json")
-    assert "y" not in json.loads(done.stdout)["columns"]
 
 
 def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, invoke):

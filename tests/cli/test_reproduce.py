@@ -5,7 +5,6 @@ import re
 import resource
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,29 +74,14 @@ def test_claims_have_verdicts_with_effect_error_p_and_repetitions(directory):
     assert [claim["number"] for claim in example["claims"]] == ["1", "6"]
 
 
-class Page(HTMLParser):
-    """Addresses and text of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.addresses, self.text = [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.addresses += [value for name, value in attributes if name in ("src", "href")]
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_the_page_is_self_contained_and_escaped(directory):
     source = (directory / "synthetic" / "index.html").read_text()
-    page = Page(source)
-    assert page.addresses
-    assert all(address.startswith(("#", "data:image/")) for address in page.addresses)
+    addresses = re.findall(r'(?:src|href)="([^"]*)"', source)
+    assert addresses
+    assert all(address.startswith(("#", "data:image/")) for address in addresses)
     assert not re.search(r"url\((?!#)|@import|<script[^>]+src|<link", source)
-    assert "not held" in page.text
-    assert "as printed" in page.text
+    assert "not held" in source
+    assert "as printed" in source
 
 
 def test_page_text_is_escaped():
@@ -154,19 +138,10 @@ def test_released_beta_is_added_on_request(tmp_path):
     [
         (["magic"], "`problem` must be one of 'example'"),
         (["synthetic", "--reps", "0"], "`reps` must be an integer at least 1; got 0"),
-        (["synthetic", "--reps", "-5"], "`reps` must be an integer at least 1; got -5"),
         (["synthetic", "--gamma", "0"], "`gamma` must be a number"),
-        (["synthetic", "--gamma", "-0.5"], "`gamma` must be a number"),
         (["synthetic", "--protocol", "mine"], "`protocol` must be one of"),
         (["synthetic", "--seed", "-1"], "`seed` must be an integer at least 0"),
-        (
-            ["synthetic", "--jobs", "0"],
-            "`jobs` must be a positive number of processes",
-        ),
-        (
-            ["synthetic", "--jobs", "-2"],
-            "`jobs` must be a positive number of processes",
-        ),
+        (["synthetic", "--jobs", "0"], "`jobs` must be a positive number of processes"),
         (["synthetic", "--device", "tpu"], "`device` must be one of 'cpu', 'cuda'"),
         (["synthetic", "--seed", "7"], "results of another configuration"),
         (["synthetic", "--resume", "--reps", "61"], "repetitions is 60, not 61"),
@@ -187,34 +162,6 @@ def test_bad_input_is_one_line_exit_code_2_and_results_stay(directory, arguments
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert files(directory / "synthetic") == before
-
-
-def test_results_are_kept_without_resume(directory):
-    before = files(directory / "synthetic")
-    done = run("synthetic", "--reps", 60, "--gamma", 0.6, "--out", directory / "synthetic")
-    assert done.exit_code == 2
-    assert "Pass --resume to continue them" in done.stderr
-    assert files(directory / "synthetic") == before
-
-
-def test_a_directory_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    done = run("example", "--reps", 10, "--out", tmp_path / "file" / "inside")
-    assert done.exit_code == 2
-    assert "`out` must be a directory that can be written" in done.stderr
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_a_truncated_chunk_file(tmp_path):
-    options = ("example", "--reps", 20, "--jobs", 1, "--out", tmp_path)
-    assert run(*options).exit_code == 0
-    chunk = next((tmp_path / "chunks").iterdir())
-    chunk.write_bytes(chunk.read_bytes()[:-100])
-    before = files(tmp_path)
-    done = run(*options, "--resume")
-    assert done.exit_code == 2
-    assert f"{chunk.name} is damaged" in done.stderr
-    assert files(tmp_path) == before
 
 
 def test_no_space_for_the_results(tmp_path):

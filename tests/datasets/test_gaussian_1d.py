@@ -19,20 +19,6 @@ def test_curve_over_gamma_equals_a_loop(name):
     np.testing.assert_array_equal(curve, single)
 
 
-def test_functions_broadcast_against_gamma():
-    x = np.linspace(-3, 3, 7)[:, None]
-    c = np.array([0.0, 0.5, 2.0, 30.0])[:, None]
-    problem = gaussian_1d(GAMMAS)
-    for j, gamma in enumerate(GAMMAS):
-        one = gaussian_1d(gamma)
-        for name in ("source_density", "weights"):
-            column = getattr(problem, name)(x)[:, j]
-            np.testing.assert_allclose(column, getattr(one, name)(x[:, 0]), rtol=1e-14)
-        for domain in ("source", "target"):
-            column = problem.exceedance(c, domain=domain)[:, j]
-            np.testing.assert_allclose(column, one.exceedance(c[:, 0], domain=domain), rtol=1e-14)
-
-
 def test_densities_and_posterior_against_scipy():
     problem = gaussian_1d(0.6)
     x = np.linspace(-5, 5, 21)
@@ -76,16 +62,6 @@ def test_next_to_the_divergence(excess):
     mean, variance = 1 / (2 * square - 1), square / (2 * square - 1)
     expected = (problem.theta * mean - 1) ** 2 + problem.theta**2 * variance
     np.testing.assert_allclose(problem.beta, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("gamma", [0.8, 1.0, 1.3])
-def test_constant_loss_is_controlled_away(gamma):
-    problem = gaussian_1d(gamma, theta=0.0)  # the loss is y^2 = 1
-    assert problem.target_risk == 1
-    assert problem.target_variance == 0
-    np.testing.assert_allclose(problem.weighted_variance, problem.weight_variance, rtol=1e-12)
-    np.testing.assert_allclose([problem.beta, problem.correlation], 1, rtol=1e-12)
-    np.testing.assert_allclose(problem.controlled_variance, 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [0.7, 1.0, 1.4])

@@ -104,20 +104,3 @@ def test_choices_are_checked():
         gaussian_2d(protocol="x")
     with pytest.raises(ValueError, match="`domain` must be one of 'source', 'target'; got 'x'"):
         gaussian_2d().posterior([[0.0, 0.0]], domain="x")
-
-
-@pytest.mark.parametrize("name", ["posterior", "source_density", "weights"])
-def test_points_are_checked(name):
-    function = getattr(gaussian_2d(), name)
-    with pytest.raises(ValueError, match=r"`X` must have 2 features; got shape \(4, 3\)"):
-        function(np.zeros((4, 3)))
-    with pytest.raises(ValueError, match=r"`X` must be a 2-D array"):
-        function(np.zeros(2))
-    with pytest.raises(ValueError, match="`X` must be finite; 1 of its 2 values"):
-        function([[np.nan, 0.0]])
-
-
-@pytest.mark.parametrize(("coef", "intercept"), [((3,), ()), ((5, 2), (5, 1)), ((), ())])
-def test_linear_risk_checks_shapes(coef, intercept):
-    with pytest.raises(ValueError, match=r"`coef` must have shape \(..., 2\).*got"):
-        gaussian_2d().linear_risk(np.zeros(coef), np.zeros(intercept))

@@ -5,6 +5,7 @@ import pytest
 
 import counterpoise as cp
 from counterpoise.diagnostics.gaps import (
+    Gap,
     find_gaps,
     separating_columns,
     support_edges,
@@ -50,6 +51,13 @@ def test_parts_of_one_table_have_no_gap_however_many_values_a_text_has(levels, n
         assert separating_columns(gaps) == []
         named += bool(worth_naming(gaps, n, m))
     assert named <= 1  # 3 standard errors
+
+
+def test_a_region_is_named_above_three_standard_errors_of_either_sample():
+    for n, m in ((100, 2000), (2000, 100)):
+        limit = 0.005 + 3 * np.sqrt(0.005 * (1 / n + 1 / m))
+        gaps = [Gap(limit + step, "", "") for step in (-1e-6, 1e-6)]
+        assert worth_naming(gaps, n, m) == gaps[1:]
 
 
 @pytest.mark.parametrize("levels", [200, 1000])

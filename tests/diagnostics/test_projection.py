@@ -27,21 +27,3 @@ def test_samples_of_one_size_have_the_principal_components_of_both_together(samp
         f"{word} principal component ({share:.0%})"
         for word, share in zip(("first", "second"), shares, strict=True)
     )
-
-
-def test_a_larger_sample_counts_no_more(samples):
-    source, target = samples
-    once = project(source, target)
-    often = project(source, np.tile(target, (5, 1)))
-    np.testing.assert_allclose(often[0], once[0], atol=1e-10)
-    np.testing.assert_allclose(often[1][:60], once[1], atol=1e-10)
-
-
-def test_one_and_two_columns_are_shown_as_they_are(samples):
-    source, target = samples
-    two = project(source[:, :2], target[:, :2])
-    np.testing.assert_array_equal(two[0], source[:, :2])
-    assert two[2] == ("x0", "x1")
-    one = project(source[:, :1], target[:, :1])
-    np.testing.assert_array_equal(one[1][:, 0], target[:, 0])
-    assert one[2] == ("x0", "(spread at random)")

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import t
 
 import counterpoise as cp
+from counterpoise.diagnostics.overlap import TwoSampleTest
 from counterpoise.diagnostics.row_sums import column_sums
-from counterpoise.diagnostics.shift import ERROR_RATE, mean_p_values
+from counterpoise.diagnostics.shift import ERROR_RATE, find_shift, mean_p_values
 
 
 def p_values(X, Z):
@@ -54,6 +55,13 @@ def test_false_alarms_are_rare_however_many_columns(kind):
     # At most 1 % of 20: three or more have a probability of 0.1 %.
     assert ERROR_RATE == 0.01
     assert alarms <= 2
+
+
+@pytest.mark.parametrize(("p", "size"), [(0.004, "mild"), (0.006, "none")])
+def test_a_classifier_alone_needs_half_of_the_error_rate(rng, p, size):
+    sums = column_sums(rng.normal(size=(50, 1)))
+    test = TwoSampleTest(0.6, p)
+    assert find_shift((sums, sums), test, 0.0, ["x"], ["x"]).size == size
 
 
 def test_sizes_and_columns(rng):

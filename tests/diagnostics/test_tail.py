@@ -6,11 +6,6 @@ import pytest
 from counterpoise.diagnostics import pareto_k
 
 
-def test_units_and_order_do_not_matter(rng):
-    sample = rng.pareto(2.0, size=300)
-    assert pareto_k(1e-200 * rng.permutation(sample)) == pytest.approx(pareto_k(sample))
-
-
 @pytest.mark.parametrize("values", [np.ones(1), np.ones(100), np.arange(10.0), np.eye(100)[0]])
 def test_too_little_tail_is_nan(values):
     assert np.isnan(pareto_k(values))

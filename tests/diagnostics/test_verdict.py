@@ -147,14 +147,6 @@ def test_labels_never_raise_a_verdict_unless_twenty_agree(fine, numbers):
             assert after == 0 if confirmed else after >= before
 
 
-def test_a_visible_sign_outweighs_labels_that_agree(fine):
-    test = labels(0.8, 100)
-    verdict, reasons, _ = decide_verdict(replace(fine, n_effective=10.0, label_test=test))
-    assert verdict == CAUTION
-    assert "worth only 10.0" in reasons[0]
-    assert reasons[-1] == test.words
-
-
 def test_without_a_shift_weights_are_not_advised(fine):
     none = replace(fine, shift=replace(fine.shift, size="none"))
     assert decide_verdict(none)[2][0].startswith("Use no weights: no shift was found")

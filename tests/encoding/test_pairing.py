@@ -31,17 +31,6 @@ def test_only_common_columns_are_used_in_the_order_of_the_source(rng):
     np.testing.assert_array_equal(pair.y, source["y"].to_numpy())
 
 
-def test_kinds_follow_the_types(rng):
-    columns = {
-        "number": rng.integers(0, 5, N),
-        "category": rng.choice(["red", "blue"], N),
-        "boolean": rng.random(N) > 0.5,
-        "date": pd.date_range("2020-01-01", periods=N, tz="Europe/Berlin"),
-    }
-    pair = pair_tables(table(rng, **columns), table(rng, **columns), label="y")
-    assert pair.kinds == {"x": "number", **{kind: kind for kind in columns}}
-
-
 @pytest.mark.parametrize(
     ("values", "note"),
     [
@@ -154,13 +143,6 @@ def test_whole_numbers_that_never_repeat_are_identifiers_unless_their_range_is_w
     # A measurement repeats, as do the identifiers of what was measured several times.
     assert columns("age", lambda n: rng.integers(0, 3000, n)) == ["x", "age"]
     assert columns("paid", lambda n: some(n) + 0.5) == ["x", "paid"]
-
-
-@pytest.mark.parametrize(("texts", "kept"), [(30, True), (31, False)])
-def test_thirty_texts_are_categories_even_if_most_are_different(rng, texts, kept):
-    column = [f"t{i}" for i in range(texts)] + ["t0"] * (40 - texts)
-    table = {"x": rng.normal(size=40), "y": rng.normal(size=40), "c": column}
-    assert ("c" in paired(table, table).kinds) == kept
 
 
 def test_all_columns_with_text_among_numbers_are_named_at_once_with_the_remedy(rng):

@@ -53,13 +53,6 @@ def copy(finished, tmp_path):
     return shutil.copytree(finished.directory, tmp_path / "copy")
 
 
-def test_chunks_cover_every_repetition_once():
-    assert len({chunk.name for chunk in CHUNKS}) == len(CHUNKS) == 4
-    for gamma in PLAN.gammas:
-        ranges = [(c.start, c.start + c.repetitions) for c in CHUNKS if c.gamma == gamma]
-        assert ranges == [(0, 5000), (5000, 5130)]
-
-
 def test_streams_depend_on_seed_problem_gamma_and_batch_only():
     def first(problem="synthetic", gamma=0.6, start=0, seed=3):
         stream, _ = next(iter(Chunk(problem, gamma, start, 200, seed).batches()))
@@ -196,16 +189,3 @@ def test_results_hold_every_repetition_with_nulls_where_a_problem_has_no_such_co
     assert synthetic["risk_weighted"].notna().all()
     assert synthetic["beta_known_25"].isna().all()
     assert synthetic["repetition"].tolist() == list(range(250))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"gammas": (float("nan"),)}, "`gamma` must be a number .* got nan"),
-        ({"problems": ("magic",)}, "`problem` must be one of"),
-        ({"gammas": ()}, "must not be empty"),
-    ],
-)
-def test_a_plan_refuses_what_it_cannot_run(options, message):
-    with pytest.raises(ValueError, match=message):
-        Plan(**options)

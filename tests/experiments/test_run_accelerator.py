@@ -9,7 +9,7 @@ pytest.importorskip("torch", reason="devices other than the CPU need PyTorch")
 
 import torch
 
-from counterpoise import _linalg, target_risk
+from counterpoise import _linalg
 from counterpoise._random import TorchGenerator
 from counterpoise.experiments import ridge_path, run_accelerator
 from counterpoise.experiments.batch import joined, portion
@@ -20,7 +20,6 @@ from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.weights import _kernels, kliep
-from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 
 # PyTorch on the CPU stands for the device.
 PLAN = Plan(("synthetic",), 210, gammas=(0.6,), device="cpu")
@@ -160,22 +159,6 @@ def test_the_way_of_an_accelerator_stays_there_and_gives_the_same(weights, reque
         assert isinstance(got[key], torch.Tensor)
         gap = torch.abs(got[key] - values) / (1 + torch.abs(got[key]))
         assert float(gap.max()) < 1e-8, key
-
-
-@pytest.mark.usefixtures("accelerator")
-def test_public_functions_stay_where_their_arrays_are():
-    batch = PROBLEM.draw(torch_generator(3), 3)
-    source, target = (fit_gaussian(X)[:2] for X in (batch.X, batch.X_target))
-    weights = torch.exp(gaussian_log_ratio(batch.X, source, target))
-    risk = target_risk(batch.y**2, weights, method="controlled")
-    assert isinstance(risk.value, torch.Tensor)
-    assert isinstance(risk.standard_error, torch.Tensor)
-
-
-def test_seeds_of_torch_differ_by_stream():
-    seeds = [np.random.SeedSequence(0, spawn_key=(k,)) for k in range(3)]
-    draws = [TorchGenerator(seed, "cpu").random((3,)) for seed in seeds]
-    assert len({tuple(draw.tolist()) for draw in draws}) == 3
 
 
 def test_joined_batches_share_what_is_common_and_portions_are_their_data_sets(rng):

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from counterpoise import weights as cw
-from counterpoise.risk import METHODS, Controlled, Truncated
+from counterpoise.risk import METHODS, Controlled
 
 EVERY_METHOD = {
     **METHODS,
     "controlled, sample": Controlled(center="sample"),
     "controlled, beta 1": Controlled(beta=1.0),
-    "truncated, quantile": Truncated(quantile=0.9),
 }
 EVERY_ESTIMATOR = {
     "gaussian": cw.GaussianRatio,
@@ -24,6 +23,7 @@ EVERY_ESTIMATOR = {
     "relative ulsif": partial(cw.ULSIF, alpha=0.1),
     "classifier": cw.ClassifierRatio,
     "voronoi": cw.NearestNeighborRatio,
+    "kernel density": cw.KernelDensityRatio,
 }
 
 

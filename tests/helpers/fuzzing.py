@@ -1,8 +1,8 @@
 """Generated cases for `tests/properties`: how many, from which data, and a count of those tried.
 
-The ordinary suite tries a few cases of every property, always the same ones. `python
-benchmarks/fuzz.py` tries thousands, others each time: it sets `COUNTERPOISE_FUZZ`, the number of
-cases of a property of cost 1, and `COUNTERPOISE_FUZZ_SEED`.
+The ordinary suite tries a few cases of every property, always the same ones. `COUNTERPOISE_FUZZ=500
+COUNTERPOISE_FUZZ_SEED=7 pytest tests/properties` tries 500 cases of a property of cost 1, others
+for each seed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Labels and model families: what the options turn into."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import ParameterGrid
 
 from counterpoise._validation import InputError
+from counterpoise.jobs.boosters import BOOSTERS
 from counterpoise.jobs.labels import match_labels, read_labels
 from counterpoise.jobs.models import MODELS, make_families, parse_grid
 
@@ -23,10 +26,10 @@ def test_candidates_of_every_family_take_tables_as_they_are(model, values, rng):
     labels = read_labels(values, "y", "auto")
     if model != "auto" and labels.task not in MODELS[model]:
         with pytest.raises(InputError, match=f"`model` '{model}' is for classification"):
-            make_families(labels, [model], (), 0)
+            make_families(labels, [model], 0)
         return
     frame = pd.DataFrame({"x": rng.normal(size=20), "kind": ["u", None] * 10})
-    for _, estimator, grid in make_families(labels, [model], (), 0):
+    for _, estimator, grid in make_families(labels, [model], 0):
         candidates = list(ParameterGrid(grid))
         if "n_estimators" in estimator["model"].get_params():
             estimator["model"].set_params(n_estimators=2)
@@ -35,28 +38,48 @@ def test_candidates_of_every_family_take_tables_as_they_are(model, values, rng):
 
 
 def test_the_seed_reaches_every_estimator():
-    for _, estimator, _ in make_families(read_labels(CLASSES, "y", "auto"), ["auto"], (), 7):
+    for _, estimator, _ in make_families(read_labels(CLASSES, "y", "auto"), ["auto"], 7):
         assert estimator["model"].get_params().get("random_state", 7) == 7
 
 
-def test_parameters_name_their_model_where_there_are_several():
+def test_values_follow_the_name_of_their_model():
     labels = read_labels(NUMBERS, "y", "auto")
 
-    def grids(models, *params):
-        return {name: grid for name, _, grid in make_families(labels, models, params, 0)}
+    def grids(*models):
+        return {name: grid for name, _, grid in make_families(labels, models, 0)}
 
-    found = grids(["ridge", "forest"], "forest.max_depth=3,5", "forest.max_features=0.5")
+    found = grids("ridge", "forest:max_depth=3,5;max_features=0.5")
     assert found["forest"] == {"model__max_depth": [3, 5], "model__max_features": [0.5]}
     assert found["ridge"] == {"model__alpha": MODELS["ridge"]["regression"][1]["alpha"]}
-    assert grids(["forest"], "forest.max_depth=3") == grids(["forest"], "max_depth=3")
-    for models, param, message in [
-        (["ridge", "forest"], "max_depth=3", "must name its model"),
-        (["ridge", "forest"], "svm.C=3", "must name its model"),
-        (["auto"], "alpha=3", "name it, such as model='forest'"),
-        (["magic"], "alpha=3", "`model` must be one of"),
+    for models, message in [
+        (["ridge", "ridge:alpha=3"], "is named twice"),
+        (["auto:alpha=3"], "Name one, such as"),
+        (["magic:alpha=3"], "`model` must be one of"),
+        (["forest:"], "must be NAME or NAME:PARAMETER=V1,V2"),
     ]:
         with pytest.raises(InputError, match=message):
-            grids(models, param)
+            grids(*models)
+
+
+@pytest.mark.parametrize("model", BOOSTERS)
+@pytest.mark.parametrize("values", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+def test_packages_are_used_where_they_are_installed(model, values, rng, monkeypatch):
+    labels = read_labels(values, "y", "auto")
+    monkeypatch.setitem(sys.modules, model, None)
+    with pytest.raises(InputError, match=f"pip install {model}"):
+        make_families(labels, [model], 0)
+    monkeypatch.undo()
+    pytest.importorskip(model)
+    [(_, estimator, grid)] = make_families(labels, [f"{model}:max_depth=2,3"], 7)
+    assert [key.rpartition("__")[2] for key in grid] == ["max_depth"]
+    params = estimator["model"].get_params()
+    seeds = [value for key, value in params.items() if key.endswith("random_state")]
+    assert seeds == [7]
+    frame = pd.DataFrame({"x": rng.normal(size=20), "kind": ["u", None] * 10})
+    fitted = estimator.set_params(**next(iter(ParameterGrid(grid)))).fit(frame, labels.y)
+    assert set(fitted.predict(frame)) <= set(values) or labels.task == "regression"
+    if labels.task == "classification":
+        np.testing.assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +136,8 @@ def test_labels_of_the_target_are_matched_by_their_text():
     [
         ("max_dept=3", "Did you mean 'max_depth'?"),
         ("zzz=3", "is no parameter of this model. Known are bootstrap"),
-        ("max_depth", "must be NAME=V1,V2"),
-        ("max_depth=", "must be NAME=V1,V2"),
+        ("max_depth", "must be NAME or NAME:PARAMETER"),
+        ("max_depth=", "must be NAME or NAME:PARAMETER"),
         ("ccp_alpha=small", "The 'ccp_alpha' parameter of RandomForestRegressor must be a float"),
     ],
 )

@@ -14,12 +14,14 @@ skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 import counterpoise as cp
 from counterpoise._validation import InputError
+from counterpoise.jobs.boosters import BOOSTERS
 from counterpoise.jobs.formats import digest_of, file_digest
 from counterpoise.jobs.saving import summary
 
 # Texts that readers take for something else: missing, a number, a formula.
 TRICKY = ["None", "<NA>", "01", "1.0", "-1", "+2", "=1+1", "nil", "'=x", "'tis"]
 FILES = {"report.html", "model.skops", "candidates.csv", "weights.csv", "predictions.csv"}
+FILES |= {"source.parquet", "weights.skops"}
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +31,9 @@ def no_page(request, monkeypatch):
         monkeypatch.setattr("counterpoise.jobs.saving.shown_page", lambda answer: "page")
 
 
-def save(directory, label, *, model="ridge", params=("alpha=1,10",), **options):
+def save(directory, label, *, model="ridge:alpha=1,10", **options):
     paths = directory / "source.csv", directory / "target.csv"
-    answer = cp.select(*paths, label=label, model=model, params=params, **options)
+    answer = cp.select(*paths, label=label, model=model, **options)
     answer.save(directory / "out")
     return directory / "out", answer
 
@@ -42,19 +44,23 @@ def saved(files):
 
 
 MODELS = {
-    "ridge": ["alpha=1,10"],
-    "logistic": ["C=0.1,1"],
-    "forest": ["n_estimators=3,5"],
-    "boosting": ["max_iter=3,5"],
-    "svm": ["C=1,10"],
-    "auto": [],
+    "ridge": "alpha=1,10",
+    "logistic": "C=0.1,1",
+    "forest": "n_estimators=3,5",
+    "boosting": "max_iter=3,5",
+    "svm": "C=1,10",
+    "auto": "",
+    "lightgbm": "n_estimators=3,5",
+    "xgboost": "n_estimators=3,5",
+    "catboost": "iterations=3,5",
 }
 CASES = [
     (label, model, deliver)
     for label in ("ill", "cost")
     for model in MODELS
     for deliver in ("one", "blend")
-    if (label, model) != ("cost", "logistic") and (model, deliver) != ("auto", "one")
+    if (label, model) != ("cost", "logistic")
+    and (deliver == "blend" or (label, model) in (("ill", "logistic"), ("cost", "ridge")))
 ]
 
 
@@ -62,11 +68,13 @@ CASES = [
 def test_every_model_loads_with_trusted_types_only_and_predicts_the_same(
     files, label, model, deliver
 ):
-    params = MODELS[model]
-    out, answer = save(files, label, model=model, params=params, deliver=deliver)
+    if model in BOOSTERS:
+        pytest.importorskip(model)
+    out, answer = save(files, label, model=f"{model}:{MODELS[model]}".rstrip(":"), deliver=deliver)
     loaded = cp.load(out)
     got, want = loaded.predict_file(files / "target.csv"), loaded.predictions()
-    pd.testing.assert_frame_equal(got, want, check_exact=True, check_dtype=False)
+    same = got[list(want)]
+    pd.testing.assert_frame_equal(same, want, check_exact=True, check_dtype=False)
     for name, values in answer.predictions.items():
         assert list(got[name]) == list(values)
     assert list(loaded.predict(loaded.read(files / "target.csv"))) == list(got["prediction"])
@@ -79,7 +87,7 @@ def test_a_model_that_labels_of_the_target_have_moved_loads(files, frames, label
     target[label] = target[label] + 6 if label == "cost" else rare
     target.loc[40:, label] = None
     target.to_csv(files / "target.csv", index=False)
-    options = {"model": "logistic", "params": ["C=0.1,1"]} if label == "ill" else {}
+    options = {"model": "logistic:C=0.1,1"} if label == "ill" else {}
     out, answer = save(files, label, **options)
     assert answer.verdict == "do not trust"
     assert type(answer.model).__name__.startswith("Offset")
@@ -88,7 +96,7 @@ def test_a_model_that_labels_of_the_target_have_moved_loads(files, frames, label
 
 
 def test_the_files_hold_the_answer_and_numbers_have_both_intervals(files):
-    models = {"model": ["ridge", "forest"], "params": ["ridge.alpha=1,10", "forest.n_estimators=3"]}
+    models = {"model": ["ridge:alpha=1,10", "forest:n_estimators=3"]}
     out, answer = save(files, "cost", by="colour", **models)
     assert {path.name for path in out.iterdir()} == FILES | {"run.json"}
     assert answer.tables.label in (out / "report.html").read_text()
@@ -158,8 +166,9 @@ def test_the_reader_of_the_model_agrees_with_the_predictions_whatever_categories
     out, found = save(tricky, label)
     model = cp.load(out)
     assert [model.run["columns"][name] for name in ("x", "kind")] == ["number", "category"]
-    read = model.predict_file(tricky / "target.csv")
-    pd.testing.assert_frame_equal(read, model.predictions(), check_exact=True, check_dtype=False)
+    want = model.predictions()
+    read = model.predict_file(tricky / "target.csv")[list(want)]
+    pd.testing.assert_frame_equal(read, want, check_exact=True, check_dtype=False)
     assert list(read["prediction"]) == list(found.predictions["prediction"])
     assert list(model.predict(model.read(tricky / "target.csv"))) == list(read["prediction"])
     raw = pd.read_csv(tricky / "target.csv", keep_default_na=False)
@@ -176,20 +185,8 @@ def test_a_file_with_only_numbers_in_a_column_of_text_is_read_as_text(tricky):
     assert same[0] != same[1]
 
 
-def test_a_file_with_other_columns_is_refused(saved):
-    model = cp.load(saved)
-    other = saved.parent / "other.csv"
-    other.write_text("age,noise\n1,2\n")
-    with pytest.raises(InputError, match="must have the columns of the model; it lacks"):
-        model.predict_file(other)
-    frame = pd.read_csv(saved.parent / "target.csv").assign(age="old")
-    frame.to_csv(other, index=False)
-    with pytest.raises(InputError, match=r"'age' of other\.csv must be of the kind 'number'"):
-        model.predict_file(other)
-
-
 def test_labels_cannot_smuggle_formulas_into_a_spreadsheet(tricky):
-    out, found = save(tricky, "label", model="logistic", params=["C=1"])
+    out, found = save(tricky, "label", model="logistic:C=1")
     lines = (out / "predictions.csv").read_text().splitlines()
     cells = {line.split(",")[1].strip('"') for line in lines[1:]}
     assert cells == {"'=HYPERLINK(1)", "'-no"}
@@ -203,18 +200,14 @@ def test_every_file_has_a_checksum_and_every_flipped_bit_is_noticed(saved, rng):
     assert set(run["files"]) == {path.name for path in saved.iterdir()} - {"run.json"}
     for name in [*run["files"], "run.json"]:
         content = (saved / name).read_bytes()
-        refused = 0
         for place in rng.integers(len(content), size=12):
             flipped = bytearray(content)
             flipped[place] ^= 1 << int(rng.integers(8))
             (saved / name).write_bytes(flipped)
             if name == "run.json" and _means_the_same(bytes(flipped), content):
-                refused += 1  # a space for a tab between values
-                continue
+                continue  # a space for a tab between values
             with pytest.raises(InputError, match=rf"{name} is damaged or was changed"):
                 cp.load(saved)
-            refused += 1
-        assert refused == 12
         (saved / name).write_bytes(content[: len(content) // 2])
         with pytest.raises(InputError, match=rf"{name} is damaged or was changed"):
             cp.load(saved)

@@ -16,8 +16,8 @@ from counterpoise.jobs.loading import load_data, load_example
 from counterpoise.jobs.models import make_families
 from counterpoise.jobs.request import quiet
 
-RIDGE = {"model": "ridge", "params": ["alpha=0.1,10,1000"]}
-LOGISTIC = {"model": "logistic", "params": ["C=0.1,10"]}
+RIDGE = {"model": "ridge:alpha=0.1,10,1000"}
+LOGISTIC = {"model": "logistic:C=0.1,10"}
 
 
 def select(files, label, suffix="csv", **options):
@@ -55,7 +55,7 @@ def test_the_numbers_are_those_of_the_search(files, deliver):
         files / "source.csv", files / "target.csv", quiet, label="cost", need_label=True
     )
     labels = type("Labels", (), {"task": "regression", "y": data.pair.y})
-    [(_, model, grid)] = make_families(labels, ["ridge"], RIDGE["params"], 0)
+    [(_, model, grid)] = make_families(labels, [RIDGE["model"]], 0)
     splits = list(KFold(5, shuffle=True, random_state=0).split(data.pair.y))
     search = cp.ShiftGridSearchCV(
         model, grid, weights="gaussian", cv=splits, metrics="auto",
@@ -166,7 +166,7 @@ def test_what_labels_are_used_for_can_be_said(frames):
 def test_a_model_that_is_no_better_than_one_answer_is_called_so(frames, rng):
     source = frames[0].assign(luck=rng.choice(["head", "tail"], p=[0.9, 0.1], size=250))
     target = frames[1].drop(columns=["ill", "cost"])
-    answer = cp.select(source, target, label="luck", model="logistic", params=["C=0.0001"])
+    answer = cp.select(source, target, label="luck", model="logistic:C=0.0001")
     words = " ".join(answer.warnings)
     assert "predicting one value for all rows" in words
     assert "The model predicts 'head' for all 400 rows." in words
@@ -272,7 +272,7 @@ def persons(rng):
     return draw(60, 0.0), draw(200, 0.3)
 
 
-FOREST = {"model": "forest", "params": ["n_estimators=20"]}
+FOREST = {"model": "forest:n_estimators=20"}
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -313,8 +313,8 @@ def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
     answer = cp.select(source, target, label="y", groups="person", **RIDGE)
     assert any("58 groups, and 10 rows without a value" in note for note in answer.tables.notes)
     assert not any("may belong together" in note for note in answer.tables.notes)
-    for name in ("Person", "y"):
-        with pytest.raises(InputError, match=f"`groups` '{name}' must be a column of source"):
+    for name, words in (("Person", "not a column of source. Did you mean"), ("y", "the label")):
+        with pytest.raises(InputError, match=f"`groups` '{name}' is {words}"):
             cp.select(source, target, label="y", groups=name, **RIDGE)
     with pytest.raises(InputError, match="has one value"):
         cp.select(source.assign(person="me"), target, label="y", groups="person", **RIDGE)
@@ -368,9 +368,9 @@ def test_a_column_that_gives_the_label_away_is_named(frames, label):
         for frame in frames
     ]
     name, other = ("code", "total") if label == "ill" else ("total", "code")
-    options = {"model": "logistic", "params": ["C=10,1000"]} if label == "ill" else RIDGE
+    options = {"model": "logistic:C=10,1000"} if label == "ill" else RIDGE
     # Far from the optimum a ridge is not perfect.
-    options = options if label == "ill" else {"model": "ridge", "params": ["alpha=1e-6"]}
+    options = options if label == "ill" else {"model": "ridge:alpha=1e-6"}
     answer = cp.select(*leaked, label=label, drop=[other], **options)
     [warning] = answer.warnings
     assert warning.startswith(f"The column {name} gives the label away")

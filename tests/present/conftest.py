@@ -51,18 +51,15 @@ def frames(names=("age", "income", "region"), label="price", *, shift=0.6, label
 @pytest.fixture(scope="session")
 def answers():
     """An answer of each kind, by name."""
-    two = {
-        "model": ["ridge", "forest"],
-        "params": ["ridge.alpha=1,10,1000", "forest.n_estimators=5"],
-    }
-    one = {"model": "ridge", "params": ["alpha=1,10"]}
+    two = {"model": ["ridge:alpha=1,10,1000", "forest:n_estimators=5"]}
+    one = {"model": "ridge:alpha=1,10"}
     classes = [table.assign(price=table["price"] > 3.5) for table in frames()]
     with threadpool_limits(limits=1):
         return {
             "audit": cp.audit(*frames(), label="price"),
             "select": cp.select(*frames(), label="price", by="region", **two),
             "labels": cp.select(*frames(labels=40), label="price", **one),
-            "classes": cp.select(*classes, label="price", model="logistic", params=["C=1"]),
+            "classes": cp.select(*classes, label="price", model="logistic:C=1"),
             "doubtful": cp.select(*frames(shift=50.0, labels=0), label="price", **one),
             "hostile audit": cp.audit(*frames(HOSTILE, HOSTILE[1])),
             "hostile select": cp.select(

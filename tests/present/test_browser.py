@@ -105,20 +105,6 @@ def test_no_errors_no_requests_and_nothing_wider_than_the_screen(browser, files,
     assert min(sizes) >= 13
 
 
-HINTS = """return [...document.querySelectorAll(".scroll + .hint")].map((hint) => {
-    const box = hint.previousElementSibling;
-    return [box.scrollWidth > box.clientWidth + 2, getComputedStyle(hint).display !== "none"];
-})"""
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_table_that_hides_columns_says_so(browser, files, width):
-    show(browser, files["select"], width=width)
-    found = browser.execute_script(HINTS)
-    assert all(hidden == said for hidden, said in found)
-    assert any(hidden for hidden, _ in found) or width > 390
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_from_the_data_do_nothing(browser, files, name):
     from selenium.common.exceptions import NoAlertPresentException
@@ -189,14 +175,6 @@ def test_negative_numbers_are_sorted_as_numbers(browser, files):
     values = [float(value) for value in rows]
     assert values == sorted(values)
     assert values[0] < 0 < values[-1]
-
-
-def test_the_rest_is_folded_until_it_is_asked_for(browser, files):
-    browser.get(files["select"].as_uri())
-    opened = "return [...document.querySelectorAll('details')].filter((d) => d.open).length"
-    assert browser.execute_script(opened) == 0
-    browser.find_element("css selector", "#candidates summary").click()
-    assert browser.execute_script(opened) == 1
 
 
 BRIGHTNESS = """

@@ -4,13 +4,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.present import BalanceDisplay, ForestDisplay, ShiftMapDisplay
-from counterpoise.present.axes import power_of_ten
 from counterpoise.present.palette import DARK, LIGHT
 
 VALUES = np.array([0.01, 0.1, 1.0, 10.0])
@@ -137,34 +136,6 @@ def test_given_axes_are_drawn_on_without_pyplot(name):
     assert plt.get_fignums() == []
 
 
-def test_a_dark_style_of_the_user_gets_the_shades_for_dark():
-    with plt.style.context("dark_background"):
-        display = EXAMPLES["forest"]().plot()
-    assert to_hex(display.points_[0].get_color()) == DARK.estimate
-
-
-def _brightness(color):
-    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def _contrast(a, b):
-    high, low = sorted([_brightness(a), _brightness(b)], reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("palette", [LIGHT, DARK])
-def test_colours_are_legible_and_distinct_without_colour(palette):
-    for name in ("ink", "soft"):
-        assert _contrast(getattr(palette, name), palette.paper) > 4.5
-    for name in ("estimate", "truth", "source", "target"):
-        assert _contrast(getattr(palette, name), palette.paper) > 3
-    brightness = [_brightness(color) for color in palette.classes]
-    assert brightness == sorted(brightness, reverse=palette is LIGHT)
-    colors = [v for v in vars(palette).values() if isinstance(v, str)] + list(palette.classes)
-    assert len(set(colors)) == len(colors)
-
-
 @pytest.mark.parametrize("name", ["$x_1$", "$", "a $\\frac{$", "_hidden", "<b>", "x" * 400])
 def test_names_are_drawn_as_they_are(name):
     for display in (
@@ -174,13 +145,6 @@ def test_names_are_drawn_as_they_are(name):
     ):
         display.plot().figure_.canvas.draw()
     assert display.ax_.get_xlabel().startswith(name[:20])
-
-
-def test_ticks_are_plain_numbers():
-    display = ForestDisplay(list("abcd"), 0.618 + np.array([1e-6, 2e-6, 3e-6, 4e-6])).plot()
-    display.figure_.canvas.draw()
-    assert display.ax_.xaxis.get_offset_text().get_text() == ""
-    assert [power_of_ten(v) for v in (0.01, 1e5, 1e-5, 0.0)] == ["0.01", "10⁵", "10⁻⁵", ""]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """What notebooks show: small, escaped, and only what is known."""
 
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from html_page import Page
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -22,37 +22,15 @@ from counterpoise._shown import shown_html
 from counterpoise.present.estimates import name_candidates
 
 
-class Text(HTMLParser):
-    """Text and tags; every element must be closed."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.text, self.tags, self.open = "", [], []
-        self.feed(source)
-        assert self.open == []
-        self.text = " ".join(self.text.split())
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.open.append(tag)
-        assert all(not name.startswith("on") for name, _ in attributes)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data + " "
-
-
 @pytest.mark.parametrize("name", ["audit", "select", "doubtful", "hostile select"])
 def test_an_answer_is_a_card(answers, name):
     answer = answers[name]
-    shown = Text(answer._repr_html_())
-    assert f"{answer.verdict[:1].upper()}{answer.verdict[1:]}" in shown.text
+    shown = Page(answer._repr_html_())
+    assert f"{answer.verdict[:1].upper()}{answer.verdict[1:]}" in shown.words
     assert not {"script", "img", "b"} & set(shown.tags)
-    assert not set("\x1b\x00\u202e") & set(shown.text)
+    assert not set("\x1b\x00\u202e") & set(shown.words)
     for metric in (answer.metrics or {}).values():
-        assert format_number(metric.value) in shown.text
+        assert format_number(metric.value) in shown.words
 
 
 def test_reports_groups_and_diagnoses_are_tables(answers):
@@ -62,10 +40,10 @@ def test_reports_groups_and_diagnoses_are_tables(answers):
         (found.estimates.groups, list(found.estimates.groups)),
         (found.diagnostics, ["effective rows", *found.diagnostics.reasons]),
     ):
-        shown = Text(result._repr_html_())
+        shown = Page(result._repr_html_())
         assert "table" in shown.tags
         for word in words:
-            assert " ".join(word.split()) in shown.text
+            assert " ".join(word.split()) in shown.words
             assert word.split(",")[0][:20] in str(result)
 
 
@@ -82,7 +60,7 @@ def test_searches_are_shown_after_fit_only(rng):
         metrics="auto",
     )
     assert shown_html(search) == ""
-    text = Text(shown_html(search.fit(X, y, X_target=X + 0.5))).text
+    text = Page(shown_html(search.fit(X, y, X_target=X + 0.5))).words
     names = name_candidates(search)
     assert f"Delivered: blend of {len(search.blend_.places)} models" in text
     assert f"Chosen: {names[search.best_index_]}." in text
@@ -91,19 +69,19 @@ def test_searches_are_shown_after_fit_only(rng):
     assert format_number(search.best_risk_.value) in text
     assert search.baseline_.words in text
     ridge = cp.ShiftRidgeCV(weights=None).fit(X, y)
-    shown = Text(shown_html(ridge))
-    assert f"alpha={ridge.alpha_:.3g}" in shown.text
-    assert "and 190 more" in shown.text
+    shown = Page(shown_html(ridge))
+    assert f"alpha={ridge.alpha_:.3g}" in shown.words
+    assert "and 190 more" in shown.words
 
 
 def test_parameters_of_a_search_are_escaped(rng):
     risk = cp.target_risk(np.abs(rng.normal(size=(2, 50))), np.ones(50))
     params = [{"<script>": "<b>"}, {"<script>": "x" * 300}]
     search = SimpleNamespace(risk_=risk, best_index_=0, cv_results_={"params": params})
-    shown = Text(shown_html(search))
+    shown = Page(shown_html(search))
     assert "script" not in shown.tags
-    assert "<script>=<b>" in shown.text
-    assert "x" * 200 not in shown.text
+    assert "<script>=<b>" in shown.words
+    assert "x" * 200 not in shown.words
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import counterpoise as cp
 from counterpoise._format import format_interval, format_number
 from counterpoise.present.answer import answer_document, answer_text
 from counterpoise.present.estimates import NOTHING, estimate_cells, interval_text
-from counterpoise.present.sections import Bullets, Column, Document, Section, Table
-from counterpoise.present.text import fit_table, short_text, wrap_text
+from counterpoise.present.sections import Bullets, Document, Section
+from counterpoise.present.text import short_text
 from counterpoise.risk import RiskEstimate
 from counterpoise.risk.estimate import LOG, LOGIT, Link
 
@@ -159,30 +158,15 @@ def test_long_lists_are_cut_between_sentences_and_alerts_stay():
     assert not any("reason 8" in line for line in lines)
 
 
-@pytest.mark.parametrize("width", range(40, 90, 7))
-def test_intervals_in_sentences_stay_on_one_line(width):
-    interval = "-1,228,333 to 1.2e+09"
-    text = f"The least estimated risk in the target among 8: 1,228 (95% interval {interval}; x)."
-    lines = wrap_text(text, width)
-    assert any(interval in line for line in lines)
-    assert all(len(line) <= width for line in lines)
-    assert " ".join(lines) == text
-
-
-def test_a_table_keeps_what_is_not_optional():
-    columns = [Column("a"), Column("b", optional=1), Column("c", optional=2)]
-    table = Table("", columns, [["1" * 10] * 3])
-    assert [c.name for c in fit_table(table, 100).columns] == ["a", "b", "c"]
-    assert [c.name for c in fit_table(table, 27).columns] == ["a", "b"]
-    assert [c.name for c in fit_table(table, 3).columns] == ["a"]
-    text = Table("", [Column("name", "text"), Column("b")], [["x" * 50, "1"]])
-    assert len(fit_table(text, 30).rows[0][0]) == 27
-
-
-def test_results_print_what_the_notebook_shows(rng):
-    x = rng.normal(-1, 1, size=400)
-    comparison = cp.compare_risks(x**2, np.exp(x + 0.5))
-    for estimate in comparison.values():
-        assert format_number(estimate.value) in str(comparison)
-        assert interval_text(estimate) in str(comparison)
-        assert interval_text(estimate, drift=False) in comparison._repr_html_()
+def test_what_more_labels_are_worth_is_a_number_under_next(answers):
+    answer = answers["select"]
+    few, _, many = answer.estimates.more_labels.values()
+    text = " ".join(str(answer).split())
+    # On the scale of the first table.
+    then = format_interval(*np.sqrt(few.interval()))
+    line = f"Interval of the RMSE with more labels of random target rows, about: {then} (20), "
+    assert line in text
+    assert text.index("Next") < text.index(line) < text.index("Delivered")
+    assert many.interval()[1] < few.interval()[1] < answer.risk.interval()[1]
+    settled = replace(answer.estimates, more_labels=dict.fromkeys((20, 50, 100), answer.risk))
+    assert "more labels" not in str(replace(answer, estimates=settled))

@@ -1,20 +1,14 @@
-"""The ridge estimators, on generated rows: in chunks, in copies, and in other units."""
-
-from itertools import pairwise
+"""The ridge estimators, on generated rows: in copies, in other units, under other names."""
 
 import numpy as np
 import pytest
 from fuzzing import assert_close, holds_for, quiet, samples
-from hypothesis import assume
 from hypothesis import strategies as st
 
 import counterpoise as cp
 from counterpoise.risk.methods import METHODS
 
 ALPHAS = np.asarray([0.01, 0.3, 10.0])
-# Smoothing sorts all weights.
-SUMS = [n for n, m in METHODS.items() if not m.needs_rows and n != "pareto_smoothed"]
-from_sums = pytest.mark.parametrize("method", SUMS)
 every_method = pytest.mark.parametrize("method", METHODS)
 rows = samples(n=(24, 60), m=(12, 40), columns=(1, 5))
 COST = 2
@@ -23,36 +17,6 @@ COST = 2
 def numbers(model):
     risk = model.risk_curve_
     return np.stack([risk.value, risk.standard_error])
-
-
-def cut(case, arrays, most=5):
-    """Cut arrays into chunks at random places."""
-    n = len(arrays[0])
-    places = np.sort(case.rng.integers(0, n + 1, size=int(case.rng.integers(0, most))))
-    edges = [0, *places.tolist(), n]
-    return [tuple(a[i:j] for a in arrays) for i, j in pairwise(edges) if j > i]
-
-
-@from_sums
-@pytest.mark.parametrize("few", [True, False])
-@holds_for(case=rows, weights=st.sampled_from(["gaussian", None, "given"]), cost=COST)
-def test_chunks_are_memory(method, few, case, weights):
-    given = case.rng.exponential(size=len(case.y)) if weights == "given" else weights
-    options = {"alphas": ALPHAS, "cv": 3, "method": method, "weights": given}
-    one = quiet(cp.ShiftRidgeCV(**options).fit, case.X, case.y, X_target=case.Z)
-    assume(one.weights_.max() < 1e6)  # beyond, a single row decides, and digits are lost
-    chunks = cut(case, (case.X, case.y))
-    model = cp.ShiftRidgeCV(**options)
-    with pytest.MonkeyPatch.context() as patch:
-        fit = {"X_target": case.Z, "n_jobs": 1}
-        if not few:  # sums over blocks, and two passes unless the weights are fitted to all rows
-            patch.setattr("counterpoise.ridge.cross_validation.few_rows", lambda *_: False)
-            fit |= {} if weights == "gaussian" else {"weight_rows": 8}
-        other = quiet(model.fit_chunks, lambda: iter(chunks), **fit)
-    scale = np.nanmax(one.risk_curve_.value)
-    assert_close(other.risk_curve_.value, one.risk_curve_.value, rtol=1e-6, scale=scale)
-    assert_close(other.coef_, one.coef_, rtol=1e-6)
-    assert other.alpha_ == one.alpha_
 
 
 @pytest.mark.parametrize("route", ["rows", "dual"])

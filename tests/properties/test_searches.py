@@ -100,23 +100,6 @@ def test_the_order_of_rows_does_not_matter(name, classes, case, kind):
     assert_close(curve(other), curve(one), rtol=1e-5 if classes else 1e-6)
 
 
-@every_search
-@holds_for(case=tables, kind=weights_kinds, cost=COST)
-def test_the_order_of_candidates_does_not_matter(name, case, kind):
-    y, weights = labels_for(name, case, classes=False), weights_for(kind, case)
-    splits = splits_of(case, y)
-    one = fit(make(name, cv=splits, weights=weights), case.X, y, case.Z)
-    other = fit(make(name, cv=splits, weights=weights, grid=ALPHAS[::-1]), case.X, y, case.Z)
-    first, second = (curve(search)[:, np.argsort(_penalties(search))] for search in (one, other))
-    assert_close(second, first, rtol=1e-7)
-
-
-def _penalties(search):
-    if hasattr(search, "alphas_"):
-        return search.alphas_
-    return [next(iter(params.values())) for params in search.cv_results_["params"]]
-
-
 @of_numbers
 @holds_for(case=tables, power=st.integers(-10, 10), place=st.integers(-64, 64), cost=COST)
 def test_the_unit_and_the_origin_of_the_labels_do_not_matter(name, case, power, place):

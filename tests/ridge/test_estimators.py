@@ -5,8 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -43,30 +41,6 @@ def test_fit_uses_the_target_through_the_weights(shifted):
     assert model.best_index_ == np.argmin(model.risk_curve_.value)
     assert model.alpha_ == model.alphas_[model.best_index_]
     assert model.best_risk_.value == model.risk_curve_.value.min()
-
-
-def test_without_weights_it_is_scikit_learns_grid_search(shifted):
-    X, y, _, _ = shifted
-    alphas = np.logspace(-3, 3, 20)
-    model = cp.ShiftRidgeCV(alphas, weights=None, method="weighted").fit(X, y)
-    search = GridSearchCV(Ridge(), {"alpha": alphas}, cv=5, scoring="neg_mean_squared_error")
-    search.fit(X, y)
-    np.testing.assert_allclose(model.risk_curve_.value, -search.cv_results_["mean_test_score"])
-    assert model.alpha_ == search.best_params_["alpha"]
-    np.testing.assert_allclose(model.coef_, search.best_estimator_.coef_)
-
-
-@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2], [False, True], [-1.0, 1.0], [0, 1]])
-def test_two_classes_of_any_kind(shifted, labels):
-    X, y, X_target, _ = shifted
-    reference = cp.ShiftRidgeClassifierCV().fit(X, y, X_target=X_target)
-    named = np.asarray(labels)[(y > 0).astype(int)]
-    model = cp.ShiftRidgeClassifierCV().fit(X, named, X_target=X_target)
-    assert model.classes_.tolist() == labels
-    np.testing.assert_array_equal(model.risk_curve_.value, reference.risk_curve_.value)
-    want = np.asarray(labels)[(reference.decision_function(X) > 0).astype(int)]
-    np.testing.assert_array_equal(model.predict(X), want)
-    assert model.coef_.shape == (1, 2)
 
 
 def test_more_classes_are_told_one_from_the_rest(rng):

@@ -79,6 +79,8 @@ def test_weights_whose_mean_is_far_from_1_are_warned_of(rng, factor):
         with pytest.warns(WeightWarning, match="where 1 is expected of a density") as caught:
             call(losses, factor * weights)
         assert caught[0].filename == __file__
+    for method in ("source", "normalized", "pareto_smoothed"):  # a factor does no harm
+        cp.target_risk(losses, factor * weights, method=method)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,6 @@ def test_an_unknown_method_lists_the_known_ones(method):
         (lambda: Controlled(beta="1"), "`beta` must be a number"),
         (lambda: Truncated(cap=0), "`cap` must be a number above 0; got 0"),
         (lambda: Truncated(cap="root"), "`cap` must be one of 'sqrt'"),
-        (lambda: Truncated(quantile=1.5), "`quantile` must be a number above 0 and at most 1"),
         (lambda: MomentControlled(degree=0), "`degree` must be an integer at least 1"),
         (lambda: DoublyRobust("linear"), r"`outcome_model` must be Moments\(degree\) or a scikit"),
         (lambda: DoublyRobust(LinearRegression), "`outcome_model` must be"),

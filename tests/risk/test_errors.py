@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from array_api_compat import numpy as np_xp
 
-from counterpoise._folds import Folds, block_numbers
+from counterpoise._folds import Folds
 from counterpoise.risk import (
     Controlled,
     Domains,
@@ -17,8 +17,6 @@ from counterpoise.risk import (
     estimate_risk,
     get_method,
 )
-from counterpoise.risk.strata import used_weights
-from counterpoise.risk.sums import sums_from_losses
 
 N, M = 60, 80
 
@@ -161,15 +159,6 @@ def test_repeated_splits_add_up_what_a_row_does_in_every_fold(rng):
     assert risk.n_effective == pytest.approx(want)
 
 
-def test_rows_held_out_twice_have_one_smoothed_weight_each(rng):
-    rows = np.array([0, 1, 2, 3, 4, 5, 3, 0, 5, 1, 4, 2])
-    folds = Folds(np.split(np.arange(12), 4), rows=rows)
-    weights = rng.exponential(size=(2, 6)) ** 3
-    average = get_method("pareto_smoothed")
-    got = used_weights(np_xp, average, weights[:, rows], folds)
-    np.testing.assert_allclose(got, average.effective_weights(np_xp, weights)[:, rows])
-
-
 def test_folds_of_one_row_are_judged_by_the_spread_between_them(rng):
     losses, weights = rng.random((3, 20)), rng.exponential(size=20)
     folds = Folds([np.array([i]) for i in range(20)])
@@ -182,18 +171,3 @@ def test_folds_of_one_row_are_judged_by_the_spread_between_them(rng):
     first = 2 / 3 * np.sqrt(1 / 2) * 5  # share, jackknife of two rows, distance from their mean
     alone = (10 / 3 - 1 / 3 * 20 / 3) / (2 / 3)
     assert risk.standard_error**2 == pytest.approx((first + alone) ** 2 + first**2)
-
-
-@pytest.mark.parametrize("cuts", [[], [1, 2], [13, 50], range(1, 100)])
-def test_sums_of_blocks_do_not_depend_on_the_chunks(xp, rng, cuts):
-    losses, weights = rng.random((2, 100)), rng.exponential(size=100)
-    rows = sums_from_losses(np_xp, losses, weights)
-    total = None
-    block = block_numbers(np.arange(100), 7)
-    for part in np.split(np.arange(100), cuts):
-        arrays = (xp.asarray(losses[:, part]), xp.asarray(weights[part]))
-        own = sums_from_losses(xp, *arrays).by_label(xp, block_numbers(part, 7), 7)
-        total = own if total is None else total + own
-    for got, want in zip(total.arrays(), rows.arrays(), strict=True):
-        blocks = np.stack([want[..., block == i].sum(axis=-1) for i in range(7)], axis=-1)
-        np.testing.assert_allclose(got, blocks, rtol=1e-12)

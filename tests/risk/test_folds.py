@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
-import counterpoise as cp
 from counterpoise._arrays import array_namespace
 from counterpoise._folds import Folds
-from counterpoise.risk import METHODS, Controlled, Domains, HeldOut, Weighted, estimate_risk
+from counterpoise.risk import Controlled, HeldOut, Weighted, estimate_risk
 from counterpoise.risk.regression import cross_fit_folds
 from counterpoise.risk.sums import sum_by_label
 
@@ -82,23 +81,3 @@ def test_single_samples_and_folds_together():
     parts = losses[:3], losses[3:9], losses[9:]
     want = sum((len(part) / 15) ** 2 * part.var(ddof=1) / len(part) for part in parts)
     assert risk.standard_error == pytest.approx(np.sqrt(want))
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("method", ["controlled", "shrunk", "doubly_robust"])
-def test_torch_agrees(grouped, method, rng):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    X, _, Z, _ = cp.datasets.gaussian_2d(0.7).sample(120, 300, random_state=0)
-    groups = np.arange(len(X)) % 9 if grouped else None
-    cv = GroupKFold(4) if grouped else RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)
-    splits = list(cv.split(X, groups=groups))
-    folds, rows = Folds.of_splits(splits, groups=groups), np.concatenate([t for _, t in splits])
-    losses = rng.random((3, len(rows)))
-    losses[1] = np.nan  # a candidate that failed
-    weights = rng.exponential(size=len(X))[rows]
-    parts = losses, weights, X[rows], Z, rng.exponential(size=len(Z))
-    found = []
-    for own in (parts, [torch.asarray(part) for part in parts]):
-        risk, _ = estimate_risk(HeldOut(*own[:2], folds, Domains(*own[2:])), METHODS[method])
-        found.append([np.asarray(getattr(risk, name)) for name in NUMBERS])
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-8, atol=1e-10)

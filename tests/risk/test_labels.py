@@ -8,9 +8,9 @@ from scipy import stats
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
-from counterpoise.risk import HeldOut, LabelTest, Link, RiskEstimate, estimate_risk, label_test
+from counterpoise.risk import HeldOut, Link, RiskEstimate, estimate_risk, label_test
 from counterpoise.risk.estimate import LOG, LOGIT
-from counterpoise.risk.labels import combine
+from counterpoise.risk.labels import combine, with_more_labels
 
 METHOD = cp.risk.get_method("controlled")
 SCALES = {
@@ -198,11 +198,28 @@ def test_the_test_of_few_labels_knows_skewed_and_binary_losses():
     assert one == pytest.approx(2 * (more + equal / 2), abs=0.03)  # half of the ties count
 
 
-@pytest.mark.parametrize(
-    ("p_value", "words"),
-    [(0.0004, "contradict the estimate"), (0.02, "do not fit"), (0.2, "agree with")],
-)
-def test_the_test_says_in_words_what_it_found(p_value, words):
-    found = LabelTest(p_value, 30, 2.0, 1.0)
-    assert words in found.words
-    assert "30 labels of target rows give 2.00 where the source gives 1.00" in found.words
+@pytest.mark.parametrize("kind", ["squared", "wrong"])
+@pytest.mark.parametrize("n_labels", [20, 100])
+def test_the_worth_of_labels_is_the_mean_width_that_they_leave(kind, n_labels):
+    """Also where some labels are known already: more of them come on top."""
+
+    def losses(rng, x):
+        if kind == "squared":
+            return (rng.normal(size=len(x)) * (1 + 0.4 * np.abs(x))) ** 2
+        return (rng.random(len(x)) < 1 / (1 + np.exp(1.2 - 0.5 * x))).astype(float)
+
+    widths, forecasts = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x, first, more = (
+            rng.normal(mean, size=n) for mean, n in ((0, 400), (1, 10), (1, n_labels))
+        )
+        there = losses(rng, first)
+        held_out = HeldOut.of_sample(losses(rng, x), np.exp(x - 0.5), labelled=there)
+        estimate = estimate_risk(held_out, METHOD)[0]
+        forecast = with_more_labels(estimate, held_out, n_labels)
+        assert forecast.value == pytest.approx(estimate.value)
+        forecasts.append(np.subtract(*forecast.interval()))
+        both = replace(held_out, labelled=np.append(there, losses(rng, more)))
+        widths.append(np.subtract(*estimate_risk(both, METHOD)[0].interval()))
+    assert np.mean(forecasts) == pytest.approx(np.mean(widths), rel=0.1)

@@ -26,20 +26,6 @@ def test_quantiles_are_those_of_the_definition(level):
     assert conformal_quantiles(scores, weights, new, level).tolist() == expected
 
 
-def test_equal_weights_give_split_conformal_prediction():
-    scores = np.arange(1.0, 20.0)  # 19 rows: the 90 % quantile is the 18th of them
-    assert conformal_quantiles(scores, np.ones(19), np.ones(1), 0.9).tolist() == [18.0]
-    # With 8 rows, 90 % cannot be had.
-    assert np.isinf(conformal_quantiles(scores[:8], np.ones(8), np.ones(1), 0.9))[0]
-
-
-def test_a_factor_on_all_weights_changes_nothing():
-    rng = np.random.default_rng(1)
-    scores, weights, new = rng.exponential(size=(3, 50))
-    one, ten = (conformal_quantiles(scores, c * weights, c * new, 0.9) for c in (1.0, 10.0))
-    assert np.array_equal(one, ten)
-
-
 def test_intervals_cover_the_target_under_a_known_shift():
     rng = np.random.default_rng(2)
     covered, plain = [], []

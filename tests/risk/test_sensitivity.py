@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import linprog
 
 import counterpoise as cp
-from counterpoise.risk.sensitivity import tipping_factor
 
 
 def bounds_by_linprog(losses, weights, gamma):
@@ -50,7 +49,7 @@ def test_the_tipping_factor_is_where_the_bound_meets_the_threshold(rng):
         assert side[0] == pytest.approx(threshold)
     assert found.tipping(losses.max() + 1) == np.inf
     assert found.tipping(mean) == pytest.approx(1, abs=1e-6)
-    assert tipping_factor(np.zeros(5), np.ones(5)) == 1.0
+    assert cp.risk.sensitivity(np.zeros(5), np.ones(5)).tipping(0.0) == 1.0
 
 
 def test_bad_input_is_refused(rng):

@@ -60,13 +60,6 @@ def test_bad_families_are_named(data, estimator, grid, message):
         fitted(data, estimator, grid)
 
 
-def test_a_randomised_search_takes_one_family(data):
-    X, y, Z = data
-    search = cp.ShiftRandomizedSearchCV(FAMILIES, {"alpha": [1.0]}, n_iter=1)
-    with pytest.raises(ValueError, match="`estimator` must be one estimator in a randomised"):
-        search.fit(X, y, X_target=Z)
-
-
 def test_the_loss_of_families_is_one_that_all_have(data):
     X, y, Z = data
     families = [("logistic", LogisticRegression(), {}), ("svm", LinearSVC(), {})]
@@ -103,15 +96,6 @@ class Fixed(RegressorMixin, BaseEstimator):
 
     def predict(self, X):
         return 3 * (X[:, 0] - 1)
-
-
-@pytest.mark.parametrize("weighted", [True, False])
-def test_the_choice_is_trained_as_it_was_judged(data, weighted):
-    X, y, Z = data
-    search = fitted(data, Ridge(), {"alpha": [0.1, 10.0]}, fit_weighted=weighted)
-    options = {"sample_weight": search.weights_} if weighted else {}
-    want = Ridge(**search.best_params_).fit(X, y, **options).predict(Z)
-    np.testing.assert_allclose(search.predict(Z), want)
 
 
 def test_weights_of_one_are_not_passed_to_fit(data):
@@ -231,10 +215,3 @@ def test_the_menu_goes_into_a_search(data, task):
 def _smaller(model):
     known = model.get_params()
     return model.set_params(**{k: 3 for k in ("n_estimators", "max_iter") if k in known})
-
-
-def test_the_forest_of_the_menu_is_smaller_for_many_rows():
-    trees = [menu("regression", n)[1][1].n_estimators for n in (None, 1000, 50_000)]
-    assert trees == [200, 200, 100]
-    with pytest.raises(ValueError, match="`task` must be one of 'regression', 'classification'"):
-        menu("ranking")

@@ -37,17 +37,6 @@ def test_pairs_become_classes(classes, wrapped):
     np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("classes", [3, 4])
-def test_hinge_loss_does_not_depend_on_the_shape(classes):
-    """The columns of pairs were taken for classes: a risk of 1.97 for 0.091."""
-    X, y = problem(classes)
-    risks = [
-        cp.cross_val_risk(WRAPPED["alone"](shape), X, y, weights=np.ones(240), loss="hinge")
-        for shape in ("ovr", "ovo")
-    ]
-    assert risks[0].value == risks[1].value < 0.5
-
-
 def test_columns_that_are_neither_classes_nor_pairs_are_refused():
     class Odd(SVC):
         def decision_function(self, X):

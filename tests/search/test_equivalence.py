@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import counterpoise as cp
+from counterpoise.encoding import TableEncoder
 
 SEARCHES = {
     "logistic": (LogisticRegression(), {"C": [0.01, 0.1, 1.0]}, "log", "neg_log_loss"),
@@ -26,6 +27,13 @@ SEARCHES = {
         {"max_leaf_nodes": [3, 7]},
         "brier",
         "neg_brier_score",
+    ),
+    # Candidates share the encoded rows of a fold.
+    "encoded": (
+        make_pipeline(TableEncoder(), Ridge()),
+        [{"ridge__alpha": [1.0, 100.0]}, {"tableencoder__squares": [True]}],
+        "squared",
+        "neg_mean_squared_error",
     ),
     "svc": (
         make_pipeline(StandardScaler(), SVC()),

@@ -73,14 +73,15 @@ def test_per_row_fit_parameters_are_cut_by_position_in_every_form(data, step):
 
 
 class Recorder(RegressorMixin, BaseEstimator):
-    """Keeps what its fit was given."""
+    """Keeps what its fit was given; fails unless every row meets its own first feature."""
 
     seen = []  # noqa: RUF012
 
     def __init__(self, alpha=1.0):
         self.alpha = alpha
 
-    def fit(self, X, y, tag=None, names=None, table=None):
+    def fit(self, X, y, own=None, tag=None, names=None, table=None):
+        np.testing.assert_array_equal(own, X[:, 0])
         self.seen.append((len(X), tag, names, table))
         return self
 
@@ -88,12 +89,12 @@ class Recorder(RegressorMixin, BaseEstimator):
         return np.zeros(len(X))
 
 
-def test_parameters_that_are_not_per_row_are_passed_on_as_they_are(data):
+def test_parameters_of_rows_go_with_their_rows_and_others_are_passed_on_as_they_are(data):
     X, y, _, _ = data
     text, table = "x" * 60, {i: i for i in range(60)}
     Recorder.seen.clear()
     search = cp.ShiftGridSearchCV(Recorder(), {"alpha": [1.0]}, weights=None, cv=2)
-    search.fit(X, y, tag=text, names=["a", "b"], table=table)
+    search.fit(X, y, own=X[:, 0].tolist(), tag=text, names=["a", "b"], table=table)
     assert [(n, tag == text, names, own == table) for n, tag, names, own in Recorder.seen] == [
         (30, True, ["a", "b"], True),
         (30, True, ["a", "b"], True),

@@ -71,24 +71,6 @@ def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
     assert risk.interval() == pytest.approx(want.interval())
 
 
-@pytest.mark.parametrize("method", ["pareto_smoothed", OBJECTS[1]], ids=str)
-def test_a_search_estimates_like_cross_validation(data, method):
-    # Of methods by which candidates do not decide together.
-    model = search(data, method)
-    X, y, X_target, _ = data
-    options = {"weights": "gaussian", "method": method, "cv": KFold(4), "fit_weighted": True}
-    for i, alpha in enumerate(GRID["alpha"]):
-        one = cp.cross_val_risk(Ridge(alpha=alpha), X, y, X_target, **options)
-        assert model.cv_results_["risk"][i] == pytest.approx(one.value, rel=1e-6)
-
-
-@pytest.mark.parametrize("method", NEW)
-def test_fold_scores_average_to_the_risk(data, method):
-    model = search(data, method)
-    risks = np.stack([model.cv_results_[f"split{k}_risk"] for k in range(4)])
-    np.testing.assert_allclose(risks.mean(axis=0), model.risk_.value)
-
-
 @pytest.mark.parametrize("method", [name for name, m in METHODS.items()])
 def test_a_failed_candidate_does_not_spoil_the_others(data, method):
     grid = [{"fail": [True]}, {"fail": [False], "shift": [0.0, 0.3]}]

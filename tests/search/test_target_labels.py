@@ -71,17 +71,6 @@ def test_labels_change_the_numbers_and_not_the_model(data, refit):
     assert found.baseline_.risk.labels.n_labels == 25
 
 
-def test_labels_are_tested_against_the_estimate(data):
-    X, y, Z, known = data
-    search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}).fit(X, y, Z, known)
-    assert 0 < search.label_test_.p_value <= 1
-    assert search.label_test_.n_labels == 25
-    assert "25 labels" in search.label_test_.words
-    search.fit(X, y, Z)
-    assert not hasattr(search, "label_test_")
-    assert search.best_risk_.labels is None
-
-
 @pytest.mark.parametrize("changed", [False, True])
 def test_labels_decide_the_verdict(rng, changed):
     X, Z = rng.normal(size=(200, 2)), rng.normal(size=(300, 2))

@@ -63,23 +63,6 @@ def test_values_of_the_paper():
     np.testing.assert_allclose(gaussian_1d(0.8).target_risk, 1 - 1 / np.pi, rtol=1e-14)
 
 
-@pytest.mark.parametrize("gamma", [1.0, 1.3])
-def test_simulated_moments(gamma):
-    """A wide enough source, where the simulation has finite variance itself; in 100 batches."""
-    problem = gaussian_1d(gamma, theta=0.4)
-    sample = problem.sample(5_000, 5_000, repetitions=100, random_state=7)
-    w = problem.weights(sample.X_source[..., 0])
-    weighted = w * (sample.X_source[..., 0] * problem.theta - sample.y_source) ** 2
-    loss = (sample.X_target[..., 0] * problem.theta - sample.y_target) ** 2
-    matches(w.mean(axis=-1), 1.0)
-    matches(w.var(axis=-1), problem.weight_variance)
-    for own in (loss, weighted):
-        matches(own.mean(axis=-1), problem.target_risk)
-    matches(loss.var(axis=-1), problem.target_variance)
-    matches(weighted.var(axis=-1), problem.weighted_variance)
-    matches((weighted - problem.beta * (w - 1)).var(axis=-1), problem.controlled_variance)
-
-
 @pytest.mark.parametrize("gamma", [0.5, 0.7, 1.0, 1.3, 2.0])
 @pytest.mark.parametrize("domain", ["source", "target"])
 def test_exceedance_is_the_mass_of_the_rows_with_larger_weights(gamma, domain):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,10 +93,4 @@ def case(name):
 @pytest.fixture
 def problem():
     """Tools of the shared tests: `draw` and `fitted`."""
-
-    class Problem:
-        draw = staticmethod(draw)
-        fitted = staticmethod(fitted)
-        shift = SHIFT
-
-    return Problem
+    return SimpleNamespace(draw=draw, fitted=fitted, shift=SHIFT)

@@ -1,7 +1,5 @@
 """Awkward data: every weight estimator gives a defined result or says what is wrong."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -13,18 +11,6 @@ def fit_finite(model, X_source, X_target):
     assert np.all(np.isfinite(weights))
     assert np.all(weights >= 0)
     return weights
-
-
-def test_features_that_are_all_constant_are_defined_or_refused(case):
-    weights, message = None, ""
-    try:
-        weights = fit_finite(case.make(), np.ones((20, 2)), np.ones((30, 2)))
-    except ValueError as error:
-        message = str(error)
-    if weights is None:
-        assert "drop constant" in message or "all equal" in message
-    else:
-        np.testing.assert_allclose(weights, weights[0])
 
 
 @pytest.mark.parametrize(("n_features", "distance"), [(1, 100.0), (2, 12.0), (20, 12.0)])
@@ -55,19 +41,6 @@ def test_missing_values_are_refused_or_handled_and_infinite_ones_refused(
     samples[which][3, 1] = np.inf
     with pytest.raises(ValueError, match=("X_source", "X_target")[which]):
         case.make().fit(*samples)
-
-
-@pytest.mark.parametrize("sizes", [(1, 50), (50, 1), (1, 1)])
-def test_samples_of_one_row_are_defined_or_refused(case, problem, sizes):
-    samples = problem.draw(5, *sizes, 2)
-    if case.min_rows > 1:
-        with pytest.raises(ValueError, match="at least 2 rows"):
-            case.make().fit(*samples)
-    else:
-        with warnings.catch_warnings():
-            # Two single points may well be said not to overlap.
-            warnings.filterwarnings("ignore", message=".*hardly overlap")
-            fit_finite(case.make(), *samples)
 
 
 def test_what_does_not_fit_together_is_refused_with_the_remedy(case, problem):

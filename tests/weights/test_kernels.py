@@ -20,13 +20,6 @@ from counterpoise.weights._kernels import (
 from counterpoise.weights._widths import kernel_width
 
 
-@pytest.mark.parametrize("features", [1, 2, 3, 4, 20])
-def test_squared_distances_match_scipy(xp, rng, features):
-    A, B = rng.normal(size=(7, features)), rng.normal(size=(5, features))
-    found = squared_distances(xp.asarray(A), xp.asarray(B))
-    np.testing.assert_allclose(to_numpy(found), cdist(A, B) ** 2, rtol=1e-12, atol=1e-13)
-
-
 @pytest.mark.parametrize("features", [2, 6])
 def test_a_common_offset_costs_no_digits_that_the_data_has(rng, features):
     A, B = rng.normal(size=(6, features)), rng.normal(size=(4, features))
@@ -77,13 +70,6 @@ def test_knn_width_is_the_mean_distance_to_five_nearest_target_points(xp, rng):
         expected = [np.sort(cdist(a, b), axis=1)[:, :5].mean() for a, b in pairs]
         width = kernel_width(xp.asarray(A), xp.asarray(targets), "knn")
         np.testing.assert_allclose(to_numpy(width), expected, rtol=1e-12)
-
-
-def test_widths_given_as_numbers_and_arrays(xp, rng):
-    A, B = xp.asarray(rng.normal(size=(2, 4, 3))), xp.asarray(rng.normal(size=(2, 5, 3)))
-    np.testing.assert_array_equal(to_numpy(kernel_width(A, B, 2)), [2.0, 2.0])
-    given = xp.asarray([1.0, 3.0], dtype=A.dtype)
-    np.testing.assert_array_equal(to_numpy(kernel_width(A, B, given)), [1.0, 3.0])
 
 
 def test_width_broadcasts_one_target_to_a_batch_of_sources(rng):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -45,27 +45,6 @@ def kernel(A, B, width):
     return np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(-1) / (2 * width**2))
 
 
-def optimum_by_scipy(L):
-    """Maximise over the simplex by sequential quadratic programming."""
-    components = L.shape[1]
-
-    def loss(p):
-        y = L @ p
-        return -np.log(y).mean(), -(L / y[:, None]).mean(0)
-
-    result = minimize(
-        loss,
-        np.full(components, 1 / components),
-        jac=True,
-        bounds=[(0, 1)] * components,
-        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": np.ones_like},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    p = np.maximum(result.x, 0) / np.maximum(result.x, 0).sum()
-    return -loss(p)[0]
-
-
 class TestMixtureProportions:
     def test_disjoint_components_get_their_counts(self, xp):
         L = np.repeat(np.eye(3), [5, 2, 13], axis=0) * 7.0
@@ -74,23 +53,9 @@ class TestMixtureProportions:
         expected = np.log(7.0) + (np.asarray([0.25, 0.1, 0.65]) * np.log([0.25, 0.1, 0.65])).sum()
         assert_allclose(float(fit.objective), expected, atol=1e-8)
 
-    def test_two_components_against_a_line_search(self, rng):
-        L = rng.gamma(1.0, size=(30, 2))
-        best = minimize_scalar(
-            lambda q: -np.log(L @ [q, 1 - q]).mean(), bounds=(0, 1), options={"xatol": 1e-12}
-        )
-        fit = mixture_proportions(L, tol=1e-12)
-        assert_allclose(fit.proportions, [best.x, 1 - best.x], atol=1e-6)
-
-    @pytest.mark.parametrize("shape", [(40, 6), (15, 25), (1, 4)])
-    def test_optimum_against_scipy(self, rng, shape):
-        L = rng.gamma(0.3, size=shape) + 1e-9
-        fit = mixture_proportions(L)
-        assert float(fit.objective) >= optimum_by_scipy(L) - 1e-8
-        assert_allclose(np.log(L @ fit.proportions).mean(), float(fit.objective), atol=1e-12)
-
-    def test_certificate_and_simplex(self, rng):
-        L = rng.gamma(0.2, size=(7, 80, 30)) + 1e-12
+    @pytest.mark.parametrize("shape", [(7, 80, 30), (3, 15, 25), (3, 1, 4)])
+    def test_certificate_and_simplex(self, rng, shape):
+        L = rng.gamma(0.2, size=shape) + 1e-12
         fit = mixture_proportions(L)
         gradient = (L / (L @ fit.proportions[..., None])).mean(-2)
         assert_allclose(gradient.max(-1) - 1, fit.gap, atol=1e-12)
@@ -113,13 +78,6 @@ class TestMixtureProportions:
                 to_numpy(batch.proportions)[place], one.proportions, rtol=1e-6, atol=1e-8
             )
             assert_allclose(to_numpy(batch.objective)[place], one.objective, atol=1e-9)
-
-    def test_float32(self, xp, rng):
-        L = rng.gamma(0.5, size=(100, 20)) + 1e-6
-        fit = mixture_proportions(xp.asarray(L, dtype=xp.float32))
-        assert fit.proportions.dtype == xp.float32
-        assert float(fit.gap) < 3e-5
-        assert_allclose(float(fit.objective), float(mixture_proportions(L).objective), atol=3e-5)
 
     def test_too_few_steps_give_an_honest_gap(self, rng):
         L = rng.gamma(0.1, size=(100, 30)) + 1e-10
@@ -226,19 +184,8 @@ class TestFitKliep:
         assert_allclose(to_numpy(single.weights), double.weights, atol=2e-2)
         assert_allclose(float(single.objective), float(double.objective), atol=1e-4)
 
-    def test_bad_centers(self):
-        X_source, X_target, _ = gaussians(5, 6)
-        with pytest.raises(ValueError, match="`centers` must be an integer at least 1"):
-            fit_kliep(X_source, X_target, centers=0)
-
 
 class TestKLIEP:
-    def test_close_to_the_true_ratio(self):
-        X_source, X_target, truth = gaussians(500, 1000, 1, variance=0.8)
-        weights = KLIEP().fit(X_source, X_target).weights_
-        assert np.corrcoef(weights, truth)[0, 1] > 0.95
-        assert np.sqrt(((weights - truth) ** 2).mean()) < 0.5 * truth.std()
-
     def test_cross_validation_holds_out_both_samples(self):
         # Held-out target points alone would favour the narrowest kernel here.
         X_source, X_target, truth = gaussians(50, 1000, variance=0.5)
@@ -298,14 +245,6 @@ class TestKLIEP:
         monkeypatch.setattr(kliep, "fit_kliep", lambda *_, **__: unsolved)
         with pytest.warns(ConvergenceWarning, match="gap"):
             KLIEP(width=0.5).fit(X_source, X_target)
-
-    def test_one_row(self):
-        X_source, X_target, _ = gaussians(40, 60, shift=0.3)
-        assert_allclose(KLIEP().fit(X_target[:1], X_target).weights_, [1.0], rtol=1e-12)
-        ratio = KLIEP().fit(X_source, X_target[:1])
-        assert abs(ratio.weights_.mean() - 1) < 1e-10
-        nearest = ((X_source - X_target[:1]) ** 2).sum(1).argmin()
-        assert ratio.weights_.argmax() == nearest
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -1,28 +1,57 @@
-"""Coverage of both intervals by kind of split, and the size of errors by verdict."""
+"""Coverage by kind of split and verdict, and what is delivered over what others deliver."""
+
+import math
 
 import matplotlib.pyplot as plt
-from evidence_tables import rows
+from evidence_tables import VERDICTS, delivered, read
 from figure_style import BLUE, GREY, VERMILLION
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.9), width_ratios=(1.3, 1))
-_, intervals = rows("intervals")
-looks = ((1, "with drift", BLUE, "o", -0.13), (2, "without drift", VERMILLION, "s", 0.13))
-for column, label, color, marker, lift in looks:
-    pairs = [row[column].rstrip(")").split(" (") for row in intervals]
-    covered = [float(value) for value, _ in pairs]
-    errors = [2 * float(error) for _, error in pairs]
-    places = [place + lift for place in range(len(intervals))]
-    left.errorbar(covered, places, xerr=errors, fmt=marker, color=color, label=label, capsize=3)
-left.axvline(0.95, ymax=0.8, color=GREY, linestyle="--", linewidth=1.2)
-left.set_yticks(range(len(intervals)), [row[0] for row in intervals])
-left.set(xlabel="share of intervals that cover", xlim=(0.68, 1.02), ylim=(1.55, -0.95))
-left.legend(loc="upper left", ncols=2, fontsize=10.5, columnspacing=1, handletextpad=0.3)
 
-_, verdicts = rows("verdicts")
-errors = [float(row[3]) for row in verdicts]
-right.barh(range(len(verdicts)), errors, height=0.5, color=BLUE, alpha=0.8)
-for place, error in enumerate(errors):
-    right.text(error + 0.015, place, f"{error:.2f}", va="center")
-right.set_yticks(range(len(verdicts)), [row[0] for row in verdicts])
-right.set(xlabel="median error of log risk", xlim=(0, 0.68), ylim=(2.6, -0.6))
-right.grid(visible=False, axis="y")
+def coverage():
+    kinds = read("intervals", "kind pairs")
+    cells = read("intervals", "kind labels verdict")
+    verdicts = {row["verdict"]: row for row in cells[:3]}
+    shown = [(f"all {row['kind']} pairs", row) for row in kinds]
+    shown += [(f"natural, {word}", verdicts[word]) for word in VERDICTS if word in verdicts]
+    _, ax = plt.subplots(figsize=(7.2, 3.3))
+    looks = (
+        ("covered", "with drift", BLUE, "o", -0.13),
+        ("covered_alone", "without", VERMILLION, "s", 0.13),
+    )
+    for column, label, color, marker, lift in looks:
+        numbers = [
+            [float(part) for part in row[column].rstrip(")").split(" (")] for _, row in shown
+        ]
+        places = [place + lift for place in range(len(shown))]
+        ax.errorbar(
+            [value for value, _ in numbers],
+            places,
+            xerr=[error for _, error in numbers],
+            fmt=marker,
+            color=color,
+            label=label,
+            capsize=3,
+        )
+    ax.axvline(0.95, color=GREY, linestyle="--", linewidth=1.2)
+    ax.set_yticks(range(len(shown)), [f"{name} ({row['pairs']})" for name, row in shown])
+    ax.set(xlabel="share of 95 % intervals that cover", xlim=(0.45, 1.02), ylim=(4.6, -0.6))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+
+
+def ratios():
+    risks = delivered()
+    order = sorted(risks, key=lambda pair: risks[pair]["select"] / risks[pair]["LightGBM"])
+    _, ax = plt.subplots(figsize=(7.2, 6.6))
+    for way, color, marker in (("LightGBM", BLUE, "o"), ("FLAML", VERMILLION, "s")):
+        values = [risks[pair]["select"] / risks[pair][way] for pair in order]
+        label = f"select / {way}" + (" after 60 s" if way == "FLAML" else "")
+        ax.plot(values, range(len(order)), marker, color=color, label=label)
+    ax.axvline(1, color=GREY, linewidth=1.2)
+    ax.set_xscale("log")
+    ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+    ax.set_yticks(range(len(order)), [pair.replace("_", " ") for pair in order], size=10.5)
+    ax.set(xlabel="ratio of target risks: left of 1 select is better")
+    ax.set(xlim=(0.49, 1.1 * math.sqrt(1.1)), ylim=(len(order) - 0.4, -0.6))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)

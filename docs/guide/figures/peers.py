@@ -38,7 +38,3 @@ def weights():
 
 def means():
     diagram("means")
-
-
-def risk():
-    diagram("risk")

@@ -18,8 +18,6 @@ from counterpoise.present.paper_figures import draw_figures, figure_bytes
 from counterpoise.present.reproduction import claims_section, reproduction_page
 from counterpoise.present.text import section_text
 
-__all__ = ["reproduce"]
-
 _PROBLEMS = f"Problems to run: {', '.join(PROBLEMS)} or all. Default: all."
 _GAMMA = f"Width of the source; repeat for several. Default: {', '.join(map(str, GAMMAS))}."
 

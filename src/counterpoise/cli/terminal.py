@@ -27,8 +27,6 @@ from counterpoise._format import printable
 from counterpoise._sklearn import InvalidParameterError
 from counterpoise._validation import InputError
 
-__all__ = ["Commands", "Jobs", "Json", "Quiet", "Seed", "guarded", "option", "stages"]
-
 
 def option(text: str, *names: str, choices: Iterable[str] = ()) -> Any:
     """Return a typer option; choices end its help text and complete in a shell."""
@@ -142,22 +140,24 @@ def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     what = TextColumn("{task.description}", markup=False)
     times = (TimeElapsedColumn(), TimeRemainingColumn(compact=True, elapsed_when_finished=True))
     shown = not quiet and console.is_terminal
-    start = said = time.monotonic()
+    start = said = began = time.monotonic()
     last = ""
     columns = (SpinnerColumn(), what, BarColumn(), *times)
     with Progress(*columns, console=console, transient=True, disable=not shown) as display:
         task = display.add_task("starting", total=None)
 
         def advance(stage: str, done: int, total: int) -> None:
-            nonlocal last, said
+            nonlocal last, said, began
             stage = printable(stage)
+            now = time.monotonic()
             if stage != last:
                 display.reset(task, total=None, description=stage)
+                began = now
             display.update(task, completed=done, total=total or None)
-            now = time.monotonic()
             begins = stage != last and (stage.split()[0] not in _QUICK or now > start + 2)
             if not quiet and not shown and (begins or now > said + 10):
-                typer.echo(f"{stage} ...{f' {done} of {total}' if total else ''}", err=True)
+                left = f", {(now - began) * (total - done) / done:.0f} s left" if done else ""
+                typer.echo(f"{stage} ...{f' {done} of {total}{left}' if total else ''}", err=True)
                 said = now
             last = stage
 

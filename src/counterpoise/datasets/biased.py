@@ -10,8 +10,6 @@ import numpy as np
 from counterpoise._random import as_generator
 from counterpoise._validation import check_choice, check_matrix, check_number
 
-__all__ = ["SELECTIONS", "BiasedSample", "biased_sample"]
-
 
 @dataclass(frozen=True, eq=False)
 class BiasedSample:

@@ -15,17 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from counterpoise._arrays import array_namespace, as_float
+from counterpoise._arrays import array_namespace, as_float, as_scalar
 from counterpoise._validation import check_choice, check_number
 from counterpoise.datasets.problem import (
     SampledProblem,
-    float_if_scalar,
     normal_density,
     normal_moments,
     probit_moments,
 )
-
-__all__ = ["Gaussian1D", "gaussian_1d"]
 
 _SOURCE_MEAN = -1.0
 # Minimises the target risk 1 + theta^2 - 2 theta / sqrt(pi).
@@ -159,7 +156,7 @@ class Gaussian1D(SampledProblem):
         beyond = np.where(curvature > 0, ndtr((far - mean) / scale), -ndtr((mean - far) / scale))
         crossed = above + np.where(curvature == 0, 0.0, beyond)
         uncrossed = np.where(curvature > 0, 1.0, 0.0)
-        return float_if_scalar(np.where(discriminant < 0, uncrossed, crossed))
+        return as_scalar(np.where(discriminant < 0, uncrossed, crossed))
 
     @cached_property
     def weight_variance(self) -> Any:
@@ -236,7 +233,7 @@ class Gaussian1D(SampledProblem):
 
     def _where_finite(self, value: Any, otherwise: float) -> Any:
         finite = 2 * np.square(self.gamma) > 1
-        return float_if_scalar(np.where(finite, value, otherwise))
+        return as_scalar(np.where(finite, value, otherwise))
 
 
 def _check_gamma(gamma: Any) -> Any:
@@ -247,7 +244,7 @@ def _check_gamma(gamma: Any) -> Any:
             "deviation: pass a number such as 0.8, or an array of them."
         )
     values.setflags(write=False)  # the attributes are computed once
-    return float_if_scalar(values)
+    return as_scalar(values)
 
 
 def _loss_moments(mean: Any, variance: Any, theta: float) -> tuple[Any, Any]:

@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from counterpoise._arrays import Array, array_namespace, to_numpy
+from counterpoise._arrays import Array, array_namespace, as_scalar, to_numpy
 from counterpoise._random import normal_quantile, permutations
 from counterpoise._validation import check_choice, check_matrix, check_number
 from counterpoise.datasets.problem import (
     SampledProblem,
-    float_if_scalar,
     normal_density,
     probit_moments,
 )
-
-__all__ = ["BestLinear", "Gaussian2D", "gaussian_2d"]
 
 _MEANS = {"source": (-1.0, 0.0), "target": (0.0, 0.0)}
 _SLOPES = {"paper": 1.0, "released": 2.0}
@@ -167,7 +164,7 @@ class Gaussian2D(SampledProblem):
         level = np.broadcast_to(level - best.intercept, coef.shape[:-1])
         shift = np.concatenate([coef - best.coef, level[..., None]], axis=-1)
         excess = np.sum((shift @ self._target_moments[0]) * shift, axis=-1)
-        return float_if_scalar(best.risk + excess)
+        return as_scalar(best.risk + excess)
 
     def best_linear(self) -> BestLinear:
         """Return coef (2,), intercept and risk of the best linear predictor in the target.

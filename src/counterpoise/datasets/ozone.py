@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import datetime
-from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
 
 from counterpoise._validation import InputError
-
-__all__ = ["OZONE_COLUMNS", "OZONE_URL", "Ozone", "fetch_ozone", "load_ozone"]
 
 OZONE_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/ozone/eighthr.data"
 OZONE_COLUMNS = (
@@ -93,6 +90,8 @@ def fetch_ozone(
     remedy = f"Download {OZONE_URL} yourself and pass its path, or put it at {path}."
     if not download_if_missing:
         raise OSError(f"There is no copy of the ozone data at {path}. {remedy}")
+    from http.client import HTTPException
+
     from sklearn.datasets import fetch_file
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,15 +11,6 @@ from scipy.special import ndtr
 from counterpoise._random import as_generator
 from counterpoise._validation import check_number
 
-__all__ = [
-    "DomainSample",
-    "SampledProblem",
-    "float_if_scalar",
-    "normal_density",
-    "normal_moments",
-    "probit_moments",
-]
-
 
 class DomainSample(NamedTuple):
     """Labelled samples of both domains.
@@ -85,11 +76,6 @@ class SampledProblem:
     def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
         """Return X (*shape, n_features) and y (shape) of a domain."""
         raise NotImplementedError
-
-
-def float_if_scalar(values: Any, /) -> Any:
-    """Return a Python float for a number, the array itself otherwise."""
-    return float(values) if np.ndim(values) == 0 else values
 
 
 def normal_density(x: Any, mean: Any, variance: Any, /) -> Any:

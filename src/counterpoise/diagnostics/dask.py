@@ -21,8 +21,6 @@ from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
 from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.default import MOST_ROWS
 
-__all__ = ["summarise_dask"]
-
 
 def summarise_dask(
     X_source: Any, X_target: Any, weights: Any, losses: Any, /

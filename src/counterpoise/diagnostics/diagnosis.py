@@ -32,15 +32,6 @@ from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.resolve import resolve_weights
 
-__all__ = [
-    "Summary",
-    "check_one_per_row",
-    "diagnose",
-    "diagnose_encoded",
-    "fit_weights",
-    "judge_groups",
-]
-
 # With fewer rows of a group in either sample nothing can be said about their overlap.
 _FEWEST = 10
 

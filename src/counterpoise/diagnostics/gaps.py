@@ -14,15 +14,6 @@ from counterpoise.encoding import EncodedPair
 from counterpoise.encoding.kinds import MISSING, as_codes, as_dates, as_numbers, date_parts
 from counterpoise.encoding.rows import columns_of, some_rows
 
-__all__ = [
-    "Gap",
-    "beyond_edges",
-    "find_gaps",
-    "separating_columns",
-    "support_edges",
-    "worth_naming",
-]
-
 # Share of the source below which a value, or a tail of a number, counts as having little support.
 _EDGE = 0.005
 # Share of the target that must lie there to be worth naming, and beyond which one column tells it

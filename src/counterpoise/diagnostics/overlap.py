@@ -22,17 +22,6 @@ from counterpoise._neighbors import Neighbors
 from counterpoise._pareto import fit_generalized_pareto, tail_size
 from counterpoise.encoding.rows import some_rows
 
-__all__ = [
-    "EXPECTED_OUTSIDE",
-    "TwoSampleTest",
-    "largest_values",
-    "outside_by_chance",
-    "outside_share",
-    "pareto_k",
-    "shape_of_largest",
-    "two_sample_test",
-]
-
 # A shape from fewer exceedances says nothing.
 _FEWEST = 5
 
@@ -81,7 +70,7 @@ def shape_of_largest(largest: np.ndarray, n: int, /) -> float:
         return math.nan
     largest = largest[largest.shape[0] - size - 1 :]
     exceedances = largest[1:] - largest[0]
-    exceedances = exceedances[exceedances > 1e-12 * abs(largest[0])]
+    exceedances = exceedances[exceedances > 1e-12 * largest[0]]
     if exceedances.shape[0] < _FEWEST:
         return math.nan
     return float(fit_generalized_pareto(xp, exceedances)[0])

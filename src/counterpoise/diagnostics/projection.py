@@ -10,8 +10,6 @@ from sklearn.utils.extmath import randomized_svd
 
 from counterpoise.encoding import encode_pair
 
-__all__ = ["project"]
-
 
 def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
     """Place two samples in one plane: two features as they are, more by principal components.

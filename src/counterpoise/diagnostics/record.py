@@ -11,8 +11,6 @@ from counterpoise.diagnostics.gaps import Gap
 from counterpoise.diagnostics.shift import Shift
 from counterpoise.risk import LabelTest
 
-__all__ = ["Diagnostics"]
-
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics(Shown):

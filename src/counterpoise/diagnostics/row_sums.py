@@ -20,8 +20,6 @@ from counterpoise.diagnostics.overlap import largest_values, shape_of_largest
 from counterpoise.risk.estimation import divergence_of
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["ColumnSums", "WeightSums", "column_sums", "standardized"]
-
 # Rows of a slice: its temporaries stay in the cache.
 _SLICE = 16_384
 # Spread, relative to the largest value, below which it is what rounding leaves of equal values.

@@ -27,8 +27,6 @@ from counterpoise.diagnostics.overlap import TwoSampleTest, outside_by_chance
 from counterpoise.diagnostics.row_sums import ColumnSums, standardized
 from counterpoise.diagnostics.verdict import THRESHOLDS
 
-__all__ = ["ERROR_RATE", "Shift", "find_shift", "mean_p_values"]
-
 #: Probability of reporting a shift where there is none, at most.
 ERROR_RATE = 0.01
 # Of it, the shares of the first two tests.

@@ -21,8 +21,6 @@ from counterpoise.diagnostics.overlap import EXPECTED_OUTSIDE, outside_by_chance
 if TYPE_CHECKING:
     from counterpoise.diagnostics.record import Diagnostics
 
-__all__ = ["LABELS_NEEDED", "THRESHOLDS", "VERDICTS", "decide_verdict"]
-
 #: The four verdicts, best first.
 VERDICTS = ("confirmed", "plausible", "caution", "do not trust")
 #: Limits of "caution" and of "do not trust" for each quantity; docs/guide/trust.rst says where each

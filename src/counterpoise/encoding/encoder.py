@@ -6,6 +6,8 @@
 - date: days since 1970, month (1 to 12) and weekday (0 is Monday); then like numbers.
 - category: one indicator per value. Missing is a value. Values with fewer than 5 rows and those
   beyond the 30 most frequent share one indicator, and so do values that `fit` has not seen.
+
+For trees that handle categories and missing values themselves, both can be left as they are.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ from counterpoise.encoding.kinds import (
 )
 from counterpoise.encoding.rows import SPARSE_COLUMNS, columns_of, in_memory, some_rows, take
 
-__all__ = ["EncodedPair", "TableEncoder", "encode_pair"]
-
 # Categories of one column that have their own indicator, and the rows that one must have.
 _CATEGORIES, _CATEGORY_ROWS = 30, 5
+# Categories of one column that are left as they are; scikit-learn's trees take at most 255.
+_NATIVE_CATEGORIES = 200
 # Rows of each table from which kinds, medians, scales and categories are learned.
 _ROWS = 100_000
 _DATE_PARTS = ("days", "month", "weekday")
@@ -53,6 +55,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Add the square of every number and date, scaled likewise.
     keep_numeric : bool, default=False
         Leave tables that hold only numbers, none missing, as they are.
+    native : bool, default=False
+        Return a pandas data frame with numbers as they are, NaN where missing, and columns of
+        categories: for estimators with ``categorical_features="from_dtype"``. Categories beyond
+        the 200 most frequent ones and those that `fit` has not seen are missing.
     random_state : int, default=0
         Seed of the draw of 100 000 rows of each table, where there are more.
 
@@ -78,10 +84,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, *, squares: bool = False, keep_numeric: bool = False, random_state: int = 0
+        self,
+        *,
+        squares: bool = False,
+        keep_numeric: bool = False,
+        native: bool = False,
+        random_state: int = 0,
     ) -> None:
         self.squares = squares
         self.keep_numeric = keep_numeric
+        self.native = native
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_target: Any = None) -> TableEncoder:
@@ -118,7 +130,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tables = [take(table, some_rows(table.shape[0], _ROWS, rng)) for table in tables]
         for name, *columns in zip(names, *map(columns_of, tables), strict=True):
             self.kinds_[name] = kind = column_kind(columns)
-            if kind == "category":
+            if self.native:
+                self.encodings_.append(_Native.learn(name, kind, columns))
+            elif kind == "category":
                 self.encodings_.append(_Categories.learn(name, columns))
             else:
                 self.encodings_.append(_Numbers.learn(name, kind, columns, self.squares))
@@ -139,13 +153,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             width = len(encoding.features)
             out[:, start : start + width] = encoding.encode(column)
             start += width
-        return out
+        return self._frame(out) if self.native else out
+
+    def _frame(self, values: np.ndarray) -> Any:
+        """Return a data frame in which codes of categories are marked as such."""
+        import pandas as pd
+
+        frame = pd.DataFrame(values, columns=self.features_)
+        for encoding in self.encodings_:
+            if encoding.kind == "category":
+                levels = np.arange(len(encoding.kept), dtype=np.float64)
+                frame[encoding.column] = pd.Categorical(frame[encoding.column], categories=levels)
+        return frame
 
     def _select(self, X: Any) -> list[Any]:
         """Return the columns that `fit` has seen: by name where both have names."""
         names = feature_names(X)
-        if names is not None and self.columns_ is not None:
-            missing = [name for name in self.columns_ if name not in set(names)]
+        if names is not None and self.columns_ is not None and names != self.columns_:
+            there = set(names)
+            missing = [name for name in self.columns_ if name not in there]
             if missing:
                 raise ValueError(f"`X` lacks the columns {missing}. Pass the columns of `fit`.")
             return [X[name] for name in self.columns_]
@@ -214,12 +240,8 @@ class _Categories:
 
     @classmethod
     def learn(cls, column: str, parts: list[Any]) -> _Categories:
-        counts: dict[str, int] = {}
-        for part in parts:
-            texts, codes = as_codes(part)
-            for text, count in zip(texts, np.bincount(codes, minlength=len(texts)), strict=True):
-                counts[text] = counts.get(text, 0) + int(count)
-        present = sorted(text for text, count in counts.items() if count)
+        counts = _count_texts(parts)
+        present = sorted(counts)
         kept = [text for text in present if counts[text] >= _CATEGORY_ROWS]
         if len(kept) + (len(kept) < len(present)) > _CATEGORIES:
             kept = sorted(sorted(kept, key=lambda text: -counts[text])[: _CATEGORIES - 1])
@@ -237,6 +259,45 @@ class _Categories:
         rows = np.flatnonzero(place >= 0)
         indicators[rows, place[rows]] = 1.0
         return indicators
+
+
+@dataclass
+class _Native:
+    """One column as it is: numbers, parts of dates, or places of categories; NaN where missing."""
+
+    column: str
+    kind: str
+    features: list[str]
+    kept: list[str]
+
+    @classmethod
+    def learn(cls, column: str, kind: str, parts: list[Any]) -> _Native:
+        if kind == "category":
+            counts = _count_texts(parts)
+            counts.pop(MISSING, None)
+            kept = sorted(sorted(counts, key=lambda text: -counts[text])[:_NATIVE_CATEGORIES])
+            return cls(column, kind, [column], [str(text) for text in kept])
+        names = [f"{column} {part}" for part in _DATE_PARTS] if kind == "date" else [column]
+        return cls(column, kind, names, [])
+
+    def encode(self, column: Any) -> np.ndarray:
+        if self.kind != "category":
+            return _read(self.kind, self.column, column)
+        texts, codes = as_codes(column)
+        places = {text: float(place) for place, text in enumerate(self.kept)}
+        place: np.ndarray = np.asarray([places.get(text, np.nan) for text in texts])[codes]
+        return place[:, None]
+
+
+def _count_texts(parts: list[Any]) -> dict[str, int]:
+    """Return how many rows have each text, in order of the texts of the first part."""
+    counts: dict[str, int] = {}
+    for part in parts:
+        texts, codes = as_codes(part)
+        for text, count in zip(texts, np.bincount(codes, minlength=len(texts)), strict=True):
+            if count:
+                counts[text] = counts.get(text, 0) + int(count)
+    return counts
 
 
 def _read(kind: str, name: str, column: Any) -> np.ndarray:

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MISSING", "as_codes", "as_dates", "as_numbers", "column_kind", "date_parts"]
-
 #: Stands for a missing category; no text that people write.
 MISSING = "\0"
 # Types of missing values, by name: those of pandas cannot be imported here.

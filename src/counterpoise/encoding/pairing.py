@@ -17,18 +17,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterpoise._format import listed
 from counterpoise._validation import InputError
 from counterpoise.encoding.reading import read_table
 from counterpoise.encoding.rows import IDENTIFIER_NAME
 from counterpoise.encoding.texts import (
     distinct_texts,
     kind_of_type,
-    listed,
     reads_as_number,
     retype_texts,
 )
-
-__all__ = ["TablePair", "label_values", "pair_tables", "read_frame"]
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -89,21 +87,9 @@ def pair_tables(
 ) -> TablePair:
     """Bring two Arrow tables to the same columns, which may be in another order.
 
-    Parameters
-    ----------
-    source, target : pyarrow.Table
-    label : str, optional
-        Column that is not a feature.
-    need_label : bool, default=False
-        Whether the source's labels are needed; rows without one are then left out. Where they are
-        numbers, only numbers are labels of the target.
-    drop : sequence of str
-        Columns to leave out.
-    missing : sequence of str
-        Values that stand for missing ones, beside the usual ones: "unknown", "-999". Numbers are
-        compared as numbers.
-    names : tuple of two str
-        Names of the tables for messages.
+    The options are those of :func:`counterpoise.select`; `names` are of the tables, for messages.
+    With `need_label`, source rows without a label are left out, and where the labels are numbers,
+    only numbers are labels of the target.
 
     Raises
     ------
@@ -116,10 +102,10 @@ def pair_tables(
             raise InputError(f"{name} has one row. At least 2 are needed, and many more are wise.")
     if label is not None:
         there = not need_label and label in target.column_names
-        _check_column(label, "label", target if there else source, names[0])
+        check_column(label, "label", target if there else source, names[0])
     for column in drop:
         where = source if column in source.column_names else target
-        _check_column(column, "drop", where, " or ".join(names))
+        check_column(column, "drop", where, " or ".join(names))
     notes: list[str] = []
     columns = _common_columns(source, target, {label, *drop}, names, notes)
     read = [*columns, label] if label is not None and need_label else columns
@@ -153,7 +139,8 @@ def pair_tables(
     return TablePair(*frames, kinds, rows, y, y_target, notes)
 
 
-def _check_column(column: str, option: str, table: Any, where: str) -> None:
+def check_column(column: str, option: str, table: Any, where: str, /) -> None:
+    """Refuse a column that a table does not have, and name one that is spelt alike."""
     folded = {name.casefold().strip(): name for name in table.column_names}
     if column not in table.column_names:
         close = difflib.get_close_matches(column.casefold().strip(), folded, n=1)
@@ -166,7 +153,8 @@ def _common_columns(
     source: Any, target: Any, without: set[str | None], names: tuple[str, str], notes: list[str]
 ) -> list[str]:
     columns = [[c for c in t.column_names if c not in without] for t in (source, target)]
-    common = [c for c in columns[0] if c in set(columns[1])]
+    in_both = set(columns[0]).intersection(columns[1])
+    common = [c for c in columns[0] if c in in_both]
     if not common:
         both = " against ".join(listed(in_table, _NAMED) or "none" for in_table in columns)
         raise InputError(
@@ -174,7 +162,7 @@ def _common_columns(
             "that they agree."
         )
     for name, in_table in zip(names, columns, strict=True):
-        alone = [c for c in in_table if c not in set(common)]
+        alone = [c for c in in_table if c not in in_both]
         if alone:
             notes.append(f"Only in {name}, left out: {listed(alone)}.")
     return common
@@ -327,12 +315,25 @@ def read_frame(
     and a column that is not there or of another kind raises an InputError. The options are those
     of :func:`~counterpoise.encoding.reading.read_table`.
     """
-    name, notes = Path(path).name, [] if notes is None else notes
+    notes = [] if notes is None else notes
     categories = [column for column, kind in kinds.items() if kind == "category"]
     table = read_table(path, text=categories, encoding=encoding, notes=notes)
-    others = [column for column in kinds if column not in categories]
+    return table_frame(table, kinds, Path(path).name, missing=missing, notes=notes)
+
+
+def table_frame(
+    table: Any,
+    kinds: Mapping[str, str],
+    name: str,
+    /,
+    *,
+    missing: Sequence[str] = (),
+    notes: list[str],
+) -> pd.DataFrame:
+    """Return what :func:`read_frame` does, of an Arrow table."""
+    others = [column for column, kind in kinds.items() if kind != "category"]
     [table] = retype_texts([table], others, notes, missing=missing)
-    lacking = [column for column in kinds if column not in table.column_names]
+    lacking = [column for column in kinds if table.schema.get_field_index(column) < 0]
     if lacking:
         raise InputError(
             f"{name} must have the columns of the model; it lacks {listed(lacking, _NAMED)}. Its "

@@ -13,21 +13,21 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from counterpoise._format import listed
 from counterpoise._validation import InputError
-from counterpoise.encoding.texts import SEMICOLONS, listed
-
-__all__ = ["read_table"]
+from counterpoise.encoding.texts import SEMICOLONS
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = (".parquet", ".pq")
@@ -39,6 +39,8 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _START, _ROWS = 2**16, 200
 _NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*")
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+# Bytes of a text file from which it is read in chunks, where some rows are enough.
+_WHOLE = 2**25
 # Whole numbers from here on are not integers for Arrow.
 _LARGE = 2.0**63
 
@@ -84,7 +86,14 @@ def read_table(
         with repeated column names.
     """
     path = Path(path)
-    notes = [] if notes is None else notes
+    table = _read_any(path, text, encoding, [] if notes is None else notes)
+    if not table.num_rows:
+        raise InputError(f"{path.name} has column names but no rows. Pass a file with data.")
+    return table
+
+
+def _read_any(path: Path, text: Sequence[str], encoding: str | None, notes: list[str]) -> Any:
+    """Read a file that may be without rows."""
     kind = _check_path(path)
     try:
         if kind in _PARQUET:
@@ -98,6 +107,11 @@ def read_table(
         raise
     except Exception as error:
         raise InputError(_explain(path, error)) from error
+    return _named(table, path, notes)
+
+
+def _named(table: Any, path: Path, notes: list[str]) -> Any:
+    """Give every column a name of its own, or refuse."""
     names = [n if n.strip() else f"column {j}" for j, n in enumerate(table.column_names, start=1)]
     named = [name for name, old in zip(names, table.column_names, strict=True) if name != old]
     if named:
@@ -107,9 +121,91 @@ def read_table(
         raise InputError(
             f"{path.name} has more than one column called {repeated[0]!r}. Rename one of them."
         )
-    if not table.num_rows:
-        raise InputError(f"{path.name} has column names but no rows. Pass a file with data.")
     return table.rename_columns(names).replace_schema_metadata(table.schema.metadata)
+
+
+def read_sample(
+    path: Path,
+    most: int,
+    /,
+    *,
+    first: str = "",
+    text: Sequence[str] = (),
+    encoding: str | None = None,
+    notes: list[str],
+) -> tuple[Any, int]:
+    """Read at most so many random rows of a file, which may have none; also count its rows.
+
+    Rows with a value in the column `first` come before others. Parquet and large text files are
+    read in chunks, so that they need not fit into memory.
+    """
+    kind = _check_path(path)
+    large = kind in _DELIMITERS and path.stat().st_size > _WHOLE
+    if not large and kind not in _PARQUET:
+        table = _read_any(path, text, encoding, notes)
+        return some_table_rows(table.to_batches(), table.schema, most, first)
+    try:
+        if kind in _PARQUET:
+            file = parquet.ParquetFile(path)
+            table, count = some_table_rows(file.iter_batches(), file.schema_arrow, most, first)
+        else:
+            table, count = _sample_text(path, _DELIMITERS[kind], most, first, text, encoding)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(_explain(path, error)) from error
+    return _named(table, path, notes), count
+
+
+def some_table_rows(chunks: Iterable[Any], schema: Any, most: int, first: str) -> tuple[Any, int]:
+    """Keep the rows with the least of random keys, those with a value in `first` before others."""
+    rng, count = np.random.default_rng(0), 0
+    kept, keys = pa.Table.from_batches([], schema), np.empty(0)
+    for chunk in chunks:
+        drawn = rng.random(chunk.num_rows)
+        if first in chunk.schema.names:
+            drawn += np.asarray(pc.is_null(chunk.column(first), nan_is_null=True), dtype=float)
+        count += chunk.num_rows
+        rows = np.flatnonzero(drawn < keys.max()) if len(keys) == most else np.arange(len(drawn))
+        kept = pa.concat_tables([kept, pa.Table.from_batches([chunk], schema).take(rows)])
+        keys = np.concatenate([keys, drawn[rows]])
+        if len(keys) > most:
+            rows = np.sort(np.argpartition(keys, most)[:most])
+            kept, keys = kept.take(rows), keys[rows]
+    return kept, count
+
+
+def _sample_text(
+    path: Path, usual: str, most: int, first: str, text: Sequence[str], encoding: str | None
+) -> tuple[Any, int]:
+    """Read rows of a text file as text in chunks, and those that are kept as a small file."""
+    with pa.input_stream(path) as stream:
+        start = stream.read(_START)
+    for name in [encoding] if encoding else _possible_encodings(start):
+        delimiter = _separator(start.decode(name, errors="replace").lstrip("\ufeff"), usual)
+
+        def chunks(types: dict[str, Any], mark: str = delimiter, code: str = name) -> Any:
+            return arrow_csv.open_csv(
+                pa.input_stream(path),
+                read_options=arrow_csv.ReadOptions(encoding=code, block_size=2**23),
+                parse_options=arrow_csv.ParseOptions(delimiter=mark, newlines_in_values=True),
+                convert_options=arrow_csv.ConvertOptions(
+                    strings_can_be_null=True, column_types=types
+                ),
+            )
+
+        try:
+            reader = chunks(dict.fromkeys(chunks({}).schema.names, pa.string()))
+            sample, count = some_table_rows(reader, reader.schema, most, first)
+        except (UnicodeError, pa.ArrowInvalid) as error:
+            if "UTF" in str(error) or isinstance(error, UnicodeError):
+                continue
+            raise
+        content = io.BytesIO()
+        arrow_csv.write_csv(sample, content, arrow_csv.WriteOptions(delimiter=delimiter))
+        table = _read_exactly(pa.BufferReader(content.getvalue()), text, delimiter, "utf8")
+        return table.replace_schema_metadata(SEMICOLONS if delimiter == ";" else None), count
+    raise InputError(f"{path.name} cannot be read as text. Pass `encoding`, or save it in UTF-8.")
 
 
 def _check_path(path: Path) -> str:
@@ -166,7 +262,7 @@ def _possible_encodings(start: bytes) -> tuple[str, ...]:
     return "utf8", "cp1252", "latin-1"  # the last one decodes everything
 
 
-def _read_exactly(path: Path, text: Sequence[str], delimiter: str, encoding: str) -> Any:
+def _read_exactly(path: Any, text: Sequence[str], delimiter: str, encoding: str) -> Any:
     """Read a CSV file, with columns of text and very large whole numbers as they are written."""
     table = _read_csv(path, {}, delimiter, encoding)
     stays = (pa.types.is_dictionary, pa.types.is_boolean, pa.types.is_null)
@@ -175,7 +271,11 @@ def _read_exactly(path: Path, text: Sequence[str], delimiter: str, encoding: str
         for name, values in zip(table.column_names, table.columns, strict=True)
         if _is_large(values) or (name in text and not any(same(values.type) for same in stays))
     ]
-    return _read_csv(path, dict.fromkeys(wrong, _TEXT), delimiter, encoding) if wrong else table
+    if not wrong:
+        return table
+    if hasattr(path, "seek"):
+        path.seek(0)
+    return _read_csv(path, dict.fromkeys(wrong, _TEXT), delimiter, encoding)
 
 
 def _is_large(values: Any) -> bool:

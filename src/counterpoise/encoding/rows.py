@@ -24,21 +24,8 @@ from counterpoise._sklearn import safe_indexing
 from counterpoise._validation import check_matrix, check_real, feature_names
 from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_kind, date_parts
 
-__all__ = [
-    "IDENTIFIER_NAME",
-    "SPARSE_COLUMNS",
-    "as_table",
-    "columns_of",
-    "in_memory",
-    "looks_like_group",
-    "result_like",
-    "row_groups",
-    "row_order",
-    "some_rows",
-    "stack_tables",
-    "take",
-]
-
+# Columns of a wide table.
+_WIDE = 500
 #: Names of columns that identify rows, or persons, places and times with several rows each.
 IDENTIFIER_NAME = re.compile(
     r"(?i:(^|[\W_])(p?id|ids|uu?id|key|nr|no|row|rownames?|index|person|patient|subject|subj|participant|respondent"
@@ -108,6 +95,8 @@ def in_memory(X: Any, name: str, /) -> Any:
 def columns_of(X: Any, /) -> list[Any]:
     """Return the columns of an array, or those of a data frame as its own series."""
     names = feature_names(X)
+    if names is not None and len(names) > _WIDE and set(map(str, X.dtypes)) == {"float64"}:
+        names, X = None, X.to_numpy()  # a slice takes much less time to make than a series
     if names is None:
         return [X[:, j] for j in range(X.shape[1])]
     return [X[name] for name in names]

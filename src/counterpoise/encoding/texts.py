@@ -20,15 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = [
-    "SEMICOLONS",
-    "distinct_texts",
-    "is_text",
-    "kind_of_type",
-    "listed",
-    "reads_as_number",
-    "retype_texts",
-]
+from counterpoise._format import listed
 
 #: Metadata of tables from files that are separated by semicolons.
 SEMICOLONS = {b"separator": b";"}
@@ -106,12 +98,6 @@ def distinct_texts(values: Any, /) -> tuple[Any, np.ndarray]:
         values = values.chunk(0)
     texts = values.dictionary.cast(pa.string())
     return texts, values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-
-
-def listed(texts: Sequence[str], most: int = 20, /) -> str:
-    """Put texts into one, as in "'a', 'b' and 3 more"."""
-    shown = ", ".join(repr(text) for text in texts[:most])
-    return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"
 
 
 def _take(values: Any, places: np.ndarray) -> Any:
@@ -237,7 +223,8 @@ class _TextColumn:
     def of(cls, name: str, tables: list[Any], is_label: bool) -> _TextColumn:
         texts, kinds, semicolons = {}, set(), False
         for i, table in enumerate(tables):
-            kind = table.schema.field(name).type if name in table.column_names else pa.null()
+            place = table.schema.get_field_index(name)
+            kind = table.schema.field(place).type if place >= 0 else pa.null()
             if is_text(kind):
                 distinct, places = distinct_texts(table[name])
                 texts[i] = pc.utf8_trim_whitespace(distinct), places

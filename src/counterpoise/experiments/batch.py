@@ -8,8 +8,6 @@ from typing import Any
 
 from counterpoise._arrays import Array, Namespace, array_namespace
 
-__all__ = ["Batch", "joined", "portion", "to_device"]
-
 
 @dataclass(frozen=True)
 class Batch:

@@ -13,16 +13,6 @@ from counterpoise.experiments.batch import Batch
 from counterpoise.risk import Controlled
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = [
-    "SIZES",
-    "ClassDensities",
-    "ExampleCurves",
-    "class_densities",
-    "draw_example",
-    "example_curves",
-    "example_results",
-]
-
 # Sample sizes, all read off one sample per repetition: its first 25 points, its first 50, and on.
 SIZES = (25, 50, 100, 200, 400, 800, 1600, 3200)
 

@@ -27,9 +27,7 @@ from counterpoise.risk.sums import Sums, sums_from_losses
 from counterpoise.weights.base import exp_ratio
 from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 from counterpoise.weights.kliep import fit_kliep
-from counterpoise.weights.kmm import kernel_mean_matching
-
-__all__ = ["analyse", "fixed_index", "source_weights"]
+from counterpoise.weights.matching import kernel_mean_matching
 
 # Kernel centres of KLIEP: the first target rows, which are in random order.
 _KLIEP_CENTERS = 100

@@ -12,8 +12,6 @@ import numpy as np
 from counterpoise._validation import check_choice, check_number
 from counterpoise.experiments.protocols import GAMMAS, PROTOCOLS
 
-__all__ = ["BATCH", "BATCHES_PER_DRAW", "PROBLEMS", "WEIGHTS_OF", "Chunk", "Plan"]
-
 # Data sets that are drawn and analysed together; each batch has a random stream of its own, so
 # the numbers do not depend on how batches are grouped. 200 synthetic data sets take 5 MB.
 BATCH = 200

@@ -21,15 +21,6 @@ from counterpoise.experiments.plan import WEIGHTS_OF, Chunk, Plan
 from counterpoise.experiments.protocols import PROTOCOLS, Protocol
 from counterpoise.weights.gaussian import fit_gaussian
 
-__all__ = [
-    "OzoneProblem",
-    "Problem",
-    "SyntheticProblem",
-    "fold_masks",
-    "make_problem",
-    "mean_moments",
-]
-
 
 @dataclass(frozen=True)
 class Problem:

@@ -8,8 +8,6 @@ import numpy as np
 
 from counterpoise.risk import Average, Controlled, Normalized, Source, Truncated, Weighted
 
-__all__ = ["GAMMAS", "LABELS", "METHODS", "PROTOCOLS", "RELEASED_BETA", "Protocol"]
-
 # The gammas of the paper's figures: variances in the synthetic problem, shares of the rows in
 # the ozone problem (whose values the paper does not list; the same ones are used).
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

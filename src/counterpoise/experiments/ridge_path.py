@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from counterpoise._arrays import Array, array_namespace, device, on_cpu
 from counterpoise._linalg import small_eigh
 
-__all__ = ["RidgePaths"]
-
 # Entries (not bytes) of the largest array that a CPU works on at once.
 _CACHED = 2**17
 

@@ -21,8 +21,6 @@ from counterpoise.experiments.run_accelerator import Note, Portions, accelerator
 from counterpoise.experiments.run_dask import dask_results
 from counterpoise.experiments.store import Store
 
-__all__ = ["run_chunk", "run_plan"]
-
 Results = dict[str, np.ndarray]
 Progress = Callable[[Chunk], None]
 

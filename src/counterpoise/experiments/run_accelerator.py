@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,6 @@ from counterpoise._random import TorchGenerator
 from counterpoise.experiments.batch import Batch, joined, portion, to_device
 from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, Chunk, Plan
 from counterpoise.experiments.problems import Problem
-
-__all__ = ["Note", "Portions", "accelerator_results"]
 
 _DRAW = BATCH * BATCHES_PER_DRAW
 
@@ -97,7 +94,8 @@ def _computed(
     """Draw the data sets from `start` to `stop` of a chunk, and analyse `size` at a time."""
     batch = _drawn(plan, chunk, problem, start, stop)
     parts = [slice(i, min(i + size, stop - start)) for i in range(0, stop - start, size)]
-    return [_to_host(problem.analyse(portion(batch, part))) for part in parts]
+    found = (problem.analyse(portion(batch, part)) for part in parts)
+    return [{name: to_numpy(values) for name, values in results.items()} for results in found]
 
 
 def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) -> Batch:
@@ -109,16 +107,3 @@ def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) ->
 
     on_host = joined([problem.draw(np.random.default_rng(s), BATCH) for s in streams])
     return to_device(on_host, array_namespace(torch.zeros(1)), plan.device)
-
-
-def _to_host(results: dict[str, Array]) -> Results:
-    """Copy results to NumPy, in one piece for each dtype: every copy waits for the device."""
-    xp = array_namespace(*results.values())
-    names: dict[Any, list[str]] = {}
-    for name, values in results.items():
-        names.setdefault(values.dtype, []).append(name)
-    copied: Results = {}
-    for same in names.values():
-        columns = to_numpy(xp.stack([results[name] for name in same]))
-        copied |= zip(same, columns, strict=True)
-    return {name: copied[name] for name in results}

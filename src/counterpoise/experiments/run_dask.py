@@ -19,8 +19,6 @@ from counterpoise import __version__
 from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.plan import Chunk, Plan
 
-__all__ = ["dask_results"]
-
 # Chunks in flight for each thread of the cluster: enough that none waits for the coordinator,
 # few enough that finished results do not pile up.
 _AHEAD = 4

@@ -26,8 +26,6 @@ from counterpoise._files import lock_directory, replacing, write_atomically
 from counterpoise.exceptions import StoreError
 from counterpoise.experiments.plan import Chunk, Plan
 
-__all__ = ["Store", "one_run"]
-
 _DIGEST = b"counterpoise.sha256"
 
 

@@ -15,17 +15,6 @@ from counterpoise.experiments.curves import SIZES
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.store import Store
 
-__all__ = [
-    "Comparison",
-    "ErrorRow",
-    "RateRow",
-    "RiskRow",
-    "Slope",
-    "Summary",
-    "signed_rank_test",
-    "summarise",
-]
-
 _BLOCKS = 20
 # Rates are asymptotic: slopes are fitted to the sizes from here on.
 _LARGE_SIZE = 400

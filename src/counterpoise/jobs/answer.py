@@ -15,9 +15,9 @@ import numpy as np
 from counterpoise._format import candidate_names, format_count
 from counterpoise._shown import Shown
 from counterpoise.diagnostics import Diagnostics
+from counterpoise.jobs.kept import Kept, row_record
 from counterpoise.risk import Baseline, GroupRisks, MetricReport, RiskEstimate, Sensitivity
-
-__all__ = ["Answer", "Choice", "Estimates", "Plane", "Provenance", "Sample", "Tables", "TrueValues"]
+from counterpoise.risk.rows import RowIntervals, RowRecord
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,8 @@ class Estimates:
         Column whose groups are reported; empty for none.
     groups : GroupRisks or None
     truth : TrueValues or None
+    more_labels : dict
+        Number of further labels of random target rows to the risk with its narrower interval.
     """
 
     loss: str
@@ -128,6 +130,7 @@ class Estimates:
     by: str = ""
     groups: GroupRisks | None = None
     truth: TrueValues | None = None
+    more_labels: Mapping[int, RiskEstimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +187,8 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(Shown):
-    """The answer of :func:`counterpoise.audit` or :func:`counterpoise.select`.
+class Answer(RowIntervals, Shown):
+    """The answer of :func:`counterpoise.audit`, `evaluate` or `select`.
 
     Printing it gives what the command prints; a notebook shows a card.
 
@@ -208,7 +211,9 @@ class Answer(Shown):
     model : estimator or None
         The delivered model, fitted: takes data frames with the columns of the tables.
     predictions : dict or None
-        Column of `predictions.csv` to its values, one per target row.
+        Column of `predictions.csv` to its values, one per target row; None without target rows.
+    kept : Kept or None
+        Held-out predictions on the source rows: what judges new rows.
     """
 
     tables: Tables
@@ -221,6 +226,7 @@ class Answer(Shown):
     choice: Choice | None = None
     model: Any = None
     predictions: Mapping[str, np.ndarray] | None = None
+    kept: Kept | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         delivered = "" if self.choice is None else f", delivered: {self.choice.delivered}"
@@ -263,7 +269,12 @@ class Answer(Shown):
             rows.append((column, found.features[j], *ends))
         return sorted(rows, key=lambda row: -np.nan_to_num(abs(row[2])))
 
-    def save(self, folder: str | os.PathLike[str], /, *, force: bool = False) -> None:
+    def _row_record(self) -> RowRecord:
+        return row_record(self.model, self.kept)
+
+    def save(
+        self, folder: str | os.PathLike[str], /, *, force: bool = False, watch: bool = True
+    ) -> None:
         """Write the answer: page, model, tables and ``run.json``, all of it or nothing.
 
         Parameters
@@ -273,7 +284,9 @@ class Answer(Shown):
         force : bool, default=False
             Write into a folder that is not empty. Files of a former answer are replaced, others
             stay; a file that this answer was made from is never replaced.
+        watch : bool, default=True
+            Keep the source rows, with what judges new rows: row intervals and watching need it.
         """
         from counterpoise.jobs.saving import save_answer
 
-        save_answer(self, folder, force=force)
+        save_answer(self, folder, force=force, watch=watch)

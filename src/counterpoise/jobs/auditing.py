@@ -14,12 +14,11 @@ from counterpoise.diagnostics import diagnose
 from counterpoise.diagnostics.projection import project
 from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.answer import Answer, Plane
+from counterpoise.jobs.design import used_weights, weights_name
 from counterpoise.jobs.loading import Data, load_data, load_example
 from counterpoise.jobs.request import Progress, Request, quiet
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.names import NAMES
-
-__all__ = ["audit", "noted", "place_rows", "weights_names"]
 
 # Rows of each sample in the map.
 _MAP_ROWS = 1000
@@ -39,6 +38,8 @@ def audit(
     missing: Sequence[str] = (),
     encoding: str | None = None,
     weights: str = DEFAULT_WEIGHTS,
+    source_weight: str | None = None,
+    target_weight: str | None = None,
     example: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -51,14 +52,8 @@ def audit(
         Files (CSV, TSV, Excel, Parquet) or pandas or polars data frames.
     label : str, optional
         Column of the label, which is left out.
-    drop : sequence of str
-        Columns to leave out.
-    missing : sequence of str
-        Values that stand for missing ones, such as "?" or "-999".
-    encoding : str, optional
-        Character encoding of text files, such as "latin-1". Default: UTF-8, else a guess.
-    weights : str, default="auto"
-        Name of a weight estimator, "auto" or "none".
+    drop, missing, encoding, weights, source_weight, target_weight
+        As in :func:`counterpoise.select`.
     example : str, optional
         Name of a built-in problem, in place of two tables.
     seed : int, default=0
@@ -84,15 +79,16 @@ def audit(
         data = load_example(example, seed=seed)
     else:
         read: Any = {"label": label, "drop": drop, "missing": missing, "encoding": encoding}
+        read |= {"source_weight": source_weight, "target_weight": target_weight}
         data = load_data(source, target, request.progress, **read)
     notes = list(data.pair.notes)
     request.progress("diagnosing", 0, 0)
+    used = None if weights == "none" else weights
     with noted(notes):
-        diagnostics = diagnose(
-            data.pair.source, data.pair.target, weights=None if weights == "none" else weights
-        )
+        diagnostics = diagnose(data.pair.source, data.pair.target, weights=used_weights(data, used))
     plane = place_rows(data, diagnostics.weights)
-    return Answer(data.tables(notes), diagnostics, weights, plane, request.provenance("audit"))
+    name = weights_name(data, used)
+    return Answer(data.tables(notes), diagnostics, name, plane, request.provenance("audit"))
 
 
 def place_rows(data: Data, weights: np.ndarray, /) -> Plane:

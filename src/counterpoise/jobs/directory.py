@@ -21,8 +21,6 @@ from typing import Any
 from counterpoise._files import lock_directory
 from counterpoise._validation import InputError
 
-__all__ = ["FILES", "output_directory", "write_or_keep"]
-
 #: Names of all files that an answer may have.
 FILES = (
     "report.html",
@@ -30,6 +28,8 @@ FILES = (
     "candidates.csv",
     "weights.csv",
     "predictions.csv",
+    "source.parquet",
+    "weights.skops",
     "run.json",
 )
 
@@ -131,15 +131,11 @@ def _hidden_for(place: Path, force: bool) -> Path:
     if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     if not force and any(entry.name != _HIDDEN for entry in place.iterdir()):
-        raise _not_empty(place)
+        raise InputError(
+            f"The folder {place} is not empty. Pass another one, or force=True (--force) to "
+            "replace what a former run wrote there."
+        )
     return place / _HIDDEN
-
-
-def _not_empty(place: Path) -> InputError:
-    return InputError(
-        f"The folder {place} is not empty. Pass another one, or force=True (--force) to replace "
-        "what a former run wrote there."
-    )
 
 
 def _claim(place: Path, force: bool) -> tuple[Path, int | None]:

@@ -13,24 +13,25 @@ from counterpoise.encoding.rows import looks_like_group, row_groups
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.loading import Data
 
-__all__ = ["rows_together", "split_rows"]
-
 _FOLDS = 5
 # In small discrete tables rows are equal by chance: then fewer than this share are distinct.
 _DISTINCT = 0.25
 
 
 def rows_together(
-    data: Data, labels: Labels, groups: str | None, notes: list[str], /
+    data: Data, labels: Labels, groups: str | None, notes: list[str], /, *, held_out: bool = True
 ) -> np.ndarray | None:
     """Return the group (n,) of each source row, or None where rows are independent.
+
+    The notes say whether groups are held out together.
 
     Groups are those of the column `groups`, where rows without a value are independent. Without
     such a column, rows that are equal in all columns and the label are a group: a model that has
     learned one of them knows the others.
     """
+    count = "are held out together, and count" if held_out else "count"
     if groups is not None:
-        return _by_column(data, groups, notes)
+        return _by_column(data, groups, notes, count)
     frame = data.pair.source
     named = looks_like_group(frame)
     if named:
@@ -50,12 +51,12 @@ def rows_together(
         return None  # models without that row would not know its class
     notes.append(
         f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "
-        "repeated: equal rows are held out together, and count as one for the errors."
+        f"repeated: equal rows {count} as one for the errors."
     )
     return equal
 
 
-def _by_column(data: Data, groups: str, notes: list[str]) -> np.ndarray:
+def _by_column(data: Data, groups: str, notes: list[str], count: str) -> np.ndarray:
     if groups not in data.aside:
         raise InputError(f"`groups` {groups!r} is not a column of {data.source.name}.")
     codes, values = data.aside[groups][0].factorize()
@@ -65,7 +66,7 @@ def _by_column(data: Data, groups: str, notes: list[str]) -> np.ndarray:
     codes[missing] = len(values) + np.arange(alone)
     if len(values) + alone < 2:
         raise InputError(f"`groups` {groups!r} has one value; at least 2 groups are needed.")
-    words = f"Rows that share {groups!r} are held out together, and count as one for the errors: "
+    words = f"Rows that share {groups!r} {count} as one for the errors: "
     words += format_count(len(values), "group")
     words += f", and {format_count(alone, 'row')} without a value, each for itself" * bool(alone)
     notes.append(f"{words}.")

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["digest_of", "file_digest", "guard_text", "json_text", "unguard_text", "write_csv"]
-
 # Also the full-width forms, which some spreadsheets read alike.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
@@ -37,8 +35,8 @@ def unguard_text(text: str, /) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
-def write_csv(path: Path, columns: Mapping[str, Any], /) -> None:
-    """Write columns of equal length, text guarded against spreadsheets."""
+def write_csv(path: Any, columns: Mapping[str, Any], /) -> None:
+    """Write columns of equal length into a file, text guarded against spreadsheets."""
     import pyarrow as pa
     from pyarrow import csv
 

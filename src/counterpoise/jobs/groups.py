@@ -11,8 +11,6 @@ from counterpoise._validation import InputError
 from counterpoise.encoding.kinds import column_kind
 from counterpoise.jobs.loading import Data
 
-__all__ = ["group_rows"]
-
 # Groups that are reported; the others are taken together.
 _MOST_GROUPS = 12
 # Numbers and dates with more different values than this are cut at the quartiles of the target.

@@ -10,8 +10,6 @@ import numpy as np
 from counterpoise._validation import InputError
 from counterpoise.losses import LOSSES
 
-__all__ = ["Labels", "Matched", "match_labels", "read_labels"]
-
 # Whole numbers with at most so many different values are classes.
 _CLASSES = 10
 # Rows of the largest value of a count, below which it is rare: some fold would be without it.
@@ -136,10 +134,10 @@ def match_labels(values: np.ndarray, labels: Labels, /) -> Matched:
         numeric = values.dtype.kind == "f"
         y = values if numeric else np.asarray([_number(value) for value in values])
         return Matched(y, np.isfinite(y), nothing)
-    texts = np.asarray([_text(value) for value in values], dtype=object)
+    texts = np.asarray([class_text(value) for value in values], dtype=object)
     present = np.asarray([text != "" for text in texts], dtype=bool)
     classes = np.unique(labels.y)
-    places = {_text(label): place for place, label in enumerate(classes)}
+    places = {class_text(label): place for place, label in enumerate(classes)}
     place = np.asarray([places.get(text, -1) for text in texts], dtype=np.int64)
     unseen = present & (place < 0)
     if np.all(unseen == present):
@@ -147,7 +145,7 @@ def match_labels(values: np.ndarray, labels: Labels, /) -> Matched:
     return Matched(classes[np.maximum(place, 0)], present, unseen)
 
 
-def _text(value: Any) -> str:
+def class_text(value: Any, /) -> str:
     """Return a class as text, whole numbers without decimals; empty if it is missing."""
     if value is None or value != value:
         return ""

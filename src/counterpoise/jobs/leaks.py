@@ -15,8 +15,6 @@ from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.loading import Data
 from counterpoise.metrics import METRICS, Predicted
 
-__all__ = ["leak_warnings"]
-
 # R^2 or accuracy above which a model is too good to be true.
 _SUSPICIOUS = 0.999
 # Share of the error of a constant that one column must remove. A tree gives numbers in steps.
@@ -31,7 +29,7 @@ def leak_warnings(predicted: Predicted, data: Data, labels: Labels, /) -> list[s
     cross-validated decision tree.
     """
     classes = labels.task == "classification"
-    if METRICS["accuracy" if classes else "r2"](predicted) <= _SUSPICIOUS:
+    if not too_good(predicted):
         return []
     rows = some_rows(len(labels.y), _ROWS, np.random.default_rng(0))
     frame, y = data.pair.source.iloc[rows], labels.y[rows]
@@ -43,6 +41,11 @@ def leak_warnings(predicted: Predicted, data: Data, labels: Labels, /) -> list[s
         f"The column {column} gives the label away: alone it predicts {data.label} almost without "
         "error. Leave it out if it is not known before the label."
     ]
+
+
+def too_good(predicted: Predicted, /) -> bool:
+    """Tell whether held-out predictions are almost perfect."""
+    return METRICS["r2" if predicted.classes is None else "accuracy"](predicted) > _SUSPICIOUS
 
 
 def _skill(X: Any, y: np.ndarray, classes: bool) -> float:

@@ -14,12 +14,12 @@ from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
 from counterpoise.jobs.answer import Sample, Tables
+from counterpoise.jobs.design import weigh_source, weigh_target
+from counterpoise.jobs.margins import draw_margins
 from counterpoise.jobs.request import Progress
 
 if TYPE_CHECKING:
     from counterpoise.encoding.pairing import TablePair
-
-__all__ = ["EXAMPLES", "Data", "Truth", "load_data", "load_example"]
 
 #: Name of an example -> protocol of :func:`counterpoise.datasets.gaussian_2d`.
 EXAMPLES = {"gaussian-2d": "paper", "gaussian-2d-released": "released"}
@@ -53,6 +53,16 @@ class Data:
     aside : dict
         Columns that are no features but were asked for: the name, and the values of the source
         rows and of the target rows (None where the table has no such column).
+    design : array of shape (n_source,) or None
+        Design weights of the source rows.
+    drawn : int array of shape (n_target,) or None
+        Rows of the table that stand for the target, if not all do: in order, maybe repeated.
+    everyone : data frame or None
+        Then, all rows of the target table; None if there is no table.
+    weights : array of shape (n_source,) or None
+        Those that balance the margins of a target without a table.
+    unknown : str
+        What the margins leave unknown.
     """
 
     pair: TablePair
@@ -61,6 +71,11 @@ class Data:
     label: str = ""
     truth: Truth | None = None
     aside: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    design: np.ndarray | None = None
+    drawn: np.ndarray | None = None
+    everyone: Any = None
+    weights: np.ndarray | None = None
+    unknown: str = ""
 
     def tables(self, notes: Sequence[str], /) -> Tables:
         """Return what an answer keeps of them."""
@@ -81,48 +96,45 @@ def load_data(
     encoding: str | None = None,
     groups: str | None = None,
     by: str | None = None,
+    source_weight: str | None = None,
+    target_weight: str | None = None,
+    margins: Any = None,
+    predictions: Mapping[str, str] | None = None,
 ) -> Data:
     """Read two tables and bring them to the same columns.
 
-    Parameters
-    ----------
-    source, target : path or data frame
-        A file (CSV, TSV, Excel or Parquet, by suffix), or a pandas or polars data frame.
-    progress : callable
-    label : str, optional
-        Column that is not a feature.
-    need_label : bool, default=False
-        Whether labels are needed; rows of the source without one are then left out.
-    drop : sequence of str
-        Columns to leave out.
-    missing : sequence of str
-        Values that stand for missing ones, beside the usual ones; numbers are compared as numbers.
-    encoding : str, optional
-        Character encoding of the text files, such as "latin-1". Default: UTF-8, else a guess that
-        the notes report.
-    groups, by : str, optional
-        Columns that are kept aside if they are no features. `groups` never is one.
+    The options are those of :func:`counterpoise.select`. With `need_label`, source rows without a
+    label are left out. `predictions` are columns of a model's predictions, which are no features,
+    and the options that name them.
     """
-    from counterpoise.encoding.pairing import pair_tables
+    from counterpoise.encoding.pairing import check_column, pair_tables
 
-    if source is None or target is None:
-        raise InputError("Pass two tables, the source and the target, or the name of an example.")
+    if source is None or (target is None) == (margins is None):
+        raise InputError(
+            "Pass two tables, the source and the target, or the name of an example. `margins` "
+            "stand in place of the target."
+        )
+    if margins is not None and target_weight is not None:
+        raise InputError("`margins` have no rows that `target_weight` could count: leave it out.")
     if need_label and label is None:
         raise InputError("`label` is missing. Pass the column that is to be predicted.")
-    names = _names(source, target)
-    tables: list[Any] = []
+    names = _names(source, target if margins is None else margins)
     notes: list[str] = []
-    for given, name in zip((source, target), names, strict=True):
-        progress(f"reading {printable(name)}", 0, 0)
-        tables.append(_as_table(given, name, encoding, notes))
+    tables = _read_tables((source, target), names, label, encoding, notes, progress)
     progress("comparing the columns", 0, 0)
-    if groups is not None and (groups == label or groups not in tables[0].column_names):
-        raise InputError(f"`groups` {groups!r} must be a column of {names[0]}, and not the label.")
-    left_out = [*drop, groups] if groups is not None else drop
-    options: Any = {"label": label, "need_label": need_label, "drop": left_out, "missing": missing}
-    pair = pair_tables(*tables, names=names, **options)
+    given = {"groups": groups, "source_weight": source_weight, "target_weight": target_weight}
+    special = [(column, option) for option, column in given.items() if column is not None]
+    special += (predictions or {}).items()
+    for column, option in special:
+        place = int(option == "target_weight")
+        check_column(column, option, tables[place], names[place])
+        if column == label:
+            raise InputError(f"`{option}` {column!r} is the label. Pass another column.")
+    columns = [column for column, _ in special]
+    options: Any = {"label": label, "need_label": need_label, "missing": missing}
+    pair = pair_tables(*tables, names=names, drop=[*drop, *columns], **options)
     pair.notes[:0] = notes
-    asked = [name for name in (groups, by) if name is not None and name not in pair.kinds]
+    asked = [c for c in dict.fromkeys([*columns, by]) if c and c not in pair.kinds]
     for name, frame in zip(names, (pair.source, pair.target), strict=True):
         if len(frame) < _ENOUGH:
             what = " with a label" if need_label and frame is pair.source else ""
@@ -137,7 +149,32 @@ def load_data(
         )
     ]
     aside = _aside(tables, asked, pair.rows, missing)
-    return Data(pair, samples[0], samples[1], label or "", aside=aside)
+    data = Data(pair, samples[0], samples[1], label or "", aside=aside)
+    if source_weight is not None:
+        data = weigh_source(data, source_weight)
+    if target_weight is not None:
+        data = weigh_target(data, target_weight)
+    return data if margins is None else draw_margins(data, margins)
+
+
+def _read_tables(
+    given: tuple[Any, Any],
+    names: tuple[str, str],
+    label: str | None,
+    encoding: str | None,
+    notes: list[str],
+    progress: Progress,
+) -> list[Any]:
+    """Read both tables. Rows of a target without a table are drawn from the source later."""
+    tables: list[Any] = []
+    for table, name in zip(given, names, strict=True):
+        if table is None:
+            source = tables[0]
+            tables.append(source.drop_columns([label]) if label in source.column_names else source)
+            continue
+        progress(f"reading {printable(name)}", 0, 0)
+        tables.append(as_table(table, name, encoding, notes))
+    return tables
 
 
 def _aside(
@@ -170,7 +207,8 @@ def _path(given: Any) -> str:
     return os.fspath(given) if isinstance(given, str | os.PathLike) else ""
 
 
-def _as_table(given: Any, name: str, encoding: str | None, notes: list[str]) -> Any:
+def as_table(given: Any, name: str, encoding: str | None, notes: list[str], /) -> Any:
+    """Return a file or a data frame as an Arrow table."""
     import pyarrow as pa
 
     from counterpoise.encoding.reading import read_table

@@ -6,6 +6,7 @@ Every model is a pipeline of the encoder and an estimator, so that it takes tabl
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,10 +23,9 @@ from sklearn.svm import SVC, SVR
 
 from counterpoise._validation import InputError, check_choice
 from counterpoise.encoding import TableEncoder
+from counterpoise.jobs.boosters import BOOSTERS, LabelEncodedClassifier, make_booster
 from counterpoise.jobs.labels import Labels
 from counterpoise.search import menu
-
-__all__ = ["MODELS", "make_families", "parse_grid"]
 
 Grid = dict[str, list[Any]]
 Family = tuple[str, Any, Grid]
@@ -53,63 +53,69 @@ MODELS: dict[str, dict[str, tuple[Any, Grid]]] = {
     },
     "svm": {_REGRESSION: (SVR(), _KERNEL), _CLASSIFICATION: (SVC(), _KERNEL)},
 }
+#: What `model` may name.
+MODEL_NAMES = ("auto", *MODELS, *BOOSTERS)
 
 
-def make_families(
-    labels: Labels, models: Sequence[str], params: Sequence[str], seed: int, /
-) -> list[Family]:
+def make_families(labels: Labels, models: Sequence[str], seed: int, /) -> list[Family]:
     """Return (name, pipeline, grid) of every family that was asked for, for the search.
 
-    `params` such as "alpha=0.1,1,10" replace the grid of a named model; where there are several,
-    with its name: "forest.max_depth=3,5".
+    A model is a name, or a name with values that replace its grid:
+    "forest:max_depth=3,5;max_features=0.5".
     """
-    names = list(dict.fromkeys(models))
+    asked = _parse_models(models)
     families: list[Family] = []
-    for name in names:
-        check_choice(name, "model", ("auto", *MODELS))
+    for name, params in asked.items():
         if name == "auto":
             families += menu(labels.task, len(labels.y))
             continue
-        fitting = [known for known, tasks in MODELS.items() if labels.task in tasks]
-        if name not in fitting:
-            raise InputError(
-                f"`model` {name!r} is for {next(iter(MODELS[name]))}, but {labels.words} Pass one "
-                f"of {', '.join(['auto', *fitting])}."
-            )
-        families.append((name, *MODELS[name][labels.task]))
-    named = _by_model(params, [name for name in names if name != "auto"])
+        estimator, usual = _estimator(name, labels)
+        families.append((name, estimator, parse_grid(params, estimator) if params else usual))
     wrapped = []
-    for name, estimator, usual in families:
-        given = named.get(name, [])
-        grid = parse_grid(given, estimator) if given else usual
+    for name, estimator, grid in families:
+        inner = "model__estimator" if isinstance(estimator, LabelEncodedClassifier) else "model"
         model = Pipeline([("encode", TableEncoder()), ("model", _seeded(estimator, seed))])
-        wrapped.append((name, model, {f"model__{key}": values for key, values in grid.items()}))
+        wrapped.append((name, model, {f"{inner}__{key}": values for key, values in grid.items()}))
     return wrapped
+
+
+def _estimator(name: str, labels: Labels) -> tuple[Any, Grid]:
+    """Return a named estimator and its usual grid."""
+    if name in BOOSTERS:
+        return make_booster(name, labels.task), {}
+    fitting = [known for known, tasks in MODELS.items() if labels.task in tasks]
+    if name not in fitting:
+        raise InputError(
+            f"`model` {name!r} is for {next(iter(MODELS[name]))}, but {labels.words} Pass one "
+            f"of {', '.join(['auto', *fitting, *BOOSTERS])}."
+        )
+    return MODELS[name][labels.task]
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
     copy = clone(estimator)
-    known = "random_state" in copy.get_params()
-    return copy.set_params(random_state=seed) if known else copy
+    known = [key for key in copy.get_params() if key.endswith("random_state")]
+    return copy.set_params(**dict.fromkeys(known, seed))
 
 
-def _by_model(params: Sequence[str], models: Sequence[str]) -> dict[str, list[str]]:
-    """Sort options such as "forest.max_depth=3,5" by model; a single model needs no name."""
-    if params and not models:
-        raise InputError("`params` are those of a model: name it, such as model='forest'.")
-    by_name: dict[str, list[str]] = {name: [] for name in models}
-    for param in params:
-        model, dot, rest = param.partition("=")[0].partition(".")
-        if dot and model in by_name:
-            by_name[model].append(param.removeprefix(f"{model}."))
-        elif len(models) == 1:
-            by_name[models[0]].append(param)
-        else:
+def _parse_models(models: Sequence[str]) -> dict[str, list[str]]:
+    """Split "forest:max_depth=3,5;max_features=0.5" into the name and its parameters."""
+    asked: dict[str, list[str]] = {}
+    for text in dict.fromkeys(models):
+        name, colon, values = text.partition(":")
+        check_choice(name, "model", MODEL_NAMES)
+        if name in asked:
             raise InputError(
-                f"`params` {param!r} must name its model where several are searched: pass for "
-                f"example {models[0]}.{rest or param}. The models are {', '.join(models)}."
+                f"`model` {name!r} is named twice. Name it once, values separated by commas: "
+                "forest:max_depth=3,5."
             )
-    return by_name
+        if colon and name == "auto":
+            raise InputError(
+                f"`model` {text!r} gives values, but 'auto' is several models. Name one, such as "
+                "forest:max_depth=3,5."
+            )
+        asked[name] = values.split(";") if colon else []
+    return asked
 
 
 def parse_grid(params: Sequence[str], estimator: Any, /) -> Grid:
@@ -124,22 +130,30 @@ def parse_grid(params: Sequence[str], estimator: Any, /) -> Grid:
     {'max_depth': [3, None], 'max_features': ['sqrt', 0.5]}
     """
     grid: Grid = {}
-    known = estimator.get_params()
+    if isinstance(estimator, LabelEncodedClassifier):
+        estimator = estimator.estimator
+    # CatBoost lists only what was set, and has the rest in its signature; XGBoost the reverse.
+    known = list(
+        dict.fromkeys([*estimator.get_params(), *inspect.signature(type(estimator)).parameters])
+    )
     for param in params:
         name, equals, values = param.partition("=")
         name = name.strip()
         if not equals or not values.strip():
             raise InputError(
-                f"`params` must be NAME=V1,V2,...; got {param!r}. Pass for example C=0.1,1,10."
+                f"`model` must be NAME or NAME:PARAMETER=V1,V2,... with `;` between parameters; "
+                f"got {param!r}. Pass for example logistic:C=0.1,1,10."
             )
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}."
-            raise InputError(f"`params` {name!r} is no parameter of this model. {hint}")
+            raise InputError(f"`model`: {name!r} is no parameter of this model. {hint}")
         grid[name] = list(dict.fromkeys(_value(text.strip()) for text in values.split(",") if text))
         for value in grid[name]:
             # scikit-learn knows what each parameter may be, and says so.
-            clone(estimator).set_params(**{name: value})._validate_params()
+            own = clone(estimator).set_params(**{name: value})
+            if hasattr(own, "_parameter_constraints"):
+                own._validate_params()
     return grid
 
 

@@ -20,15 +20,12 @@ from counterpoise import __version__
 from counterpoise._cluster import connect
 from counterpoise._validation import InputError
 from counterpoise.datasets.ozone import OZONE_URL, Ozone, fetch_ozone, load_ozone
-from counterpoise.experiments.claims import Claim, verify_claims
-from counterpoise.experiments.errata import ERRATA
+from counterpoise.experiments.claims import ERRATA, Claim, verify_claims
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.run import run_plan
 from counterpoise.experiments.store import Store, one_run
 from counterpoise.experiments.summarise import Summary, summarise
 from counterpoise.jobs.request import Request
-
-__all__ = ["Reproduction", "reproduce", "write_reproduction"]
 
 Note = Callable[[str], None]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,6 @@ from typing import Any
 from counterpoise import __version__
 from counterpoise._validation import InputError, check_number
 from counterpoise.jobs.answer import Provenance
-
-__all__ = ["Progress", "Request", "check_jobs", "check_seed", "quiet"]
 
 # Called with (stage, done, total); total 0 where the end is not known.
 Progress = Callable[[str, int, int], None]
@@ -40,6 +39,26 @@ def check_jobs(jobs: Any, /) -> int:
             f"`jobs` must be a positive number of processes, or -1 for one per core; got {jobs}."
         )
     return jobs
+
+
+def read_jobs(jobs: int | str, /) -> tuple[int, str | None]:
+    """Return a number of processes and the address of a Dask cluster, if it is one.
+
+    Examples
+    --------
+    >>> read_jobs("2"), read_jobs("tcp://host:8786")
+    ((2, None), (-1, 'tcp://host:8786'))
+    """
+    if not isinstance(jobs, str):
+        return check_jobs(jobs), None
+    if re.fullmatch(r"-?\d+", jobs):
+        return check_jobs(int(jobs)), None
+    if jobs == "local" or "://" in jobs:
+        return -1, jobs
+    raise InputError(
+        "`jobs` must be a number of processes, -1 for one per core, 'local' for a Dask cluster on "
+        f"this machine, or the address of a Dask scheduler such as tcp://host:8786; got {jobs!r}."
+    )
 
 
 @dataclass(frozen=True)
@@ -91,6 +110,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return getattr(value, "__name__", None) or type(value).__name__

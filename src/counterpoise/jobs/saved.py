@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from counterpoise._validation import InputError
 from counterpoise.jobs.formats import digest_of, unguard_text
+from counterpoise.jobs.kept import KEPT_FILES, Kept, read_kept, row_record
 from counterpoise.jobs.predictions import predict_target
+from counterpoise.jobs.request import Progress, quiet
 from counterpoise.jobs.trusted import load_trusted
-
-__all__ = ["SavedModel", "load"]
+from counterpoise.risk.rows import RowIntervals, RowRecord, check_level
 
 _RUN, _MODEL = "run.json", "model.skops"
 
@@ -33,7 +35,7 @@ def load(folder: str | os.PathLike[str], /) -> SavedModel:
     Parameters
     ----------
     folder : path
-        With at least ``run.json`` and ``model.skops``.
+        With at least ``run.json`` and ``model.skops``; of an evaluation ``source.parquet``.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def load(folder: str | os.PathLike[str], /) -> SavedModel:
     """
     place = Path(folder)
     run = _read_run(place / _RUN)
-    if _MODEL not in run["files"]:
+    if _MODEL not in run["files"] and KEPT_FILES[0] not in run["files"]:
         raise InputError(
             f"{place} holds an audit, which has no model. Pass the folder of counterpoise select."
         )
@@ -61,20 +63,22 @@ def load(folder: str | os.PathLike[str], /) -> SavedModel:
             raise _damaged(place / _RUN, f"it lists {name!r}, which is not in the folder")
         if name != _MODEL and os.path.lexists(place / name):
             _read_checked(place / name, digest)
+    if _MODEL not in run["files"]:
+        return SavedModel(None, run, place)
     content = _read_checked(place / _MODEL, run["files"][_MODEL])
     return SavedModel(load_trusted(content, str(place / _MODEL)), run, place)
 
 
 @dataclass(frozen=True, eq=False)
-class SavedModel:
+class SavedModel(RowIntervals):
     """A saved model, what is known about it, and the reader of files it was made with.
 
     Made by :func:`counterpoise.load`.
 
     Attributes
     ----------
-    model : estimator
-        The delivered model, which takes data frames.
+    model : estimator or None
+        The delivered model, which takes data frames. None for an evaluation: others have it.
     run : dict
         The contents of ``run.json``: options, versions, verdict, choice, risk.
     folder : Path
@@ -84,10 +88,33 @@ class SavedModel:
     run: Mapping[str, Any] = field(repr=False)
     folder: Path
 
+    def _own_model(self) -> Any:
+        if self.model is None:
+            raise InputError(
+                f"{self.folder} holds an evaluation, which has no model: predict with the model "
+                "that was judged. Row intervals take its predictions as `prediction`."
+            )
+        return self.model
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """Held-out predictions on the source rows, read when first used.
+
+        None where the answer was saved with ``watch=False``, or a file of it was removed.
+        """
+        paths = [self.folder / name for name in KEPT_FILES if name in self.run["files"]]
+        if len(paths) < len(KEPT_FILES) or not all(map(os.path.lexists, paths)):
+            return None
+        contents = [_read_checked(path, self.run["files"][path.name]) for path in paths]
+        return read_kept(contents[0], contents[1], self.folder)
+
+    def _row_record(self) -> RowRecord:
+        return row_record(self.model, self.kept)
+
     @property
     def classes_(self) -> np.ndarray:
         """The classes; AttributeError for a regression."""
-        classes: np.ndarray = self.model.classes_
+        classes: np.ndarray = self._own_model().classes_
         return classes
 
     def read(self, path: str | os.PathLike[str], /) -> Any:
@@ -112,21 +139,36 @@ class SavedModel:
             warnings.warn(note, stacklevel=2)
         return frame
 
-    def predict_file(self, path: str | os.PathLike[str], /) -> Any:
-        """Predict every row of a file.
+    def predict_file(
+        self, path: str | os.PathLike[str], /, *, level: float = 0.9, progress: Progress = quiet
+    ) -> Any:
+        """Predict every row of a file, with row intervals: what ``counterpoise predict`` writes.
+
+        Parameters
+        ----------
+        path : path
+            CSV, TSV, Excel or Parquet, with the columns of the model.
+        level : float in (0, 1), default=0.9
+            Of the intervals.
+        progress : callable
+            Called with (stage, done, total).
 
         Returns
         -------
         pandas.DataFrame
-            With the columns of ``predictions.csv``: the row, counted from 1, the prediction, and
-            what the model says about each class.
+            The `row`, counted from 1, and the `prediction`; `low` and `high`, or the `probability
+            of` every class and the `set` of classes that the row may have, separated by " | "; and
+            whether the source has nothing to say about the row (`outside`). No more than the
+            prediction and the probabilities where `kept` is None.
         """
         import pandas as pd
 
+        check_level(level)
+        model = self._own_model()
+        record = None if self.kept is None or self.kept.without_sets else self._row_record()
         frame = self.read(path)
-        return pd.DataFrame(
-            {"row": np.arange(1, len(frame) + 1), **predict_target(self.model, frame)}
-        )
+        said = predict_target(model, frame, progress, rows=record, level=level)
+        return pd.DataFrame({"row": np.arange(1, len(frame) + 1), **said})
 
     def predict(self, X: Any, /) -> np.ndarray:
         """Predict the rows of a data frame with the columns of the model.
@@ -134,12 +176,12 @@ class SavedModel:
         pandas reads some texts as missing values, "None" among them; :meth:`read` reads files as
         the model needs them.
         """
-        predicted: np.ndarray = self.model.predict(X)
+        predicted: np.ndarray = self._own_model().predict(X)
         return predicted
 
     def predict_proba(self, X: Any, /) -> np.ndarray:
         """Return the probability of each class, in the order of `classes_`; as `predict`."""
-        probability: np.ndarray = self.model.predict_proba(X)
+        probability: np.ndarray = self._own_model().predict_proba(X)
         return probability
 
     def predictions(self) -> Any:

@@ -14,33 +14,41 @@ from counterpoise._shown import shown_page
 from counterpoise.jobs.answer import Answer, Choice, Estimates
 from counterpoise.jobs.directory import output_directory, write_or_keep
 from counterpoise.jobs.formats import digest_of, file_digest, json_text, write_csv
+from counterpoise.jobs.kept import write_kept
 
-__all__ = ["save_answer", "summary", "write_answer"]
 
-
-def save_answer(answer: Answer, folder: str | os.PathLike[str], /, *, force: bool = False) -> None:
+def save_answer(
+    answer: Answer, folder: str | os.PathLike[str], /, *, force: bool = False, watch: bool = True
+) -> None:
     """Write the files into a folder, all of them or nothing."""
     place, tables = Path(folder), answer.tables
     inputs = [path for path in (tables.source.path, tables.target.path) if path]
     with output_directory(place, force=force, inputs=inputs) as directory:
         assert directory is not None  # a folder was given
-        write_or_keep(directory, place, lambda where: write_answer(answer, where))
+        write_or_keep(directory, place, lambda where: write_answer(answer, where, watch=watch))
 
 
-def write_answer(answer: Answer, directory: Path, /) -> None:
-    """Write report.html, weights.csv, run.json and, for a selection, model and tables."""
+def write_answer(answer: Answer, directory: Path, /, *, watch: bool = True) -> None:
+    """Write report.html, weights.csv, run.json and, for a selection, model and tables.
+
+    With `watch` also what judges new rows.
+    """
     (directory / "report.html").write_text(shown_page(answer), encoding="utf-8")
     weights = {"row": answer.tables.rows + 1, "weight": np.asarray(answer.diagnostics.weights)}
     write_csv(directory / "weights.csv", weights)
     names = ["report.html", "weights.csv"]
-    if answer.choice is not None and answer.predictions is not None:
+    if answer.choice is not None:
         from skops import io
 
         io.dump(answer.model, directory / "model.skops")
         write_csv(directory / "candidates.csv", _candidates(answer.choice))
+        names += ["model.skops", "candidates.csv"]
+    if answer.predictions is not None:
         row = np.arange(1, len(answer.predictions["prediction"]) + 1)
         write_csv(directory / "predictions.csv", {"row": row, **answer.predictions})
-        names += ["model.skops", "candidates.csv", "predictions.csv"]
+        names.append("predictions.csv")
+    if watch and answer.kept is not None:
+        names += write_kept(answer.kept, directory)
     content = summary(answer)
     content["files"] = {name: file_digest(directory / name) for name in names}
     text = json_text({**content, "sha256": digest_of(content)})
@@ -76,10 +84,11 @@ def summary(answer: Answer, /) -> dict[str, Any]:
             for row in answer.balance
         ],
     }
-    if answer.estimates is not None and answer.choice is not None:
-        content |= {**_estimates(answer.estimates), **_choice(answer.choice)}
+    if answer.estimates is not None:
+        content |= _estimates(answer.estimates)
+        content |= {} if answer.choice is None else _choice(answer.choice)
         content["target_labels"] = None if found.label_test is None else vars(found.label_test)
-    plain: dict[str, Any] = _plain(content)
+    plain: dict[str, Any] = plain_values(content)
     return plain
 
 
@@ -88,19 +97,20 @@ def _estimates(found: Estimates) -> dict[str, Any]:
     true = {} if truth is None else truth.metrics
     return {
         **_some(found, "loss", "loss_words", "method"),
-        "risk": {**_numbers(found.risk), "truth": None if truth is None else truth.risk},
+        "risk": {**estimate_numbers(found.risk), "truth": None if truth is None else truth.risk},
         "truth_note": "" if truth is None else truth.note,
+        "more_labels": {str(k): estimate_numbers(own) for k, own in found.more_labels.items()},
         "metrics": {
             name: {
                 "words": metric.words,
-                **_numbers(metric),
+                **estimate_numbers(metric),
                 "baseline": metric.baseline,
                 "truth": true.get(name),
             }
             for name, metric in found.metrics.items()
         },
-        "baseline": {"verdict": found.baseline.verdict, **_numbers(found.baseline.risk)},
-        "plain_cross_validation": _numbers(found.plain),
+        "baseline": {"verdict": found.baseline.verdict, **estimate_numbers(found.baseline.risk)},
+        "plain_cross_validation": estimate_numbers(found.plain),
         "groups": None
         if found.groups is None
         else {
@@ -108,7 +118,7 @@ def _estimates(found: Estimates) -> dict[str, Any]:
             "groups": [
                 {
                     **_some(own, "name", "n_source", "n_target", "target_share", "verdict"),
-                    "risk": None if own.risk is None else _numbers(own.risk),
+                    "risk": None if own.risk is None else estimate_numbers(own.risk),
                 }
                 for own in found.groups.values()
             ],
@@ -132,7 +142,8 @@ def _choice(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _numbers(estimate: Any) -> dict[str, float]:
+def estimate_numbers(estimate: Any, /) -> dict[str, float]:
+    """Return the value of an estimate and the ends of both intervals."""
     low, high = estimate.interval()
     inner = estimate.interval(drift=False)
     return {
@@ -174,12 +185,12 @@ def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [str(own[name]) if mixed and name in own else own.get(name) for own in parameters]
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any, /) -> Any:
     """Return nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -4,58 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import parallel_config
+from joblib import effective_n_jobs, parallel_config
 from sklearn.base import is_classifier
-from threadpoolctl import threadpool_limits
 
-from counterpoise._format import format_count, format_number
-from counterpoise._validation import InputError, check_choice
-from counterpoise.jobs.answer import Answer, Choice, Estimates
+from counterpoise._validation import InputError, check_choice, check_number
+from counterpoise.diagnostics.diagnosis import fit_weights
+from counterpoise.jobs.answer import Answer, Choice, TrueValues
 from counterpoise.jobs.auditing import noted, place_rows, weights_names
+from counterpoise.jobs.design import used_weights, weights_name
 from counterpoise.jobs.folds import rows_together, split_rows
 from counterpoise.jobs.groups import group_rows
+from counterpoise.jobs.judging import cautions, compare_labels, estimates_of, limited_threads
+from counterpoise.jobs.kept import Kept
 from counterpoise.jobs.labels import Labels, read_labels
 from counterpoise.jobs.leaks import leak_warnings
-from counterpoise.jobs.loading import Data, load_data, load_example
-from counterpoise.jobs.models import make_families
+from counterpoise.jobs.loading import Data, Truth, load_data, load_example
+from counterpoise.jobs.margins import check_margins, with_unknown
+from counterpoise.jobs.models import Family, make_families
 from counterpoise.jobs.predictions import predict_target
-from counterpoise.jobs.request import Progress, Request, quiet
-from counterpoise.jobs.target_labels import split_labels, true_values
-from counterpoise.risk import METHODS, MetricReport, estimate_risk, get_method, sensitivity
+from counterpoise.jobs.request import Progress, Request, quiet, read_jobs
+from counterpoise.jobs.size import fit_into, measure, some_source_rows, worth_measuring
+from counterpoise.jobs.target_labels import respond_with, split_labels, true_values
+from counterpoise.metrics import METRICS, get_metrics
+from counterpoise.risk import METHODS, get_method
 from counterpoise.search import ShiftGridSearchCV
+from counterpoise.search.label_use import LEAST_TRAINING
+from counterpoise.search.labels import missing_labels
 from counterpoise.weights.default import DEFAULT_WEIGHTS
-
-__all__ = ["DELIVERIES", "SELECTIONS", "select"]
 
 #: What the options may be, the default first.
 SELECTIONS = ("source", "target")
 DELIVERIES = ("blend", "one")
-# From so many source rows on, the libraries below may use several threads.
-_MANY_ROWS = 20_000
-# What the mean of each loss is called.
-_LOSS_WORDS = {
-    "squared": "mean squared error",
-    "absolute": "mean absolute error",
-    "percentage": "mean absolute percentage error",
-    "squared_log": "mean squared logarithmic error",
-    "poisson": "mean Poisson deviance",
-    "gamma": "mean gamma deviance",
-    "zero_one": "share of wrong predictions",
-    "log": "log loss",
-    "brier": "Brier score",
-    "hinge": "mean hinge loss",
-}
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """What a selection was asked for, checked."""
 
-    families: list[tuple[str, Any, dict[str, list[Any]]]]
+    families: list[Family]
     labels: Labels
     groups: str | None
     weights: str | None
@@ -64,8 +54,10 @@ class _Asked:
     metrics: Any
     selection: str
     deliver: str
-    dask: str | None
+    cluster: str | None
     request: Request
+    time: float | None
+    all_rows: tuple[Any, np.ndarray]  # to train what is chosen on
 
 
 def select(
@@ -77,7 +69,6 @@ def select(
     missing: Sequence[str] = (),
     encoding: str | None = None,
     model: str | Sequence[str] = "auto",
-    params: Sequence[str] = (),
     weights: str = DEFAULT_WEIGHTS,
     method: str = "controlled",
     loss: str = "auto",
@@ -87,9 +78,12 @@ def select(
     selection: str = "source",
     deliver: str = "blend",
     target_labels: str | None = None,
+    source_weight: str | None = None,
+    target_weight: str | None = None,
+    margins: Any = None,
     example: str | None = None,
-    dask: str | None = None,
-    jobs: int = 1,
+    time: float | None = None,
+    jobs: int | str = 1,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Answer:
@@ -110,10 +104,10 @@ def select(
         Character encoding of text files, such as "latin-1". Default: UTF-8, else a guess.
     model : str or sequence of str, default="auto"
         "auto" (:func:`counterpoise.search.menu`), "ridge", "logistic", "forest", "boosting",
-        "svm", or several of them, which compete in one search.
-    params : sequence of str
-        Such as "alpha=0.1,1,10": together they replace the grid of a named model. Where several
-        models are searched, with the name of the model: "forest.max_depth=3,5".
+        "svm", "lightgbm", "xgboost", "catboost", or several of them, which compete in one search.
+        Values to search follow the name: "logistic:C=0.1,10", or
+        "forest:max_depth=3,5;max_features=0.5" for several parameters. The last three are used if
+        they are installed, with their own defaults.
     weights : str, default="auto"
         Name of a weight estimator, "auto" or "none".
     method : str, default="controlled"
@@ -127,9 +121,8 @@ def select(
         Column of both tables whose groups are reported one by one; numbers are cut at the
         quartiles of the target. It need not be a feature.
     groups : str, optional
-        Column of the source that says which rows belong together, such as a person, a clinic or a
-        day: they are held out together and count as one for the errors. It is no feature. Without
-        it, equal rows are groups.
+        Column of rows that belong together, such as a person or a day: they are held out together
+        and count as one for the errors. It is no feature. Default: equal rows are groups.
     selection : {"source", "target"}, default="source"
         Whether the best candidate has the least held-out loss or the least target risk.
     deliver : {"blend", "one"}, default="blend"
@@ -138,12 +131,19 @@ def select(
     target_labels : {"use", "check"}, optional
         Whether labels in the target are part of the estimates or kept aside to show the truth.
         Default: "use" if fewer than half of the target rows have one.
+    source_weight, target_weight : str, optional
+        Column of design weights of a table, which is no feature.
+    margins : path or data frame, optional
+        In place of the target: rows of column, level and share, or of column and mean. See
+        :doc:`/guide/design_weights`, also for the two parameters above.
     example : str, optional
         Name of a built-in problem with a known truth, in place of two tables.
-    dask : str, optional
-        Run the fits on a Dask cluster: "local", or the address of a scheduler.
-    jobs : int, default=1
-        Processes; -1 for one per core.
+    time : float, optional
+        Seconds that the search may take, by a forecast from trial fits to 500 rows. The slowest
+        kinds of model are left out, one after the other, until the rest fits; the first stays.
+    jobs : int or str, default=1
+        Processes; -1 for one per core. "local" starts a Dask cluster on this machine, and the
+        address of a scheduler, such as "tcp://host:8786", runs the fits there.
     seed : int, default=0
         Random seed.
     progress : callable, optional
@@ -156,13 +156,17 @@ def select(
     Examples
     --------
     >>> import counterpoise as cp
-    >>> answer = cp.select(example="gaussian-2d", model="logistic", params=["C=0.1,10"])
+    >>> answer = cp.select(example="gaussian-2d", model="logistic:C=0.1,10")
     >>> low, high = answer.risk.interval()
     >>> bool(low < answer.estimates.truth.risk < high)
     True
     """
     arguments = dict(locals())
-    request = Request(arguments=arguments, seed=seed, jobs=jobs, progress=progress or quiet)
+    if time is not None:
+        check_number(time, "time", low=0, remedy="Pass a number of seconds, such as 60.")
+    workers, cluster = read_jobs(jobs)
+    arguments["jobs"] = workers if cluster is None else cluster
+    request = Request(arguments=arguments, seed=seed, jobs=workers, progress=progress or quiet)
     for name, known in (
         ("weights", weights_names()),
         ("method", METHODS),
@@ -175,23 +179,26 @@ def select(
             raise InputError("`example` brings its own data: leave out the two tables.")
         data = load_example(example, seed=seed)
     else:
-        names = ("label", "drop", "missing", "encoding", "groups", "by")
-        read = {name: arguments[name] for name in names}
+        check_margins(margins, weights, method)
+        names = ["label", "drop", "missing", "encoding", "groups", "by"]
+        names += ["source_weight", "target_weight", "margins"]
+        read: Any = {name: arguments[name] for name in names}
         data = load_data(source, target, request.progress, need_label=True, **read)
     assert data.pair.y is not None  # read with labels
     labels = read_labels(data.pair.y, data.label, loss)
     notes = [*data.pair.notes, labels.words]
-    families = make_families(labels, [model] if isinstance(model, str) else model, params, seed)
-    if deliver == "blend" and not all(_can_be_blended(own) for _, own, _ in families):
+    families = make_families(labels, [model] if isinstance(model, str) else model, seed)
+    kinds = [(is_classifier(own), hasattr(own, "predict_proba")) for _, own, _ in families]
+    if deliver == "blend" and (True, False) in kinds:
         notes.append("One model is delivered: there are no probabilities to blend.")
         deliver = "one"
     used = None if weights == "none" else weights
-    given = (used, method, loss, metrics or "auto", selection, deliver, dask, request)
-    return _answer(data, _Asked(families, labels, groups, *given), by, target_labels, notes)
-
-
-def _can_be_blended(model: Any) -> bool:
-    return not is_classifier(model) or hasattr(model, "predict_proba")
+    all_rows = data.pair.source, labels.y
+    data, labels = some_source_rows(data, labels, seed, notes)
+    given = (used, method, loss, metrics or "auto", selection, deliver, cluster, request, time)
+    return _answer(
+        data, _Asked(families, labels, groups, *given, all_rows), by, target_labels, notes
+    )
 
 
 def _answer(
@@ -202,48 +209,43 @@ def _answer(
     groups = None if by is None else group_rows(data, by)
     y_target, truth = split_labels(data, labels, target_labels, notes)
     alerts: list[str] = []
-    # Threads on few rows wait for each other more than they work.
-    few = len(labels.y) < _MANY_ROWS
-    with noted(notes), threadpool_limits(1 if few else None):
+    with noted(notes), limited_threads(len(labels.y)):
         search = _search(data, asked, y_target, notes)
         request.progress("diagnosing", 0, 0)
-        true, tested = true_values(truth, data, labels, search, alerts)
-        if tested is not None:
-            search.label_test_ = tested  # labels that are kept aside enter the verdict
+        true = _true_values(search, data, asked, truth, alerts)
         diagnostics = search.diagnostics_
         alerts += leak_warnings(search.predicted_, data, labels)
-        predictions = predict_target(search.best_estimator_, data.pair.target, request.progress)
-    delivered, weighted = search.delivered_, bool(np.any(search.weights_ > 0))
+        rows = data.pair.target if data.drawn is None else data.everyone
+        predictions, said = None, None
+        if rows is not None:
+            predictions = predict_target(search.best_estimator_, rows, request.progress)
+            said = predictions["prediction"]
     if groups is not None:
         request.progress("looking at the groups", 0, 0)
-    source_rows = replace(delivered, labelled=None, domains=None)
-    bounds = None
-    if weighted:
-        bounds = sensitivity(delivered.losses, delivered.weights).around(search.best_risk_)
-    estimates = Estimates(
+    estimates = estimates_of(
+        search.delivered_,
+        search.best_risk_,
         loss=search.loss_.name,
-        loss_words=_LOSS_WORDS.get(search.loss_.name, f"mean {search.loss_.name} loss"),
+        design=None if data.design is None else data.design[search._held_out_rows],
         method=asked.method,
-        risk=search.best_risk_,
         metrics=search.metrics_,
         baseline=search.baseline_,
-        plain=replace(estimate_risk(source_rows, get_method("source"))[0], drift=0.0),
-        sensitivity=bounds,
         by=by or "",
         groups=None if groups is None else search.risk_by_group(*groups),
         truth=true,
     )
     return Answer(
         tables=data.tables(notes),
-        diagnostics=diagnostics,
-        weights_name=asked.weights or "none",
+        diagnostics=with_unknown(diagnostics, data.unknown),
+        weights_name=weights_name(data, asked.weights),
         plane=place_rows(data, search.weights_),
         made=request.provenance("select"),
-        warnings=[*alerts, *_warnings(estimates, predictions["prediction"], labels)],
+        warnings=[*alerts, *cautions(estimates, said, labels.task)],
         estimates=estimates,
         choice=_choice(search, asked),
         model=search.best_estimator_,
         predictions=predictions,
+        kept=Kept.of_search(search, data.pair.source),
     )
 
 
@@ -252,21 +254,24 @@ def _search(
 ) -> ShiftGridSearchCV:
     request = asked.request
     together = rows_together(data, asked.labels, asked.groups, notes)
-    request.progress("searching", 0, 0)
+    splits = split_rows(asked.labels, together, request.seed, notes)
+    families, stage = _planned(data, asked, y_target, len(splits), notes)
+    request.progress(stage, 0, 0)
     search = ShiftGridSearchCV(
-        asked.families,
-        weights=asked.weights,
+        families,
+        weights=used_weights(data, asked.weights),
         method=asked.method,
         loss=asked.loss,
-        cv=split_rows(asked.labels, together, request.seed, notes),
+        cv=splits,
         selection=asked.selection,
         refit="blend" if asked.deliver == "blend" else True,
         metrics=asked.metrics,
         n_jobs=request.jobs,
     )
-    search._progress = lambda done, total: request.progress("searching", done, total)
+    search._progress = lambda done, total: request.progress(stage, done, total)
+    search._all_rows = asked.all_rows
     rows: Any = {"X_target": data.pair.target, "y_target": y_target, "groups": together}
-    with _cluster(asked.dask):
+    with _cluster(asked.cluster):
         try:
             search.fit(data.pair.source, asked.labels.y, **rows)
         except ValueError as error:
@@ -276,8 +281,59 @@ def _search(
             notes.append(
                 "No source row lies where the target does: models were judged without weights."
             )
-            search.set_params(weights=None).fit(data.pair.source, asked.labels.y, **rows)
+            search.set_params(weights=used_weights(data, None))
+            search.fit(data.pair.source, asked.labels.y, **rows)
+    if data.weights is not None:  # new rows are weighed by those that stand for the target
+        encoder: Any = search._encoder
+        frames = data.pair.source, data.pair.target
+        encoded = [encoder.transform(frame)[:, encoder.independent_] for frame in frames]
+        search.weight_estimator_ = fit_weights(DEFAULT_WEIGHTS, encoded[0], encoded[1])[1]
     return search
+
+
+def _planned(
+    data: Data, asked: _Asked, y_target: np.ndarray | None, folds: int, notes: list[str]
+) -> tuple[list[Family], str]:
+    """Return the families that fit into the time, and what the search is called with its forecast.
+
+    A search of few rows and candidates has no forecast, unless its time is limited.
+    """
+    families, labels = asked.families, asked.labels
+    if asked.time is None and not worth_measuring(families, len(labels.y)):
+        return families, "searching"
+    asked.request.progress("forecasting the time", 0, 0)
+    known = 0 if y_target is None else int(np.count_nonzero(~missing_labels(y_target)))
+    size = measure(
+        families,
+        data,
+        labels,
+        all_rows=len(asked.all_rows[1]),
+        fits=folds * (2 if known >= LEAST_TRAINING else 1),
+        workers=effective_n_jobs(asked.request.jobs),
+    )
+    families, size = fit_into(families, size, asked.time, notes)
+    notes.append(f"Forecast before the search: {size.words}.")
+    return families, f"searching, {size.words}"
+
+
+def _true_values(
+    search: ShiftGridSearchCV, data: Data, asked: _Asked, truth: Truth | None, alerts: list[str]
+) -> TrueValues | None:
+    """Judge what is delivered on labels that are kept aside; they enter the verdict."""
+    if truth is None:
+        return None
+    respond = respond_with(search.best_estimator_, truth.frame, search.loss_, asked.labels)
+    own = () if isinstance(asked.metrics, str) else asked.metrics
+    every = METRICS | {metric.name: metric for metric in get_metrics(own, asked.labels.task)}
+    metrics = {name: every[name] for name in search.metrics_}
+    options = (respond, metrics, search.loss_.name, alerts)
+    true, aside = true_values(truth, data, asked.labels, *options)
+    if aside is not None:
+        method = get_method(asked.method)
+        tested = compare_labels(search.delivered_, search.predicted_, aside, method)
+        if tested is not None:
+            search.label_test_ = tested
+    return true
 
 
 @contextmanager
@@ -287,7 +343,7 @@ def _cluster(address: str | None) -> Iterator[None]:
         return
     from counterpoise._cluster import connect
 
-    with connect(address), parallel_config(backend="dask"):
+    with connect(address, option="--jobs"), parallel_config(backend="dask"):
         yield
 
 
@@ -298,8 +354,9 @@ def _choice(search: ShiftGridSearchCV, asked: _Asked) -> Choice:
         shares[search.blend_.places] = search.blend_.weights
     else:
         shares[search.best_index_] = 1.0
+    # Names of parameters without the pipeline and the wrapper that they are in.
     parameters = [
-        {name.removeprefix("model__"): value for name, value in params.items()}
+        {k.removeprefix("model__").removeprefix("estimator__"): v for k, v in params.items()}
         for params in results["params"]
     ]
     return Choice(
@@ -313,29 +370,3 @@ def _choice(search: ShiftGridSearchCV, asked: _Asked) -> Choice:
         shares=shares,
         label_words=search.label_use_.words if hasattr(search, "label_use_") else "",
     )
-
-
-def _warnings(estimates: Estimates, prediction: np.ndarray, labels: Labels) -> list[str]:
-    """Say what would change a decision: no better than one answer, one answer for all rows."""
-    found = []
-    if estimates.baseline.verdict != "better":
-        found.append(estimates.baseline.sentence(estimates.loss_words))
-    else:
-        found += _no_better(estimates.metrics)
-    if len(np.unique(prediction)) == 1:
-        answer = prediction[0]
-        text = format_number(answer) if labels.task == "regression" else repr(str(answer))
-        found.append(f"The model predicts {text} for all {format_count(len(prediction), 'row')}.")
-    return found
-
-
-def _no_better(metrics: MetricReport) -> list[str]:
-    """Name the metrics by which one answer for all rows is as good as the model."""
-    names = []
-    for metric in metrics.values():
-        if metric.baseline is not None and np.isfinite(metric.value):
-            gain = metric.value - metric.baseline
-            names += [metric.words] if (gain if metric.greater_is_better else -gain) <= 0 else []
-    if not names:
-        return []
-    return [f"By {' and '.join(names)} the model is no better than one answer for all rows."]

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from counterpoise._format import format_count, format_share
+from counterpoise._format import format_count, format_share, listed
 from counterpoise._validation import InputError, check_choice
 from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.answer import TrueValues
+from counterpoise.jobs.judging import Labelled
 from counterpoise.jobs.labels import Labels, match_labels
 from counterpoise.jobs.loading import Data, Truth
-from counterpoise.metrics import METRICS, get_metrics
-from counterpoise.risk import LabelTest, estimate_risk, get_method, label_test
+from counterpoise.losses import Loss
+from counterpoise.metrics import Metric, Predicted
 from counterpoise.search.responses import Responses, respond, richest_response
 
-__all__ = ["LABEL_USES", "split_labels", "true_values"]
+# Returns what a model says of target rows (k,) with labels (k,): predictions and losses.
+Respond = Callable[[np.ndarray, np.ndarray], tuple[Predicted, np.ndarray]]
 
 #: What `target_labels` may be.
 LABEL_USES = ("use", "check")
 # Labelled target rows that the truth is taken from.
 _ROWS = 100_000
-# Those that are compared with the estimate: with many more, the least difference is significant.
-_TESTED = 2000
 # Classes that the warning names.
 _NAMED = 5
 
@@ -60,6 +59,10 @@ def split_labels(
             "estimate, and has no part in choosing, training or estimating."
         )
         return None, Truth(data.pair.target, values, words)
+    present = matched.present
+    if data.drawn is not None:  # a label that is drawn twice is one label
+        present = present & (np.diff(data.drawn, prepend=-1) > 0)
+    known = int(np.count_nonzero(present))
     if known < 2:
         raise InputError(
             f"{name} has one label in {data.label!r}; at least 2 are needed. Add labels, or pass "
@@ -70,18 +73,25 @@ def split_labels(
         "must be of rows drawn at random from the table."
     )
     if labels.task == "regression":
-        return np.where(matched.present, matched.y, np.nan), None
+        return np.where(present, matched.y, np.nan), None
     y = np.where(matched.unseen, values, matched.y.astype(object))
-    y[~matched.present] = None
+    y[~present] = None
     return y, None
 
 
 def true_values(
-    truth: Truth | None, data: Data, labels: Labels, search: Any, warnings: list[str], /
-) -> tuple[TrueValues | None, LabelTest | None]:
-    """Judge the delivered model on labelled target rows that were kept aside, if there are any.
+    truth: Truth | None,
+    data: Data,
+    labels: Labels,
+    respond: Respond,
+    metrics: Mapping[str, Metric],
+    loss: str,
+    warnings: list[str],
+    /,
+) -> tuple[TrueValues | None, Labelled | None]:
+    """Judge a model on labelled target rows that were kept aside, if there are any.
 
-    Also return whether they agree with the estimate; the truth of an example is not compared. A
+    Also return the rows that are to be compared with the estimate; those of an example are not. A
     class that the source does not have is an error of every model: the accuracy counts it, other
     numbers are then not known, and a warning says so.
     """
@@ -90,52 +100,52 @@ def true_values(
     matched = match_labels(truth.y, labels)
     rows = np.flatnonzero(matched.present)
     rows = rows[some_rows(len(rows), _ROWS, np.random.default_rng(0))]
-    X, y, unseen = truth.frame.iloc[rows], matched.y[rows], matched.unseen[rows]
-    model, loss = search.best_estimator_, search.loss_
-    classes = None if labels.task == "regression" else np.unique(labels.y)
-    responses = Responses(loss, richest_response([model]), classes)
-    stored = responses.store(model, respond(model, X, responses.response))
-    predicted = responses.predicted(y, stored)
+    unseen = matched.unseen[rows]
+    aside = label_rows(rows, matched.y[rows], unseen, respond)
     left_out = int(np.count_nonzero(~matched.present))
     note = truth.words
     if left_out:
         note += f" {format_count(left_out, 'row')} without a label left out."
-    if np.any(unseen):
+    risk = float(np.mean(aside.losses))
+    if aside.predicted is None:
         warnings.append(_unseen_words(data, unseen, truth.y[rows][unseen]))
-        wrong = ((predicted.y != predicted.prediction) | unseen).astype(np.float64)
-        said = search.predicted_
-        tested = _compare(search, wrong, (said.y != said.prediction).astype(np.float64))
-        risk = float(wrong.mean()) if loss.name == "zero_one" else float("nan")
-        right = {"accuracy": 1 - float(wrong.mean())} if "accuracy" in search.metrics_ else {}
-        return TrueValues(risk, right, note), tested
-    asked: Sequence[Any] = () if isinstance(search.metrics, str) else search.metrics
-    known = METRICS | {metric.name: metric for metric in get_metrics(asked, labels.task)}
-    metrics = {name: float(known[name](predicted)) for name in search.metrics_}
-    judged = stored if loss.response == responses.response else respond(model, X, loss.response)
-    losses = np.asarray(loss(y, judged, classes=classes if loss.indexed else None))
-    tested = None if truth is data.truth else _compare(search, losses, search.delivered_.losses)
-    return TrueValues(float(np.mean(losses)), metrics, note), tested
+        right = {"accuracy": 1 - risk} if "accuracy" in metrics else {}
+        return TrueValues(risk if loss == "zero_one" else float("nan"), right, note), aside
+    known = {name: float(metric(aside.predicted)) for name, metric in metrics.items()}
+    return TrueValues(risk, known, note), None if truth is data.truth else aside
 
 
-def _compare(search: Any, losses: np.ndarray, held_out: Any) -> LabelTest | None:
-    """Compare losses (k,) on target rows with what held-out losses (N,) of the source say of them.
+def label_rows(
+    rows: np.ndarray, y: np.ndarray, unseen: np.ndarray, respond: Respond, /
+) -> Labelled:
+    """Return what a model says of target rows with labels `y`, which hold any class if `unseen`."""
+    predicted, losses = respond(rows, y)
+    if not np.any(unseen):
+        return Labelled(rows, losses, predicted)
+    wrong = (predicted.y != predicted.prediction) | unseen
+    return Labelled(rows, wrong.astype(np.float64), None)
 
-    Both are of what is delivered, whose estimate has no labels in it.
-    """
-    if len(losses) < 2:
-        return None
-    some = losses[some_rows(len(losses), _TESTED, np.random.default_rng(0))]
-    rows = replace(search.delivered_, losses=held_out, predictions=None, labelled=some)
-    return label_test(rows, estimate_risk(rows, get_method(search.method))[0])
+
+def respond_with(model: Any, frame: Any, loss: Loss, labels: Labels, /) -> Respond:
+    """Return what a fitted model predicts for rows of a frame, and its losses there."""
+    classes = None if labels.task == "regression" else np.unique(labels.y)
+    responses = Responses(loss, richest_response([model]), classes)
+
+    def said(rows: np.ndarray, y: np.ndarray) -> tuple[Predicted, np.ndarray]:
+        X = frame.iloc[rows]
+        stored = responses.store(model, respond(model, X, responses.response))
+        judged = stored if loss.response == responses.response else respond(model, X, loss.response)
+        losses = loss(y, judged, classes=classes if loss.indexed else None)
+        return responses.predicted(y, stored), np.asarray(losses)
+
+    return said
 
 
 def _unseen_words(data: Data, unseen: np.ndarray, values: np.ndarray) -> str:
     names, counts = np.unique(values.astype(str), return_counts=True)
-    ordered = [repr(str(name)) for name in names[np.argsort(-counts, kind="stable")]]
-    listed = ", ".join(ordered[:_NAMED])
-    listed += f" and {len(ordered) - _NAMED} more" * (len(ordered) > _NAMED)
+    ordered = [str(name) for name in names[np.argsort(-counts, kind="stable")]]
     return (
         f"{format_share(float(np.mean(unseen)))} of the labelled rows of {data.target.name} have a "
-        f"class that {data.source.name} never shows: {listed}. Every model is wrong there, and no "
-        "estimate knows of it. Collect labelled rows of these classes."
+        f"class that {data.source.name} never shows: {listed(ordered, _NAMED)}. Every model is "
+        "wrong there, and no estimate knows of it. Collect labelled rows of these classes."
     )

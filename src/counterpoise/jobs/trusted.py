@@ -15,85 +15,77 @@ from typing import Any
 
 from counterpoise._validation import InputError
 
-__all__ = ["TRUSTED_TYPES", "load_trusted"]
-
 _LOSSES = [
-    "AbsoluteError",
-    "ExponentialLoss",
-    "HalfBinomialLoss",
-    "HalfGammaLoss",
-    "HalfMultinomialLoss",
-    "HalfPoissonLoss",
-    "HalfSquaredError",
-    "HalfTweedieLoss",
-    "HalfTweedieLossIdentity",
-    "HuberLoss",
-    "PinballLoss",
+    *("AbsoluteError", "ExponentialLoss", "HalfBinomialLoss", "HalfGammaLoss", "HalfPoissonLoss"),
+    *("HalfMultinomialLoss", "HalfSquaredError", "HalfTweedieLoss", "HalfTweedieLossIdentity"),
+    *("HuberLoss", "PinballLoss"),
 ]
-_BOOSTING = "sklearn.ensemble._hist_gradient_boosting"
-_OBJECTS = [
-    "counterpoise.encoding.encoder.TableEncoder",
-    "counterpoise.encoding.encoder._Categories",
-    "counterpoise.encoding.encoder._Numbers",
-    "counterpoise.search.offset.OffsetClassifier",
-    "counterpoise.search.offset.OffsetRegressor",
-    *(f"sklearn._loss.loss.{name}" for name in _LOSSES),
-    *(
-        f"sklearn._loss.link.{name}"
-        for name in ("HalfLogitLink", "IdentityLink", "Interval", "LogLink", "LogitLink")
-    ),
-    "sklearn._loss.link.MultinomialLogit",
-    "sklearn.ensemble._forest.RandomForestClassifier",
-    "sklearn.ensemble._forest.RandomForestRegressor",
-    "sklearn.ensemble._voting.VotingClassifier",
-    "sklearn.ensemble._voting.VotingRegressor",
-    f"{_BOOSTING}.binning._BinMapper",
-    f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
-    f"{_BOOSTING}.gradient_boosting.HistGradientBoostingRegressor",
-    f"{_BOOSTING}.predictor.TreePredictor",
-    "sklearn.linear_model._logistic.LogisticRegression",
-    "sklearn.linear_model._ridge.Ridge",
-    "sklearn.linear_model._ridge.RidgeClassifier",
-    "sklearn.pipeline.Pipeline",
-    "sklearn.preprocessing._data.StandardScaler",
-    "sklearn.preprocessing._label.LabelBinarizer",
-    "sklearn.preprocessing._label.LabelEncoder",
-    "sklearn.svm._classes.SVC",
-    "sklearn.svm._classes.SVR",
-    "sklearn.tree._classes.DecisionTreeClassifier",
-    "sklearn.tree._classes.DecisionTreeRegressor",
-]
+# Module -> classes. The last three packages are those that `model` may name: their own code reads
+# the bytes or the text of a booster.
+_OBJECTS = {
+    "counterpoise._neighbors": ["Neighbors"],
+    "counterpoise.encoding.encoder": ["TableEncoder", "_Categories", "_Numbers"],
+    "counterpoise.jobs.boosters": ["LabelEncodedClassifier"],
+    "counterpoise.search.offset": ["OffsetClassifier", "OffsetRegressor"],
+    "counterpoise.weights.classifier": ["ClassifierRatio"],
+    "counterpoise.weights.design": ["DesignRatio"],
+    "counterpoise.weights.gaussian": ["GaussianRatio"],
+    "counterpoise.weights.kernel_density": ["KernelDensityRatio"],
+    "counterpoise.weights.kliep": ["KLIEP"],
+    "counterpoise.weights.kmm": ["KMM"],
+    "counterpoise.weights.nearest": ["NearestNeighborRatio"],
+    "counterpoise.weights.ulsif": ["ULSIF"],
+    "sklearn._loss.loss": _LOSSES,
+    "sklearn._loss.link": [
+        *("HalfLogitLink", "IdentityLink", "Interval", "LogLink", "LogitLink", "MultinomialLogit")
+    ],
+    "sklearn.ensemble._forest": ["RandomForestClassifier", "RandomForestRegressor"],
+    "sklearn.ensemble._voting": ["VotingClassifier", "VotingRegressor"],
+    "sklearn.ensemble._hist_gradient_boosting.binning": ["_BinMapper"],
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": [
+        *("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+    ],
+    "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
+    "sklearn.linear_model._logistic": ["LogisticRegression"],
+    "sklearn.linear_model._ridge": ["Ridge", "RidgeClassifier"],
+    "sklearn.pipeline": ["Pipeline"],
+    "sklearn.preprocessing._data": ["StandardScaler"],
+    "sklearn.preprocessing._label": ["LabelBinarizer", "LabelEncoder"],
+    "sklearn.svm._classes": ["SVC", "SVR"],
+    "sklearn.tree._classes": ["DecisionTreeClassifier", "DecisionTreeRegressor"],
+    "catboost.core": ["CatBoostClassifier", "CatBoostRegressor"],
+    "lightgbm.basic": ["Booster"],
+    "lightgbm.sklearn": ["LGBMClassifier", "LGBMRegressor"],
+    "xgboost.core": ["Booster"],
+    "xgboost.sklearn": ["XGBClassifier", "XGBRegressor"],
+}
 _NUMBERS = [
-    "ndarray",
-    "bool",
-    "bool_",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "intp",
-    "str_",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
+    *("ndarray", "bool", "bool_", "str_", "float32", "float64", "intp"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 ]
 _TYPES = ("str", "int", "float", "bool", "NoneType")
 
 # What skops calls a node -> the types that such a node may be.
 _ALLOWED: dict[str, frozenset[str]] = {
-    "DictNode": frozenset(["builtins.dict", "sklearn.utils._bunch.Bunch"]),
+    "DictNode": frozenset(
+        ["builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"]
+    ),
+    "DefaultDictNode": frozenset(["collections.defaultdict"]),
+    "BytesNode": frozenset(["builtins.bytes"]),
+    "BytearrayNode": frozenset(["builtins.bytearray"]),
     "ListNode": frozenset(["builtins.list"]),
     "TupleNode": frozenset(["builtins.tuple"]),
     "JsonNode": frozenset(f"builtins.{name}" for name in _TYPES),
-    "TypeNode": frozenset(f"builtins.{name}" for name in _TYPES),
+    "TypeNode": frozenset(
+        [*(f"builtins.{name}" for name in _TYPES), "collections.OrderedDict", "numpy.int64"]
+    ),
     "NdArrayNode": frozenset(f"numpy.{name}" for name in _NUMBERS),
     "RandomGeneratorNode": frozenset(["numpy.random._generator.Generator"]),
     "LossNode": frozenset(f"sklearn._loss._loss.Cy{name}" for name in _LOSSES),
     "TreeNode": frozenset(["sklearn.tree._tree.Tree"]),
-    "ObjectNode": frozenset(_OBJECTS),
+    "ObjectNode": frozenset(
+        f"{module}.{name}" for module, names in _OBJECTS.items() for name in names
+    ),
 }
 #: Every type that a model file may hold.
 TRUSTED_TYPES = frozenset().union(*_ALLOWED.values())
@@ -110,9 +102,7 @@ def load_trusted(content: bytes, name: str, /) -> Any:
     from skops.io import loads
 
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            schema = json.loads(archive.read("schema.json"))
-        strange = sorted(set(_strange(schema)))
+        strange = foreign_types(content)
     except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError) as error:
         raise InputError(
             f"{name} is not a model file of skops ({error}). Make it again with counterpoise "
@@ -124,7 +114,20 @@ def load_trusted(content: bytes, name: str, /) -> Any:
             f"{name} must hold only types that counterpoise writes; it holds {listed}. It was not "
             "loaded. Do not use the file, unless you know who made it and why."
         )
-    return loads(content, trusted=sorted(TRUSTED_TYPES))
+    try:
+        return loads(content, trusted=sorted(TRUSTED_TYPES))
+    except ImportError as error:
+        raise InputError(
+            f"{name} holds a model of {error.name}, which is not installed. Install it with pip "
+            f"install {error.name}."
+        ) from error
+
+
+def foreign_types(content: bytes, /) -> list[str]:
+    """Return the types in the bytes of a skops file that are not on the list."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    return sorted(set(_strange(schema)))
 
 
 def _strange(node: Any) -> Iterator[str]:

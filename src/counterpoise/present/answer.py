@@ -45,11 +45,13 @@ from counterpoise.present.sections import (
 )
 from counterpoise.present.text import WIDTH, section_text, short_text
 
-__all__ = ["answer_document", "answer_page", "answer_text"]
-
+_HELD_OUT = (
+    "The predictions must be of rows that the model was not trained on; otherwise every number "
+    "here is too good."
+)
 _NOT_CHECKED = "Not checked: whether labels depend on the columns in the same way."
-# Short names for the first table.
-_SHORT = {"auc": "AUC", "rmse": "RMSE", "mae": "MAE", "mse": "MSE"}
+#: Short names for the first table.
+SHORT_NAMES = {"auc": "AUC", "rmse": "RMSE", "mae": "MAE", "mse": "MSE"}
 # The metric that says the same as the mean of a loss.
 _OF_LOSS = {
     "squared": "rmse",
@@ -60,6 +62,8 @@ _OF_LOSS = {
 }
 # Columns that an audit lists first, members of a blend that a sentence names, and reasons.
 _COLUMNS, _MEMBERS, _REASONS = 5, 3, 3
+# How wide an interval may at most be, over that without further labels, to be worth a line.
+_NARROWER = 0.95
 # Lines of text.
 _LINES, _AUDIT_LINES = 25, 20
 # How advice begins, and the option of the command line that follows it.
@@ -99,7 +103,11 @@ def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
     if made:
         title = f"Predict {label} in {target.name}"
         rows = format_count(source.rows, "labelled row")
-        lead = f"{title} ({target.rows:,} rows, {columns}) from {source.name} ({rows})."
+        known = f"{target.rows:,} rows" if target.rows else "known by its margins"
+        if answer.choice is None:
+            title = f"Judge predictions of {label} in {target.name}"
+        lead = f"{title} ({known}, {columns}) from {source.name} ({rows})."
+        lead = lead if answer.choice is not None else f"{_HELD_OUT} {lead}"
     else:
         title = f"Compare {source.name} with {target.name}"
         lead = f"Compare {source.name} ({source.rows:,} rows) with {target.name} ({target.rows:,} "
@@ -108,12 +116,12 @@ def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
     pictures = Pictures(main_pictures(answer))
     sections += [Section("pictures", "", [pictures])]
     if made:
-        sections += [*_groups(answer), _reliability(answer), _candidates(answer.choice)]
-        sections += _sensitivity(answer)
+        candidates = [] if answer.choice is None else [_candidates(answer.choice)]
+        sections += [*_groups(answer), _reliability(answer), *candidates, *_sensitivity(answer)]
     else:
         sections += [_reliability(answer)]
     sections += [_shift(answer), *_made(answer)]
-    kind = "Model selection" if made else "Audit"
+    kind = "Audit" if not made else "Model selection" if answer.choice else "Evaluation"
     return Document(kind, title, lead, _line(answer), sections)
 
 
@@ -126,6 +134,8 @@ def _first_blocks(answer: Any, hints: bool) -> list[Block]:
         if reason != said and not reason.startswith("Not checked")
     ]
     advice = [_hinted(answer, item) if hints else item for item in answer.next]
+    if answer.estimates is not None:
+        advice[1:1] = _worth_of_labels(answer.estimates)
     lists = [
         Bullets("Warning", answer.warnings, "alert"),
         Bullets("Why", reasons[:_REASONS]),
@@ -138,6 +148,26 @@ def _first_blocks(answer: Any, hints: bool) -> list[Block]:
         lists[1] = Bullets("Why", reasons[:_REASONS])
         return [verdict, _columns_table(answer, most=_COLUMNS), *lists]
     return [verdict, _expected(answer), *lists, *_worst(answer.estimates), _delivered(answer)]
+
+
+def _worth_of_labels(found: Any) -> list[str]:
+    """Say how much narrower the interval would be with more labels, if it would."""
+    metric, words = _OF_LOSS.get(found.loss, ""), found.loss_words
+    if metric in found.metrics:
+        words = SHORT_NAMES.get(metric, found.metrics[metric].words)
+
+    def ends(estimate: Any) -> list[float]:
+        low, high = map(float, estimate.interval())
+        if metric == "rmse" and metric in found.metrics:
+            return [low**0.5, high**0.5]
+        turned = metric == "accuracy" and metric in found.metrics
+        return [1 - high, 1 - low] if turned else [low, high]
+
+    now, then = ends(found.risk), {k: ends(own) for k, own in found.more_labels.items()}
+    if not np.ptp(list(then.values())[-1]) < _NARROWER * np.ptp(now):
+        return []
+    named = ", ".join(f"{format_interval(*own)} ({k})" for k, own in then.items())
+    return [f"Interval of the {words} with more labels of random target rows, about: {named}."]
 
 
 def _worst(found: Any) -> list[str]:
@@ -174,7 +204,12 @@ def _expected(answer: Any) -> Table:
     found, doubtful = answer.estimates, answer.verdict == "do not trust"
     truth = found.truth
     rows: list[tuple[str, Any, Any, Any]] = [
-        (_SHORT.get(name, metric.words), metric, metric.baseline, truth and truth.metrics.get(name))
+        (
+            SHORT_NAMES.get(name, metric.words),
+            metric,
+            metric.baseline,
+            truth and truth.metrics.get(name),
+        )
         for name, metric in found.metrics.items()
     ]
     if _OF_LOSS.get(found.loss) not in found.metrics:
@@ -206,18 +241,21 @@ def _truth_cell(estimate: Any, known: float | None) -> Numeral:
 def _delivered(answer: Any) -> str:
     """Say what is delivered, and what plain cross-validation would have said of it."""
     choice, found = answer.choice, answer.estimates
+    plain = format_interval(*found.plain.interval(drift=False))
+    plain = f"promise a {found.loss_words} of {format_number(found.plain.value)} ({plain})."
+    if choice is None:
+        column, taken = answer.made.arguments.get("probability"), ""
+        if isinstance(column, str):
+            taken = f"{column} is the probability of {answer.kept.predicted.classes[1]}. "
+        return f"{taken}Without weights, the source rows would {plain}"
     members = choice.members
     words = f"Delivered: {choice.delivered}"
     if len(members) > 1:
         named = [f"{choice.names[i]} {format_share(choice.shares[i])}" for i in members[:_MEMBERS]]
         more = f" and {len(members) - _MEMBERS} more" * (len(members) > _MEMBERS)
         words += f" ({', '.join(named)}{more})"
-    plain = format_interval(*found.plain.interval(drift=False))
-    value = format_number(found.plain.value)
     words = f"{words}. {choice.label_words}".rstrip()
-    return (
-        f"{words} Plain cross-validation would promise a {found.loss_words} of {value} ({plain})."
-    )
+    return f"{words} Plain cross-validation would {plain}"
 
 
 def _line(answer: Any) -> str:
@@ -227,9 +265,10 @@ def _line(answer: Any) -> str:
     if answer.estimates is None:
         return f"{answer.verdict}: {reason}"
     name, metric = next(iter(answer.metrics.items()))
-    value = f"{_SHORT.get(name, metric.words)} {format_number(rounded(metric.value, metric))}"
+    value = f"{SHORT_NAMES.get(name, metric.words)} {format_number(rounded(metric.value, metric))}"
     value += f" ({interval_text(metric)})"
-    return f"{answer.verdict}: {reason}; {value}; delivered: {answer.choice.delivered}"
+    delivered = "" if answer.choice is None else f"; delivered: {answer.choice.delivered}"
+    return f"{answer.verdict}: {reason}; {value}{delivered}"
 
 
 def _columns_table(answer: Any, /, *, most: int | None = None) -> Table:
@@ -267,7 +306,8 @@ def _groups(answer: Any) -> list[Section]:
 
 def _reliability(answer: Any) -> Section:
     found = answer.diagnostics
-    blocks: list[Block] = [Bullets("Why", found.reasons), Bullets("Next", found.advice)]
+    worth = [] if answer.estimates is None else _worth_of_labels(answer.estimates)
+    blocks: list[Block] = [Bullets("Why", found.reasons), Bullets("Next", [*found.advice, *worth])]
     if found.label_test is not None:
         blocks.append(found.label_test.words)
     if answer.estimates is not None:

@@ -16,15 +16,14 @@ from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
 from counterpoise.present.svg import figure_svg
 
-__all__ = ["candidates_picture", "groups_picture", "main_pictures", "shift_picture"]
-
 # Inches: legible on a phone, and on half of a screen.
 _WIDTH, _HEIGHT = 4.5, 3.4
 # Characters of the names at the left of rows, and rows.
 _NAME, _ROWS = 24, 12
 
 
-def _draw(plot: Callable[..., Any], height: float = _HEIGHT) -> bytes:
+def draw_picture(plot: Callable[..., Any], height: float = _HEIGHT, /) -> bytes:
+    """Return what `plot(ax, theme=...)` draws as the bytes of an SVG file."""
     from matplotlib.figure import Figure
 
     with style(LIGHT):
@@ -48,9 +47,10 @@ def _risk(answer: Any) -> Picture:
     found = answer.estimates
     # Plain cross-validation knows no drift: both of its intervals are the narrow one.
     plain = found.plain
+    plainly = "plain cross-validation" if answer.choice is not None else "unweighted rows"
     truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
     display = ForestDisplay(
-        ["this model", "by plain cross-validation", "one answer for all rows"],
+        ["this model", f"by {plainly}", "one answer for all rows"],
         [found.risk, plain, found.baseline.risk],
         chosen=0,
         doubtful=range(3) if answer.verdict == "do not trust" else (),
@@ -60,9 +60,9 @@ def _risk(answer: Any) -> Picture:
     )
     caption = (
         "The thin line allows for labels that depend on the columns in another way in the target; "
-        "the thick line does not. Plain cross-validation knows no shift."
+        f"the thick line does not. The estimate by {plainly} knows no shift."
     )
-    return Picture("risk", "What it will cost", caption, partial(_draw, display.plot, 2.5))
+    return Picture("risk", "What it will cost", caption, partial(draw_picture, display.plot, 2.5))
 
 
 def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
@@ -75,7 +75,7 @@ def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
         width=_NAME,
     )
     caption = "Target risk of each candidate alone. The best by the rule of choice is in bold."
-    draw = partial(_draw, display.plot, display.size[1])
+    draw = partial(draw_picture, display.plot, display.size[1])
     return Picture("candidates-picture", "Candidates", caption, draw)
 
 
@@ -87,7 +87,9 @@ def groups_picture(answer: Any, /) -> list[Picture]:
     options = {"risk_name": answer.estimates.loss_words, "width": _NAME}
     plot = partial(ForestDisplay.from_groups, groups, **options)
     caption = "The dashed line is the risk in the whole target. Hollow markers: do not trust."
-    draw = partial(_draw, lambda ax, theme: plot(ax=ax, theme=theme), rows_height(len(groups)))
+    draw = partial(
+        draw_picture, lambda ax, theme: plot(ax=ax, theme=theme), rows_height(len(groups))
+    )
     return [Picture("groups-picture", f"Risk by {answer.estimates.by}", caption, draw)]
 
 
@@ -99,7 +101,7 @@ def _balance(answer: Any) -> Picture:
         "Mean in the target less mean in the source. Within the shaded band (0.1 standard "
         "deviations) a column counts as balanced."
     )
-    draw = partial(_draw, display.plot, display.size[1])
+    draw = partial(draw_picture, display.plot, display.size[1])
     return Picture("balance", "Columns before and after weighting", caption, draw)
 
 
@@ -112,4 +114,4 @@ def _plane(answer: Any) -> Picture:
         "A sample of both. Large dots are source rows with a large weight. Crosses without dots "
         "near them are target rows without similar source rows."
     )
-    return Picture("plane", "Source and target", caption, partial(_draw, display.plot, 4.3))
+    return Picture("plane", "Source and target", caption, partial(draw_picture, display.plot, 4.3))

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from counterpoise._format import printable, shorten, shorten_names
-from counterpoise.present.palette import Palette
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-from typing import TYPE_CHECKING, Self
-
 from counterpoise._validation import check_choice
-from counterpoise.present.palette import DARK, LIGHT, palette_of, style
+from counterpoise.present.palette import DARK, LIGHT, Palette, palette_of, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-__all__ = [
-    "MOST_ROWS",
-    "Display",
-    "clip_limits",
-    "legend_above",
-    "legend_text",
-    "log_axis",
-    "plain_text",
-    "plain_ticks",
-    "power_of_ten",
-    "rows_height",
-    "set_rows",
-]
 
 _THEMES = {"light": LIGHT, "dark": DARK}
 

@@ -17,8 +17,6 @@ from counterpoise.present.axes import (
 )
 from counterpoise.present.palette import Palette
 
-__all__ = ["BalanceDisplay"]
-
 # A common limit for "balanced", in standard deviations (Austin 2009, doi:10.1002/sim.3697).
 _BALANCED = 0.1
 

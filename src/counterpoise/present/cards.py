@@ -38,17 +38,6 @@ from counterpoise.present.sections import (
 )
 from counterpoise.present.text import section_text
 
-__all__ = [
-    "card_html",
-    "card_of",
-    "card_text",
-    "diagnostics_table",
-    "groups_table",
-    "members_table",
-    "metrics_table",
-    "sensitivity_table",
-]
-
 _COLORS = {"good": "#1c9c70", "fine": "#2a8fd0", "fair": "#d08a1d", "bad": "#e0533d"}
 _LINE = "1px solid rgba(128,128,128,.35)"
 _SOFT = "opacity:.7"
@@ -60,6 +49,10 @@ def card_text(result: Any, /) -> str:
         from counterpoise.present.answer import answer_text
 
         return answer_text(result)
+    if type(result).__name__ == "Watch":
+        from counterpoise.present.watch import watch_text
+
+        return watch_text(result)
     return section_text(card_of(result)).lstrip("\n")
 
 
@@ -84,16 +77,18 @@ def _answer_card(answer: Any) -> Section:
     return Section("", document.title, [document.lead, *document.sections[0].blocks])
 
 
+def _watch_card(watch: Any) -> Section:
+    from counterpoise.present.watch import watch_card
+
+    return watch_card(watch)
+
+
 def _comparison_card(comparison: Mapping[str, Any]) -> Section:
     title = "Target risk by method"
     shapes = {tuple(getattr(own.value, "shape", ())) for own in comparison.values()}
     if shapes != {()}:
         return Section("", title, [f"{', '.join(comparison)}: {max(shapes)} risks each"])
     return Section("", title, [risk_table("method", comparison)])
-
-
-def _metrics_card(report: Mapping[str, Any]) -> Section:
-    return Section("", "Metrics in the target", [metrics_table(report)])
 
 
 def metrics_table(report: Mapping[str, Any], /) -> Table:
@@ -109,10 +104,6 @@ def metrics_table(report: Mapping[str, Any], /) -> Table:
         ]
         caption += " Constant: one answer for all rows."
     return Table("", columns, rows, caption=caption)
-
-
-def _groups_card(groups: Any) -> Section:
-    return Section("", "Risk by group", [groups.words, groups_table(groups)])
 
 
 def groups_table(groups: Any, /, *, first: str = "group") -> Table:
@@ -221,6 +212,8 @@ def _search_card(search: Any) -> Section:
     best, names = int(search.best_index_), name_candidates(search)
     chosen = getattr(search, "best_risk_", risk[best])
     blend = getattr(search, "blend_", None)
+    if blend is not None and len(blend.places) == 1:
+        blend = None
     delivered = names[best] if blend is None else f"blend of {len(blend.places)} models"
     blocks: list[Block] = [
         f"Delivered: {delivered}. Chosen: {names[best]}.",
@@ -251,9 +244,10 @@ def members_table(names: Sequence[str], weights: Any, /) -> Table:
 _CARDS = {
     "Answer": _answer_card,
     "Diagnostics": _diagnostics_card,
-    "GroupRisks": _groups_card,
-    "MetricReport": _metrics_card,
+    "GroupRisks": lambda own: Section("", "Risk by group", [own.words, groups_table(own)]),
+    "MetricReport": lambda own: Section("", "Metrics in the target", [metrics_table(own)]),
     "RiskComparison": _comparison_card,
+    "Watch": _watch_card,
 }
 
 

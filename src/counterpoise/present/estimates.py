@@ -13,24 +13,6 @@ from counterpoise._format import candidate_names, format_interval, format_number
 from counterpoise.present.sections import Column, Numeral, Table
 from counterpoise.risk import Link, RiskEstimate
 
-__all__ = [
-    "NOTHING",
-    "SAME_WAY",
-    "WITHOUT_DRIFT",
-    "Band",
-    "as_band",
-    "both_intervals",
-    "candidate_risks",
-    "check_fitted",
-    "estimate_cells",
-    "estimate_columns",
-    "interval_text",
-    "name_candidates",
-    "number_cell",
-    "risk_table",
-    "rounded",
-]
-
 
 @dataclass(frozen=True)
 class Band:

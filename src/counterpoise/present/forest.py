@@ -12,8 +12,6 @@ from counterpoise.present.axes import Display
 from counterpoise.present.estimates import as_band, check_fitted, name_candidates
 from counterpoise.present.palette import Palette
 
-__all__ = ["ForestDisplay"]
-
 
 class ForestDisplay(Display):
     """Forest plot: a row per candidate, per group, or per way to estimate.

@@ -15,8 +15,6 @@ from counterpoise.present.palette import DARK, LIGHT, Palette, css_variables
 from counterpoise.present.sections import SIGNS, Document, Picture
 from counterpoise.present.svg import inline_svg
 
-__all__ = ["render_page"]
-
 
 def render_page(document: Document, /) -> str:
     """Return a document as HTML; every text in it is escaped, control characters are replaced.

@@ -12,16 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "DARK",
-    "LIGHT",
-    "REPRODUCTION",
-    "Palette",
-    "css_variables",
-    "palette_of",
-    "style",
-]
-
 
 @dataclass(frozen=True)
 class Palette:

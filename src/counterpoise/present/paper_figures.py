@@ -16,8 +16,6 @@ from counterpoise.present.svg import figure_svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_figures", "figure_bytes"]
-
 _COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
 _MARKERS = dict(zip(_COLORS, "xv^<>osPD", strict=True))
 _TITLES = {

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from counterpoise._format import format_error, format_number, format_p_value
-from counterpoise.experiments.errata import ERRATA
+from counterpoise.experiments.claims import ERRATA, Claim, Finding
 from counterpoise.present.page import render_page
 from counterpoise.present.sections import (
     Block,
@@ -21,10 +21,7 @@ from counterpoise.present.sections import (
 )
 
 if TYPE_CHECKING:
-    from counterpoise.experiments.claims import Claim, Finding
     from counterpoise.jobs.reproduce import Reproduction
-
-__all__ = ["claims_section", "reproduction_page"]
 
 _LEAD = (
     "Kouw, Krijthe, Loog (2019), “Robust importance-weighted cross-validation under sample "

@@ -11,20 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "SIGNS",
-    "Block",
-    "Bullets",
-    "Column",
-    "Document",
-    "Numeral",
-    "Picture",
-    "Pictures",
-    "Section",
-    "Table",
-    "Verdict",
-]
-
 #: Verdict to its sign and the colour class that goes with it.
 SIGNS = {
     "confirmed": ("✓", "good"),

@@ -10,8 +10,6 @@ import numpy as np
 from counterpoise.present.axes import Display, legend_above, plain_text, plain_ticks
 from counterpoise.present.palette import Palette
 
-__all__ = ["ShiftMapDisplay"]
-
 # Points of each sample that are drawn: more hide each other and make a large file.
 _POINTS = 600
 _EDGES = (0.5, 1.0, 2.0, 5.0)

@@ -13,8 +13,6 @@ from counterpoise.present.palette import LIGHT, css_variables, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["figure_svg", "inline_svg"]
-
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")

@@ -20,8 +20,6 @@ from counterpoise.present.sections import (
     Verdict,
 )
 
-__all__ = ["WIDTH", "fit_table", "section_text", "short_text", "wrap_text"]
-
 #: Columns of text unless a terminal says otherwise.
 WIDTH = 80
 # Rows of a table; the page and the files have all.
@@ -37,14 +35,15 @@ def short_text(document: Document, /, *, width: int = WIDTH, lines: int = 25) ->
     """Return the lead and the first section in at most so many lines.
 
     Of long lists the first sentences are shown: all alerts, then the first of each list, the
-    second, and so on while there is room. No sentence is cut.
+    second, and so on while there is room, those of the last list first. No sentence is cut.
     """
     blocks = document.sections[0].blocks
     lists = {i: block for i, block in enumerate(blocks) if isinstance(block, Bullets)}
     alerts = [i for i, block in lists.items() if block.look == "alert"]
     offers = [(i, rank) for i in alerts for rank in range(len(lists[i].items))]
     ranks = range(max((len(block.items) for block in lists.values()), default=0))
-    offers += [(i, r) for r in ranks for i in lists if i not in alerts and r < len(lists[i].items)]
+    others = [i for i in reversed(lists) if i not in alerts]
+    offers += [(i, rank) for rank in ranks for i in others if rank < len(lists[i].items)]
     count = dict.fromkeys(lists, 0)
     text = _with_items(document, count, width)
     for i, rank in offers:

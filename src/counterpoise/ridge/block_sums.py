@@ -21,8 +21,6 @@ from counterpoise.ridge.row_losses import losses_of_rows
 from counterpoise.risk import Average, Weighted
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["N_BLOCKS", "BlockPlan", "BlockSums", "Collected", "risk_sums"]
-
 # Jackknife blocks over all folds, and per fold at least.
 N_BLOCKS, _BLOCKS_PER_FOLD = 100, 10
 

@@ -7,7 +7,6 @@ in the same estimate from sums, whose units are rows or blocks.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,20 +18,10 @@ from counterpoise.ridge.block_sums import N_BLOCKS, BlockPlan, Collected, risk_s
 from counterpoise.ridge.folds import RowSample
 from counterpoise.ridge.path import Frame, primal_path
 from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
-from counterpoise.risk import Average, Domains, Method, RiskEstimate, Truncated, estimate_risk
+from counterpoise.risk import Average, Domains, Method, RiskEstimate, estimate_risk
 from counterpoise.risk.errors import TargetRows
 from counterpoise.risk.estimate import LOG
 from counterpoise.risk.estimation import estimate_from_sums
-
-__all__ = [
-    "RidgePath",
-    "few_rows",
-    "method_by_row",
-    "path_from_blocks",
-    "ridge_path_risk",
-    "sample_size",
-    "target_summary",
-]
 
 # Up to this many pairs of a penalty and a row, losses are computed one by one: that is cheaper than
 # second moments, exact to rounding, and the jackknife leaves out single rows.
@@ -43,8 +32,6 @@ _FORMS = 512
 _MOST_ROW_LOSSES = 2**27
 # Losses of the sampled rows, and about the fewest and most rows of the sample.
 _SAMPLE_LOSSES, _SAMPLE_ROWS = 2**18, (1000, 10_000)
-# Methods that take a row's weight from the row alone.
-_BY_ROW = ("source", "weighted", "normalized", "controlled")
 # Target rows that tell the tail of the weights.
 _TARGET_ROWS = 20_000
 
@@ -134,22 +121,6 @@ def sample_size(L: int, /) -> int:
     """Return how many of many rows are kept as a sample, for L penalties."""
     fewest, most = _SAMPLE_ROWS
     return min(most, max(fewest, _SAMPLE_LOSSES // L))
-
-
-def method_by_row(method: Method, n: int, /) -> Average:
-    """Return a risk method that takes a row's weight from the row alone, for n rows in all.
-
-    Refuses a method that must see all rows first.
-    """
-    if isinstance(method, Truncated) and method.quantile is None:
-        # Every chunk has the cap of all rows.
-        return replace(method, cap=math.sqrt(n)) if isinstance(method.cap, str) else method
-    if isinstance(method, Average) and method.name in _BY_ROW:
-        return method
-    raise ValueError(
-        f"`method` must take a row's weight from the row alone; got {method!r}. Pass "
-        '"controlled", "weighted", "normalized" or "source", or Truncated(cap=...) with a number.'
-    )
 
 
 def target_summary(estimator: Any, X_target: Array, count: int, n: int, /) -> TargetRows | None:

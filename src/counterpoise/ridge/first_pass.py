@@ -20,8 +20,6 @@ from counterpoise._validation import (
 from counterpoise.ridge.folds import RowSample
 from counterpoise.ridge.stream import Chunk, Stream, Task
 
-__all__ = ["Classes", "Overview", "check_chunk", "look_at", "one_against_rest"]
-
 
 @dataclass(frozen=True)
 class Overview:

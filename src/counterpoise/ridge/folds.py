@@ -19,15 +19,6 @@ from counterpoise._folds import hash_numbers
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_number
 
-__all__ = [
-    "CountedFolds",
-    "RowFolds",
-    "RowSample",
-    "check_cv_of_stream",
-    "fold_rule",
-    "grouped",
-]
-
 
 @dataclass(frozen=True)
 class RowFolds:

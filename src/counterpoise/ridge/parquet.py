@@ -12,8 +12,6 @@ import numpy as np
 from counterpoise._validation import check_number
 from counterpoise.ridge.stream import Chunk, Task
 
-__all__ = ["ParquetChunks"]
-
 
 class ParquetChunks:
     """Rows of Parquet files, a chunk at a time, as often as needed.

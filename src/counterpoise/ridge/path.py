@@ -21,8 +21,6 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device
 
-__all__ = ["Frame", "check_alphas", "dual_path", "primal_path", "scales_differ"]
-
 _DEFAULT_ALPHAS = np.logspace(-3, 6, 200)  # the paper's
 # Ratio of the largest sum of squares of a column to the smallest from which each penalty is solved
 # by itself: below it, the eigendecomposition keeps about ten digits.

@@ -11,8 +11,6 @@ from counterpoise._folds import Folds, Splits, is_partition
 from counterpoise.ridge.path import Frame, dual_path, primal_path, scales_differ
 from counterpoise.risk import HeldOut
 
-__all__ = ["losses_of_rows", "ridge_held_out", "ridge_refit"]
-
 # With more features than this, and fewer rows, columns of different scales take the dual too.
 _MOST_SCALED = 1000
 

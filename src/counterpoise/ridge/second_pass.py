@@ -23,8 +23,6 @@ from counterpoise.ridge.stream import Stream, Task
 from counterpoise.risk import Average
 from counterpoise.weights.resolve import are_values, resolve_weights
 
-__all__ = ["fit_weights", "path_of_stream"]
-
 # Rows whose weights are predicted at once: kernel methods make temporaries of many columns.
 _ROWS = 2**16
 

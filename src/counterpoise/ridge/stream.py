@@ -23,8 +23,6 @@ from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_matrix, feature_names
 
-__all__ = ["Chunk", "DaskStream", "LocalStream", "Stream", "Task", "as_stream", "as_target_stream"]
-
 # Features, labels or None, weights or None.
 Chunk = tuple[Any, Any, Any]
 # What tasks are reduced to: sums, which can be added.

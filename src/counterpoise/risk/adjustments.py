@@ -29,8 +29,6 @@ from counterpoise.risk.regression import (
     require_domains,
 )
 
-__all__ = ["DoublyRobust", "MomentControlled", "Shrunk"]
-
 
 @dataclass(frozen=True)
 class MomentControlled(Adjustment):
@@ -72,14 +70,12 @@ class MomentControlled(Adjustment):
         # How the loss depends on a control without spread cannot be seen: its slope is 0. The
         # weights themselves take part in the regression, and are left to `Controlled`.
         varies = xp.astype(has_spread(xp, source), source.dtype)
-        design = xp.concat([weights[:, 0, :, None], source * weights[:, 0, :, None]], axis=-1)
+        design = xp.concat([weights[:, None], source * weights[:, None]], axis=-1)
         folds = cross_fit_folds(held_out.folds)
         coefficients = fit_coefficients(xp, design, weights * losses, folds)
-        slopes = coefficients[..., 2:, :] * varies[:, :, None]
-        zeros = xp.zeros_like(slopes[..., :1, :])
-        predicted, direct, error = _linear(
-            xp, source, target, xp.concat([zeros, slopes], axis=-2), folds
-        )
+        slopes = coefficients[:, 2:, :] * varies[:, None]
+        slopes = xp.concat([xp.zeros_like(slopes[:, :1, :]), slopes], axis=-2)
+        predicted, direct, error = _linear(xp, source, target, slopes, folds)
         return Prepared(losses - predicted, weights, Controlled(), direct, error)
 
 
@@ -135,21 +131,17 @@ class DoublyRobust(Adjustment):
     def _predict_losses(
         self, xp: Namespace, held_out: HeldOut, folds: Sequence[np.ndarray]
     ) -> tuple[Array, Array]:
-        """Losses predicted by a scikit-learn regressor, (B, L, n) and (B, L, m), fold by fold."""
+        """Losses predicted by a scikit-learn regressor, (L, n) and (L, m), fold by fold."""
         domains = require_domains(held_out, f"DoublyRobust(outcome_model={self.outcome_model!r})")
-        target = to_numpy(domains.target)
+        rows, target = to_numpy(domains.source), to_numpy(domains.target)
         losses, n = to_numpy(held_out.losses), held_out.losses.shape[-1]
-        at_source = np.empty(losses.shape)
-        at_target = np.zeros((*losses.shape[:2], target.shape[0]))
-        for b in range(losses.shape[0]):
-            rows = to_numpy(domains.source[b, ...])
-            for fold in folds:
-                training = np.setdiff1d(np.arange(n), fold)
-                for candidate in range(losses.shape[1]):
-                    model = clone(self.outcome_model)
-                    model.fit(rows[training], losses[b, candidate, training])
-                    at_source[b, candidate, fold] = model.predict(rows[fold])
-                    at_target[b, candidate] += len(fold) / n * model.predict(target)
+        at_source, at_target = np.empty(losses.shape), np.zeros((len(losses), len(target)))
+        for fold in folds:
+            training = np.setdiff1d(np.arange(n), fold)
+            for candidate, own in enumerate(losses):
+                model = clone(self.outcome_model).fit(rows[training], own[training])
+                at_source[candidate, fold] = model.predict(rows[fold])
+                at_target[candidate] += len(fold) / n * model.predict(target)
         found = (as_float(a, like=held_out.losses) for a in (at_source, at_target))
         return tuple(xp.astype(a, held_out.losses.dtype) for a in found)
 
@@ -178,39 +170,35 @@ class Shrunk(Adjustment):
         variance = xp.sum(centred**2, axis=-1) / (n * max(rows - 1, 1))
         covariance = xp.sum(weighted * centred, axis=-1) / (n * max(rows - 1, 1))
         bias = xp.clip(mean_gap[..., 0] ** 2 - variance, 0, None)
-        error = xp.sum(variance + bias, axis=-1)
-        gain = -xp.sum(covariance, axis=-1)
-        share = xp.clip(gain / xp.where(error > 0, error, xp.ones_like(error)), 0, 1)
-        mixed = (1 - share[:, None, None]) * weights + share[:, None, None]
+        error, gain = xp.sum(variance + bias), -xp.sum(covariance)
+        a = xp.clip(gain / xp.where(error > 0, error, xp.ones_like(error)), 0, 1)
         squared = None
         if held_out.domains is not None and held_out.domains.target_weights is not None:
             # E_source[((1 - a) w + a)^2], with E_source[w^2] = E_target[w] and E_source[w] = 1.
-            a = share[0]
             squared = (1 - a) ** 2 * held_out.domains.target_weights + 2 * a * (1 - a) + a**2
+        mixed = (1 - a) * weights + a
         return Prepared(held_out.losses, mixed, Weighted(), target_weights=squared)
 
 
 def _linear(
     xp: Namespace, source: Array, target: Array, coefficients: Array, folds: Sequence[np.ndarray]
 ) -> tuple[Array, Array, Array]:
-    """Predictions (B, L, n) at the source, their target mean (B, L) and its standard error.
+    """Predictions (L, n) at the source, their target mean (L,) and its standard error.
 
-    For a basis (B, n, k) and (m, k), and coefficients (K, B, 1 + k, L) by fold, constant first.
+    For a basis (n, k) and (m, k), and coefficients (K, 1 + k, L) by fold, constant first.
     """
-    n, m = source.shape[-2], target.shape[-2]
     pieces = []
     for own, fold in enumerate(folds):
-        rows = xp.take(source, xp.asarray(fold, device=device(source)), axis=-2)
-        fitted = rows @ coefficients[own, :, 1:, :] + coefficients[own, :, :1, :]
-        pieces.append(xp.linalg.matrix_transpose(fitted))
+        rows = xp.take(source, xp.asarray(fold, device=device(source)), axis=0)
+        pieces.append((rows @ coefficients[own, 1:, :] + coefficients[own, :1, :]).T)
     order = xp.asarray(np.argsort(np.concatenate(list(folds))), device=device(source))
     predicted = xp.take(xp.concat(pieces, axis=-1), order, axis=-1)
+    n, m = source.shape[0], target.shape[0]
     average = sum(len(fold) / n * coefficients[i, ...] for i, fold in enumerate(folds))
-    mean = xp.mean(target, axis=-2)
-    slopes = average[:, 1:, :]
-    direct = xp.sum(slopes * mean[:, None], axis=-2) + average[:, 0, :]
+    mean, slopes = xp.mean(target, axis=0), average[1:, :]
+    direct = mean @ slopes + average[0, :]
     centred = target - mean
-    covariance = xp.linalg.matrix_transpose(centred) @ centred / m**2
+    covariance = centred.T @ centred / m**2
     # Rounding may leave the variance of a constant a little below 0.
-    variance = xp.clip(xp.sum(slopes * (covariance @ slopes), axis=-2), 0, None)
+    variance = xp.clip(xp.sum(slopes * (covariance @ slopes), axis=0), 0, None)
     return predicted, direct, xp.sqrt(variance)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from counterpoise._arrays import Array, Namespace
 from counterpoise._pareto import smooth_tail
 from counterpoise._validation import check_choice, check_number
-from counterpoise.risk.method import Average
+from counterpoise.risk.method import Average, Method
 from counterpoise.risk.sums import Sums
-
-__all__ = ["Controlled", "Normalized", "ParetoSmoothed", "Source", "Truncated", "Weighted"]
 
 
 @dataclass(frozen=True)
@@ -64,8 +62,6 @@ class Truncated(Weighted):
     ----------
     cap : float or "sqrt", default="sqrt"
         Largest weight. "sqrt" is the square root of the number of samples.
-    quantile : float in (0, 1], optional
-        Cap at this quantile of the weights instead.
 
     References
     ----------
@@ -73,33 +69,19 @@ class Truncated(Weighted):
     """
 
     cap: float | str = "sqrt"
-    quantile: float | None = None
 
     name: ClassVar[str] = "truncated"
 
     def __post_init__(self) -> None:
-        if self.quantile is not None:
-            check_number(self.quantile, "quantile", low=0, high=1, closed="high")
         if isinstance(self.cap, str):
             check_choice(self.cap, "cap", ("sqrt",))
         else:
             check_number(self.cap, "cap", low=0, remedy='Pass a largest weight, or "sqrt".')
 
-    def rank(self, n: int, /) -> int:
-        """Return which of n sorted weights, counted from 1, is the cap at `quantile`."""
-        assert self.quantile is not None
-        # 0.07 * 100 is 7.000000000000001 in floating point: rounding makes it rank 7, not 8.
-        return min(max(math.ceil(round(self.quantile * n, 9)), 1), n)
-
     def effective_weights(self, xp: Namespace, weights: Array, /) -> Array:
         """Return the weights, none above the cap."""
-        n = weights.shape[-1]
-        if self.quantile is not None:
-            cap = xp.sort(weights, axis=-1)[..., self.rank(n) - 1, None]
-        else:
-            level = math.sqrt(n) if isinstance(self.cap, str) else float(self.cap)
-            cap = xp.full_like(weights[..., :1], level)
-        return xp.minimum(weights, cap)
+        level = math.sqrt(weights.shape[-1]) if isinstance(self.cap, str) else float(self.cap)
+        return xp.minimum(weights, xp.full_like(weights[..., :1], level))
 
     def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
         """Return None: the tail is cut off."""
@@ -204,3 +186,19 @@ class Controlled(Average):
         flat = ~(spread > tiny)
         beta = xp.where(flat, 0.0, covariance / xp.where(flat, 1.0, spread))
         return mean_loss - beta * mean_excess, beta
+
+
+def method_by_row(method: Method, n: int, /) -> Average:
+    """Return an average that takes a row's weight from the row alone, for n rows in all.
+
+    Refuses a method that must see all rows first: rows in chunks and on Dask are never together.
+    """
+    if type(method) is Truncated:
+        # Every chunk has the cap of all rows.
+        return replace(method, cap=math.sqrt(n)) if isinstance(method.cap, str) else method
+    if isinstance(method, Average) and type(method) in (Source, Weighted, Normalized, Controlled):
+        return method
+    raise ValueError(
+        f"`method` must take a row's weight from the row alone; got {method!r}, which looks at all "
+        "rows at once. Pass 'controlled', 'weighted', 'normalized', 'truncated' or 'source'."
+    )

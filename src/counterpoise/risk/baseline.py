@@ -23,8 +23,6 @@ from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Method
 
-__all__ = ["Baseline", "baseline_risk", "constant_for_metric", "loss_of"]
-
 
 @dataclass(frozen=True)
 class Baseline:
@@ -64,9 +62,8 @@ class Baseline:
             )
         if self.verdict == "unclear":
             return (
-                "It is not clear that the model is better than predicting one value for all rows, "
-                f"which has a {risk} of {value}: the 95% interval of the difference is "
-                f"{format_interval(low, high)}."
+                "The model may be no better than one value for all rows, which has a "
+                f"{risk} of {value}: 95% interval of the difference {format_interval(low, high)}."
             )
         gain = format_number(-self.difference.value)
         return (

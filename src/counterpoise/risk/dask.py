@@ -11,21 +11,23 @@ from typing import Any
 import numpy as np
 from array_api_compat import numpy as xp
 
-from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
+from counterpoise._dask import as_rows, blocks, tree_reduce
 from counterpoise._folds import block_numbers
-from counterpoise._validation import check_loss_size, check_real, check_weight_size, refuse_column
-from counterpoise.risk.averages import Controlled, Normalized, Source, Truncated, Weighted
-from counterpoise.risk.estimate import LOG, LOGIT, Link, RiskEstimate
+from counterpoise._validation import (
+    check_loss_size,
+    check_weight_size,
+    check_weights,
+    refuse_column,
+)
+from counterpoise.risk.averages import method_by_row
+from counterpoise.risk.errors import spread_around
+from counterpoise.risk.estimate import LOG, LOGIT, Link, RiskEstimate, link_of_spread
 from counterpoise.risk.estimation import estimate_from_sums
 from counterpoise.risk.method import Average, Method
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["N_BLOCKS", "target_risk_dask"]
-
 #: Blocks of rows that the jackknife leaves out, where rows are not kept.
 N_BLOCKS = 256
-# Averages whose weights are decided row by row.
-_BY_ROW = (Source, Weighted, Normalized, Controlled)
 
 
 def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstimate:
@@ -44,13 +46,13 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
         rows at once.
     """
     losses, weights = _aligned(losses, weights)
-    average, n = _blockwise(method, weights.shape[0]), weights.shape[0]
+    average, n = method_by_row(method, weights.shape[0]), weights.shape[0]
     parts = blocks(losses, weights)
     first = np.cumsum([0, *weights.chunks[0]])[:-1]
     tasks = [(*part, int(start)) for part, start in zip(parts, first, strict=True)]
     seen: _Chunk = tree_reduce(tasks, partial(_chunk, average, n), _merge).compute()
     _refuse_bad(seen, losses.shape)
-    used, plain = ([_one_fold(sums)] for sums in (seen.used, seen.plain))
+    used, plain = ([s.apply(lambda values: values[..., None, :])] for s in (seen.used, seen.plain))
     estimate, _ = estimate_from_sums(xp, average, used, plain, link=_link(seen))
     return replace(estimate, method=method.name)
 
@@ -108,53 +110,25 @@ def _link(seen: _Chunk) -> Link:
     if not seen.negative:
         return LOGIT if seen.binary else LOG
     whole = seen.plain.sum(xp)
-    mean = whole.weighted_loss / whole.weight
-    spread = np.sqrt(np.maximum(whole.weighted_square / whole.weight - mean**2, 0.0))
-    spread = np.where(spread > 0, spread, 1.0)
-    return Link(unit=float(spread) if spread.ndim == 0 else spread)
+    return link_of_spread(xp, spread_around(xp, whole, whole.weighted_loss / whole.weight))
 
 
 def _aligned(losses: Any, weights: Any) -> tuple[Any, Any]:
     """Losses (..., n) and weights (n,), cut alike."""
-    if not is_dask(weights):
-        weights = check_real(weights, "weights").astype(np.float64)
-    if len(weights.shape) != 1 or weights.shape[0] == 0:
+    rows, weights = as_rows(losses, "losses", axis=-1), as_rows(weights, "weights")
+    if weights.ndim != 1 or weights.shape[0] == 0:
         raise ValueError(
             f"`weights` must have shape (n,) on Dask; got shape {tuple(weights.shape)}. "
             "Pass one weight per sample."
         )
-    rows = losses if is_dask(losses) else check_real(losses, "losses").astype(np.float64)
-    if is_dask(rows):
-        rows = as_rows(rows, "losses", axis=-1)
-        weights = _cut(as_rows(weights, "weights"), rows.chunks[-1])
-    else:
-        weights = as_rows(weights, "weights")
-        rows = _cut(as_rows(rows, "losses", axis=-1), weights.chunks[0])
     if rows.ndim == 0 or rows.shape[-1] != weights.shape[0]:
         raise ValueError(
             f"`weights` has {weights.shape[0]} values, `losses` has shape {tuple(rows.shape)}. "
             "Pass one weight per sample, in the order of the last axis of the losses."
         )
     refuse_column(rows.shape, "losses")
-    return rows, weights
-
-
-def _cut(array: Any, chunks: tuple[int, ...]) -> Any:
-    return array.rechunk({array.ndim - 1: chunks}) if array.shape[-1:] == (sum(chunks),) else array
-
-
-def _blockwise(method: Method, n: int) -> Average:
-    """Return an average that can look at the rows one by one."""
-    if type(method) is Truncated and method.quantile is None:
-        return replace(method, cap=math.sqrt(n) if isinstance(method.cap, str) else method.cap)
-    if type(method) not in _BY_ROW:
-        raise ValueError(
-            "`method` must be 'source', 'weighted', 'normalized', 'truncated' or 'controlled' on "
-            f"Dask arrays; got {method!r}, which looks at all rows at once. Choose one of those "
-            "(a cap instead of a quantile), or bring losses and weights into memory."
-        )
-    assert isinstance(method, Average)
-    return method
+    finer = max(rows.chunks[-1], weights.chunks[0], key=len)
+    return rows.rechunk({rows.ndim - 1: finer}), weights.rechunk({0: finer})
 
 
 def _refuse_bad(seen: _Chunk, shape: tuple[int, ...]) -> None:
@@ -173,16 +147,7 @@ def _refuse_bad(seen: _Chunk, shape: tuple[int, ...]) -> None:
             f"`weights` must not be negative; {negative} are. "
             "Weights are density ratios: clip them at 0 or fit them again."
         )
+    check_weights(seen.plain.weight)  # refuses weights that are all 0
     total = float(np.sum(seen.plain.weight))
-    if total == 0:
-        raise ValueError(
-            "`weights` must not all be zero: then no source sample says anything about the target. "
-            "Check that source and target overlap."
-        )
     check_weight_size(total, total, "weights")
     check_loss_size(seen.largest, "losses")
-
-
-def _one_fold(sums: Sums) -> Sums:
-    """Return sums (..., b) of b blocks as one fold (..., 1, b)."""
-    return sums.apply(lambda values: values[..., None, :])

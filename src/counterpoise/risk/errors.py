@@ -12,8 +12,6 @@ import numpy as np
 from counterpoise._arrays import Array, Namespace, exclusive_sum
 from counterpoise.risk.sums import Sums, sum_by_label
 
-__all__ = ["TargetRows", "jackknife_deviations", "rows_deciding", "spread_around", "tail_variance"]
-
 
 @dataclass(frozen=True, eq=False)
 class TargetRows:
@@ -73,7 +71,7 @@ def jackknife_deviations(
             labels.append(clusters[place : place + count * length])
             place += count * length
         if length > 1:
-            left_out = estimate(group.leave_one_out())
+            left_out = estimate(group.left_out)
             found = own[..., None] * _deviations(xp, left_out)
             deviations.append(xp.reshape(found, (*found.shape[:-2], count * length)))
         else:
@@ -93,10 +91,8 @@ def jackknife_deviations(
 
 
 def _deviations(xp: Namespace, left_out: Array) -> Array:
-    """Return sqrt((b - 1) / b) (estimate without a unit - their mean), (..., b); NaN for b = 1."""
+    """Return sqrt((b - 1) / b) (estimate without a unit - their mean), (..., b), b > 1."""
     b = left_out.shape[-1]
-    if b == 1:
-        return xp.full_like(left_out, xp.nan)
     centred = left_out - xp.mean(left_out, axis=-1, keepdims=True)
     return math.sqrt((b - 1) / b) * centred
 
@@ -133,9 +129,8 @@ def rows_deciding(xp: Namespace, deviations: Array, /) -> Array:
 
 def spread_around(xp: Namespace, whole: Sums, center: Array, /) -> Array:
     """Return the weighted mean square (...) of the losses around a center, from sums (...)."""
-    total = xp.where(whole.weight > 0, whole.weight, xp.ones_like(whole.weight))
     square = whole.weighted_square - 2 * center * whole.weighted_loss + center**2 * whole.weight
-    return xp.clip(square / total, 0, None)
+    return xp.clip(square / whole.weight, 0, None)
 
 
 def tail_variance(

@@ -13,20 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, device, to_numpy
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_number
-
-__all__ = [
-    "LOG",
-    "LOGIT",
-    "Combination",
-    "FoldRisks",
-    "Link",
-    "RiskEstimate",
-    "as_scalar",
-    "link_of",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +40,7 @@ class Link:
         up = 1 / (self.high - value) if math.isfinite(self.high) else 0.0
         if math.isfinite(self.low) or math.isfinite(self.high):
             return down + up
-        return 1 / self.unit + 0 * value
+        return 1 / self.unit
 
     def move(self, value: np.ndarray, step: Any, /) -> np.ndarray:
         """Return the number that lies `step` further up on the scale."""
@@ -106,12 +95,21 @@ def link_of(xp: Namespace, losses: Array, weights: Array, labelled: Any = None, 
     if not bool(xp.any(shown < 0)):
         binary = (shown == 0) | (shown == 1) | xp.isnan(shown)
         return LOGIT if bool(xp.all(binary)) else LOG
+    return link_of_spread(xp, weighted_variance(xp, losses, weights))
+
+
+def link_of_spread(xp: Namespace, variance: Array, /) -> Link:
+    """Return the scale without ends for losses of this variance (...)."""
+    spread = xp.sqrt(xp.where(variance > 0, variance, xp.ones_like(variance)))
+    return Link(unit=float(spread) if spread.ndim == 0 else spread)
+
+
+def weighted_variance(xp: Namespace, losses: Array, weights: Array, /) -> Array:
+    """Return the variance (...) of losses (..., n) under weights (n,) or (..., n)."""
     total = xp.sum(weights, axis=-1, keepdims=True)
     share = weights / xp.where(total > 0, total, xp.ones_like(total))
     mean = xp.sum(share * losses, axis=-1, keepdims=True)
-    spread = xp.sqrt(xp.sum(share * (losses - mean) ** 2, axis=-1))
-    spread = xp.where(spread > 0, spread, xp.ones_like(spread))
-    return Link(unit=float(spread) if spread.ndim == 0 else spread)
+    return xp.sum(share * (losses - mean) ** 2, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +162,8 @@ class RiskEstimate:
         rows that its variance rests on, (sum d^2)^2 / sum d^4 for the jackknife's deviations d. For
         losses that are 0 or 1 the first alone: the variance of a share follows from its value.
     n_effective : float or array
-        (sum w)^2 / sum w^2 for the weights that the method uses.
+        (sum w)^2 / sum w^2 for the weights that the method uses. It counts rows, also where rows
+        belong to groups: `standard_error` and `degrees_of_freedom` count groups.
     beta : float or array
         Coefficient of the control variate, averaged over folds by size; 0 where there is none.
     variance_reduction : float or array
@@ -225,15 +224,7 @@ class RiskEstimate:
         return low, high
 
     def _ends(self, level: float, drift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, error, dof, rows = (
-            np.asarray(to_numpy(number), dtype=np.float64)
-            for number in (
-                self.value,
-                self.standard_error,
-                self.degrees_of_freedom,
-                self.n_effective,
-            )
-        )
+        value, error, _, dof, rows = as_floats(self)
         link = replace(self.link, unit=to_numpy(self.link.unit))
         upper = 0.5 + level / 2
         by_rows = stdtrit(np.maximum(dof, 1.0), upper) * error
@@ -244,8 +235,6 @@ class RiskEstimate:
         safe = safe if np.isfinite(link.low) or np.isfinite(link.high) else value
         half = np.hypot(by_rows * link.slope(safe), ndtri(upper) * drift)
         low, high = link.move(safe, -half), link.move(safe, half)
-        if np.all(inside | np.isnan(value)):
-            return np.where(inside, low, np.nan), np.where(inside, high, np.nan)
         # At an end of the range: as far as the rows scatter.
         bottom, top = (
             np.clip(end, link.low, link.high) for end in (value - by_rows, value + by_rows)
@@ -293,6 +282,12 @@ def _share_ends(
     return np.where(inside, lower, low), np.where(inside, higher, high)
 
 
+def as_floats(estimate: RiskEstimate, /) -> list[np.ndarray]:
+    """Return value, standard error, drift, degrees of freedom and effective rows, in NumPy."""
+    names = ("value", "standard_error", "drift", "degrees_of_freedom", "n_effective")
+    return [np.asarray(to_numpy(getattr(estimate, name)), dtype=np.float64) for name in names]
+
+
 def _picked(record: Any, key: Any, shape: tuple[int, ...]) -> dict[str, Any]:
     """Return an entry of every array of the record that has this shape."""
     return {
@@ -308,10 +303,3 @@ class FoldRisks:
 
     values: Array
     betas: Array
-
-
-def as_scalar(value: Any, /) -> Any:
-    """Return a NumPy scalar as a float, and arrays as they are."""
-    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
-        return float(value)
-    return value

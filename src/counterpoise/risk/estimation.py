@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, device, to_numpy
+from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, device, to_numpy
 from counterpoise._validation import check_loss_size, check_weight_size
 from counterpoise.risk.averages import Normalized
 from counterpoise.risk.errors import (
@@ -19,21 +19,12 @@ from counterpoise.risk.errors import (
     spread_around,
     tail_variance,
 )
-from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, as_scalar, link_of
+from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, link_of
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine_with_labels
-from counterpoise.risk.method import Average, Method, Prepared
+from counterpoise.risk.method import Adjustment, Average, Method, Prepared
 from counterpoise.risk.strata import Strata, used_weights
 from counterpoise.risk.sums import Sums
-
-__all__ = [
-    "divergence_of",
-    "drift_of",
-    "estimate_from_sums",
-    "estimate_risk",
-    "prepare_rows",
-    "source_risk",
-]
 
 # Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
 _LARGE = 2**22
@@ -73,40 +64,31 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     """
     losses, weights = held_out.losses, held_out.weights
     xp = array_namespace(losses)
-    if not method.needs_rows:
+    if not isinstance(method, Adjustment):
         return method.prepare(xp, held_out)
     if weights.ndim != 1:
         raise ValueError(
             f"`weights` must have shape (n,) for method {method.name!r}; got {weights.shape}. "
             "Call it once for each set of weights."
         )
-    lead, n = losses.shape[:-1], losses.shape[-1]
-    batched = held_out.batched(xp)
-    failed = to_numpy(xp.any(xp.isnan(batched.losses[0, ...]), axis=-1))
+    rows = xp.reshape(losses, (-1, losses.shape[-1]))
+    failed = to_numpy(xp.any(xp.isnan(rows), axis=-1))
     good = np.flatnonzero(~failed) if not failed.all() else np.arange(len(failed))
+    usable = xp.take(rows, xp.asarray(good, device=device(losses)), axis=0)
+    found = method.prepare(xp, replace(held_out, losses=usable))
     place = np.zeros(len(failed), dtype=np.int64)
     place[good] = np.arange(len(good))
-    if len(good) < len(failed):
-        index = xp.asarray(good, device=device(losses))
-        batched = replace(batched, losses=xp.take(batched.losses, index, axis=1))
-    found = method.prepare(xp, batched)
     where = xp.asarray(place, device=device(losses))
 
     def shaped(values: Any) -> Any:
         if isinstance(values, float):
             return values
-        return xp.reshape(xp.take(values, where, axis=-1), lead)
+        return xp.reshape(xp.take(values, where, axis=0), (*losses.shape[:-1], *values.shape[1:]))
 
-    left = xp.take(found.losses[0, ...], where, axis=0)
-    if failed.any():
-        left = xp.where(xp.asarray(failed[:, None], device=device(losses)), xp.nan, left)
-    return replace(
-        found,
-        losses=xp.reshape(left, (*lead, n)),
-        weights=xp.reshape(found.weights, (n,)),
-        direct=shaped(found.direct),
-        direct_error=shaped(found.direct_error),
-    )
+    lost = xp.asarray(failed.reshape((*losses.shape[:-1], 1)), device=device(losses))
+    left = xp.where(lost, xp.nan, shaped(found.losses))
+    direct, error = shaped(found.direct), shaped(found.direct_error)
+    return replace(found, losses=left, direct=direct, direct_error=error)
 
 
 def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEstimate, FoldRisks]:
@@ -122,7 +104,7 @@ def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEst
     if bool(xp.any(xp.max(used, axis=-1) == 0)):
         raise ValueError(
             f"`weights` are all 0 as method {average!r} uses them, and no row is left to estimate "
-            "the risk from. Check that source and target overlap, and the method's cap or quantile."
+            "the risk from. Check that source and target overlap, and the method's cap."
         )
     strata = Strata.of_folds(folds)
     sums = strata.sums(xp, losses, used)
@@ -232,8 +214,9 @@ def estimate_from_sums(
     variance = variance + direct_error**2
     # Against a reference without spread (a constant weighted loss) nothing can be reduced.
     ratio = xp.sum(deviations**2, axis=-1) / xp.where(reference > 0, reference, 1.0)
-    by_fold = totals if plain is used else Sums.concat(xp, [group.sum(xp) for group in plain])
-    drift = drift_of(xp, by_fold.sum(xp))
+    if plain is not used:
+        whole = Sums.concat(xp, [group.sum(xp) for group in plain]).sum(xp)
+    drift = drift_of(xp, whole)
     estimate = RiskEstimate(
         value=as_scalar(value + direct),
         standard_error=as_scalar(xp.sqrt(variance)),
@@ -269,8 +252,7 @@ def divergence_of(xp: Namespace, whole: Sums, /) -> Array:
 
     Mean of w log w for weights divided by their mean, from the sums over all rows.
     """
-    weight = xp.where(whole.weight > 0, whole.weight, xp.ones_like(whole.weight))
-    return whole.weight_log / weight - xp.log(weight / whole.count)
+    return whole.weight_log / whole.weight - xp.log(whole.weight / whole.count)
 
 
 def _tail(
@@ -288,7 +270,7 @@ def _tail(
         return xp.zeros_like(value)
     # Weights without spread have an arbitrary beta: it must not make an error of any size out of
     # their rounding. A useful one is near the losses.
-    mean = whole.weighted_loss / xp.where(whole.weight > 0, whole.weight, 1.0)
+    mean = whole.weighted_loss / whole.weight
     reach = 3 * xp.sqrt(spread_around(xp, whole, mean)) + xp.abs(mean)
     offset = xp.minimum(xp.maximum(offset, mean - reach), mean + reach)
     return tail_variance(xp, whole, target, value, offset, n_rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
-
-__all__ = ["GroupRisk", "GroupRisks", "group_labels", "group_shares", "risk_by_group"]
 
 # With fewer source rows of a group nothing is estimated; fewer labels of it are not used.
 _FEWEST, _FEWEST_LABELS = 5, 2
@@ -78,9 +76,7 @@ class GroupRisks(ByName[GroupRisk]):
     groups: dict[str, GroupRisk]
     overall: RiskEstimate
 
-    @property
-    def _entries(self) -> dict[str, GroupRisk]:
-        return self.groups
+    _field: ClassVar[str] = "groups"
 
     @property
     def worst(self) -> GroupRisk | None:
@@ -172,7 +168,9 @@ def risk_by_group(
     overall, _ = estimate_risk(held_out, chosen)
     within = chosen if isinstance(chosen, Normalized | Source) else Normalized()
     weights, groups = to_numpy(held_out.weights), {}
-    for name, count in group_shares(other).items():
+    names, counts = np.unique(other, return_counts=True)
+    for i in np.argsort(-counts, kind="stable"):
+        name, count = str(names[i]), int(counts[i])
         rows = np.flatnonzero(own == name)
         share = count / len(other)
         part = held_out.take(rows)
@@ -190,13 +188,6 @@ def risk_by_group(
                 report = estimate_metrics(part, predicted.take(rows), wanted, within, **options)
         groups[name] = GroupRisk(name, part.n_rows, count, share, risk, report)
     return GroupRisks(groups, overall)
-
-
-def group_shares(labels: np.ndarray, /) -> dict[str, int]:
-    """Return how many rows each group has, the largest first."""
-    names, counts = np.unique(labels, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return {str(names[i]): int(counts[i]) for i in order}
 
 
 def group_labels(source: Any, target: Any, /) -> tuple[np.ndarray, np.ndarray]:

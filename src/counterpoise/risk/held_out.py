@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_float
+from counterpoise._arrays import Array, array_namespace, as_float
 from counterpoise._folds import Folds
-
-__all__ = ["Domains", "HeldOut"]
 
 # Target rows that are kept; the error of a mean over them is far below that of the losses.
 _TARGET_ROWS = 20_000
@@ -22,7 +20,7 @@ class Domains:
 
     Attributes
     ----------
-    source : array of shape (..., n, D)
+    source : array of shape (n, D)
         In the order of the losses.
     target : array of shape (m, D)
     target_weights : array of shape (m,) or None
@@ -92,19 +90,6 @@ class HeldOut:
     def take(self, rows: np.ndarray, /) -> HeldOut:
         """Return some of the losses, as a sample of their own, without features."""
         return HeldOut(self.losses[..., rows], self.weights[..., rows], self.folds.take(rows))
-
-    def batched(self, xp: Namespace, /) -> HeldOut:
-        """Return the shapes that methods look at: losses (1, L, N), weights (1, 1, N)."""
-        n = self.losses.shape[-1]
-        domains = self.domains
-        if domains is not None:
-            domains = replace(domains, source=domains.source[None, ...])
-        return replace(
-            self,
-            losses=xp.reshape(self.losses, (1, -1, n)),
-            weights=xp.reshape(self.weights, (1, 1, n)),
-            domains=domains,
-        )
 
     def __repr__(self) -> str:
         labels = "" if self.labelled is None else f", {self.labelled.shape[-1]} target labels"

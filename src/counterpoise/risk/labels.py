@@ -9,20 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from counterpoise._arrays import array_namespace, as_float, device, to_numpy
+from counterpoise._arrays import array_namespace, as_float, as_scalar, device, to_numpy
 from counterpoise._format import format_count, format_number, format_p_value
 from counterpoise._validation import check_finite, check_loss_size, check_real, refuse_column
-from counterpoise.risk.estimate import Combination, RiskEstimate, as_scalar
+from counterpoise.risk.estimate import Combination, RiskEstimate, as_floats, weighted_variance
 from counterpoise.risk.held_out import HeldOut
-
-__all__ = [
-    "LabelTest",
-    "check_labelled_losses",
-    "combine",
-    "combine_with_labels",
-    "label_test",
-    "weighted_variance",
-]
 
 # Beyond so many standard errors a difference between labels and estimate is no chance: the drift
 # grows to hold it.
@@ -56,8 +47,29 @@ def combine_with_labels(estimate: RiskEstimate, held_out: HeldOut, /) -> RiskEst
     losses = np.asarray(to_numpy(held_out.labelled), dtype=np.float64)
     k = losses.shape[-1]
     squares = np.sum((losses - losses.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
-    variance = np.maximum(squares / max(k - 1, 1), weighted_variance(held_out)) / k
+    of_source = weighted_variance(np, to_numpy(held_out.losses), to_numpy(held_out.weights))
+    variance = np.maximum(squares / max(k - 1, 1), of_source) / k
     return combine(estimate, losses.mean(axis=-1), np.sqrt(variance), k)
+
+
+def with_more_labels(estimate: RiskEstimate, held_out: HeldOut, n_labels: int, /) -> RiskEstimate:
+    """Return the estimate as it would be after so many more labels, if they agree with it.
+
+    The labels are of random target rows, whose losses have the variance of the weighted losses of
+    the source, and a mean as large as the estimate: it stays, and its interval shrinks. Labels that
+    disagree leave a wider one, and labels that train the model another model.
+
+    Parameters
+    ----------
+    estimate : RiskEstimate
+        Of one model, with or without labels.
+    held_out : HeldOut
+        Losses (N,) of the same model, and weights.
+    n_labels : int
+    """
+    losses, weights = to_numpy(held_out.losses), to_numpy(held_out.weights)
+    error = np.sqrt(weighted_variance(np, losses, weights) / n_labels)
+    return combine(estimate, estimate.value, error, n_labels)
 
 
 def combine(
@@ -79,15 +91,7 @@ def combine(
     n_labels : int
     """
     link, k = replace(estimate.link, unit=to_numpy(estimate.link.unit)), n_labels
-    value, error, drift, free = (
-        np.asarray(to_numpy(number), dtype=np.float64)
-        for number in (
-            estimate.value,
-            estimate.standard_error,
-            estimate.drift,
-            estimate.degrees_of_freedom,
-        )
-    )
+    value, error, drift, free, rows = as_floats(estimate)
     seen = np.asarray(label_value, dtype=np.float64)
     moved = np.where(link.inside(seen), seen, (k * seen + value) / (k + 1))
     with np.errstate(all="ignore"):
@@ -106,7 +110,6 @@ def combine(
         standard_error = np.sqrt(sampling) / link.slope(combined)
         degrees = np.where(spread > 0, sampling**2 / np.where(spread > 0, spread, 1.0), free)
     # At an end of the range, or without an error, the two are averaged by their rows.
-    rows = np.asarray(to_numpy(estimate.n_effective), dtype=np.float64)
     usable = np.isfinite(share) & np.isfinite(gap)
     share = np.where(usable, share, k / (k + rows))
     rest = 1 - share
@@ -134,16 +137,6 @@ def _like(number: np.ndarray, value: Any) -> Any:
     if isinstance(value, float | np.ndarray):
         return as_scalar(np.asarray(number))
     return array_namespace(value).asarray(number, dtype=value.dtype, device=device(value))
-
-
-def weighted_variance(held_out: HeldOut, /) -> np.ndarray:
-    """Return the variance (...) of the losses under the weights."""
-    losses, weights = (np.asarray(to_numpy(a)) for a in (held_out.losses, held_out.weights))
-    total = np.sum(weights, axis=-1, keepdims=True)
-    share = weights / np.where(total > 0, total, 1.0)
-    mean = np.sum(share * losses, axis=-1, keepdims=True)
-    variance: np.ndarray = np.sum(share * (losses - mean) ** 2, axis=-1)
-    return variance
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from counterpoise._arrays import Array, Namespace
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.sums import Sums
-
-__all__ = ["Adjustment", "Average", "Method", "Prepared", "name_methods"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,35 +28,30 @@ class Prepared:
     target_weights: Array | None = None
 
 
-@runtime_checkable
-class Method(Protocol):
-    """What every risk method offers. Derive from `Average` or `Adjustment` to make one."""
+class Method:
+    """What every risk method offers. Derive from `Average` or `Adjustment` to make one.
 
-    @property
-    def name(self) -> str:
-        """The word that selects the method."""
+    Attributes
+    ----------
+    name : str
+        The word that selects the method.
+    needs_features : bool
+        Whether the method needs the features of both domains.
+    """
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the method looks at rows before they are added up."""
-
-    @property
-    def needs_features(self) -> bool:
-        """Whether the method needs the features of both domains."""
+    name: ClassVar[str]
+    needs_features: ClassVar[bool] = False
 
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Return what is left to average."""
+        raise NotImplementedError
 
 
-class Average:
+class Average(Method):
     """A method that is a function of sums over rows, and works on streams and batches.
 
     A subclass sets `name` and implements `estimate`; it may override the other methods.
     """
-
-    name: ClassVar[str]
-    needs_rows: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = False
 
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Return the losses and weights unchanged."""
@@ -77,20 +70,12 @@ class Average:
         return None
 
 
-class Adjustment:
+class Adjustment(Method):
     """A method that looks at rows first, and leaves the averaging to an `Average`.
 
-    A subclass sets `name` and implements `prepare`. It gets losses of shape (B, L, n) of L
-    candidates in B data sets, weights (B, 1, n) and `domains.source` (B, n, D).
+    A subclass sets `name` and implements `prepare`. It gets losses of shape (L, n) of L candidates,
+    weights (n,) and `domains.source` (n, D).
     """
-
-    name: ClassVar[str]
-    needs_rows: ClassVar[bool] = True
-    needs_features: ClassVar[bool] = False
-
-    def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
-        """Return what is left to average."""
-        raise NotImplementedError
 
 
 def name_methods(methods: Sequence[Method], /) -> list[str]:

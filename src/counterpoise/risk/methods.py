@@ -16,8 +16,6 @@ from counterpoise.risk.averages import (
 )
 from counterpoise.risk.method import Method
 
-__all__ = ["METHODS", "check_features", "get_method", "register_method"]
-
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (

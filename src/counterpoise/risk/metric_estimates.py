@@ -22,8 +22,6 @@ from counterpoise.risk.labels import combine
 from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 
-__all__ = ["MetricEstimate", "MetricReport", "choose_metrics", "estimate_metrics", "target_metrics"]
-
 # Groups of rows that the jackknife of a metric leaves out, one at a time.
 _BLOCKS = 40
 
@@ -80,10 +78,6 @@ class MetricReport(ByName[MetricEstimate]):
     """
 
     estimates: dict[str, MetricEstimate]
-
-    @property
-    def _entries(self) -> dict[str, MetricEstimate]:
-        return self.estimates
 
 
 def target_metrics(

@@ -2,7 +2,7 @@
 
 The coefficients that meet a row never saw its loss: they come from the other folds, and so does
 their penalty, by cross-validation among those folds. Everything follows from each fold's Gram
-matrix and cross products, so it serves one data set and a batch of them.
+matrix and cross products.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations_with_replacement
+from operator import mul
 
 import numpy as np
 
@@ -18,15 +20,6 @@ from counterpoise._arrays import Array, Namespace, device, exclusive_sum, to_num
 from counterpoise._folds import Folds
 from counterpoise._validation import check_number
 from counterpoise.risk.held_out import Domains, HeldOut
-
-__all__ = [
-    "PENALTIES",
-    "Moments",
-    "cross_fit_folds",
-    "fit_coefficients",
-    "has_spread",
-    "require_domains",
-]
 
 # Most columns that `Moments` makes of a large sample: beyond, solving costs more than it gains.
 _MOST_COLUMNS = 100
@@ -36,28 +29,23 @@ _MOST_COLUMNS = 100
 class Moments:
     """The monomials of the features up to a degree: x, x^2, x z, ...
 
-    Features are centred and scaled by the target's mean and
-    standard deviation. Directions along which the source has no spread are left out. If there
-    would be more monomials than `most`, the features are replaced by their principal components in
-    the target, and monomials of the leading ones come first.
+    Features are centred and scaled by the target's mean and standard deviation. Directions along
+    which the source has no spread are left out. There are at most as many monomials as a fifth of
+    the rows, at least 5 and at most 100: if there would be more, the features are replaced by their
+    principal components in the target, and monomials of the leading ones come first.
 
     Parameters
     ----------
     degree : int, default=2
-    most : int, optional
-        Largest number of monomials. Default: a fifth of the rows, at least 5 and at most 100.
     """
 
     degree: int = 2
-    most: int | None = None
 
     def __post_init__(self) -> None:
         check_number(self.degree, "degree", low=1, closed="low", integer=True)
-        if self.most is not None:
-            check_number(self.most, "most", low=1, closed="low", integer=True)
 
     def values(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Array, Array]:
-        """Return the monomials at the source rows (B, n, k) and at the target rows (m, k)."""
+        """Return the monomials at the source rows (n, k) and at the target rows (m, k)."""
         domains = require_domains(held_out, "Moments")
         location, rotation, monomials = self.basis(xp, domains, held_out.n_rows)
         return tuple(
@@ -76,12 +64,11 @@ class Moments:
         rotation = xp.eye(target.shape[-1], dtype=target.dtype, device=device(target)) * scale
         rotation = rotation @ _source_directions(xp, (domains.source - location) @ rotation)
         D = rotation.shape[-1]
-        most = self.most or min(max(5, n // 5), _MOST_COLUMNS)
+        most = min(max(5, n // 5), _MOST_COLUMNS)
         # How many monomials of degree 1 to `degree` there are in D features.
         if math.comb(D + self.degree, self.degree) - 1 > most:
             scaled = (target - location) @ rotation
-            covariance = xp.linalg.matrix_transpose(scaled) @ scaled / target.shape[0]
-            variances, directions = xp.linalg.eigh(covariance)
+            variances, directions = xp.linalg.eigh(scaled.T @ scaled / target.shape[0])
             usable = variances > 1e-10 * variances[-1]
             units = xp.where(usable, 1 / xp.sqrt(xp.where(usable, variances, 1.0)), 0.0)
             rotation = rotation @ xp.flip(directions * units, axis=-1)
@@ -89,17 +76,15 @@ class Moments:
 
 
 def _source_directions(xp: Namespace, source: Array) -> Array:
-    """Directions (D, D') along which the source rows (B, n, D) have spread.
+    """Directions (D, D') along which the source rows (n, D) have spread.
 
     Along any other direction (a feature that is constant in the source, or equal to another one
     there) the source cannot show how the loss changes, and a product with such a feature would
     smuggle it in. The identity if all directions have spread.
     """
-    D = source.shape[-1]
-    rows = xp.reshape(source, (-1, D))
-    centred = rows - xp.mean(rows, axis=0)
-    covariance = xp.linalg.matrix_transpose(centred) @ centred / rows.shape[0]
-    variances, directions = xp.linalg.eigh(covariance)
+    n, D = source.shape
+    centred = source - xp.mean(source, axis=0)
+    variances, directions = xp.linalg.eigh(centred.T @ centred / n)
     eps = float(xp.finfo(source.dtype).eps)
     live = np.flatnonzero(to_numpy(variances > 16 * D * eps * variances[-1]))
     if len(live) == D:
@@ -122,13 +107,8 @@ def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def _evaluate(xp: Namespace, X: Array, monomials: list[tuple[int, ...]]) -> Array:
-    """Return the products of columns of X (..., n, D) that `monomials` names, (..., n, k)."""
-    columns = []
-    for factors in monomials:
-        value = X[..., factors[0]]
-        for j in factors[1:]:
-            value = value * X[..., j]
-        columns.append(value)
+    """Return the products of columns of X (n, D) that `monomials` names, (n, k)."""
+    columns = [reduce(mul, (X[:, j] for j in factors)) for factors in monomials]
     return xp.stack(columns, axis=-1)
 
 
@@ -173,26 +153,22 @@ def _random_folds(n: int) -> list[np.ndarray]:
 
 
 def has_spread(xp: Namespace, columns: Array, /) -> Array:
-    """Tell which columns (..., k) of (..., n, k) differ by more than rounding error."""
-    largest = xp.max(xp.abs(columns), axis=-2)
-    width = xp.max(columns, axis=-2) - xp.min(columns, axis=-2)
+    """Tell which columns (k,) of (n, k) differ by more than rounding error."""
+    largest = xp.max(xp.abs(columns), axis=0)
+    width = xp.max(columns, axis=0) - xp.min(columns, axis=0)
     return width > 64 * float(xp.finfo(columns.dtype).eps) * largest
 
 
 def fit_coefficients(
-    xp: Namespace,
-    design: Array,
-    responses: Array,
-    folds: Sequence[np.ndarray],
-    /,
+    xp: Namespace, design: Array, responses: Array, folds: Sequence[np.ndarray], /
 ) -> Array:
-    """Return coefficients (K, ..., 1 + k, L), constant first: for each fold, from the other folds.
+    """Return coefficients (K, 1 + k, L), constant first: for each fold, from the other folds.
 
     Parameters
     ----------
     xp : namespace
-    design : array of shape (..., n, k)
-    responses : array of shape (..., L, n)
+    design : array of shape (n, k)
+    responses : array of shape (L, n)
     folds : K int arrays
 
     Notes
@@ -205,37 +181,32 @@ def fit_coefficients(
     dtype, K = design.dtype, len(folds)
     spread = has_spread(xp, design)
     design, responses = (xp.astype(values, xp.float64) for values in (design, responses))
-    location = xp.mean(design, axis=-2, keepdims=True)
-    deviation = xp.std(design, axis=-2)
+    location, deviation = xp.mean(design, axis=0), xp.std(design, axis=0)
     scale = xp.where(spread, 1 / xp.where(spread, deviation, 1.0), 0.0)
-    gram, cross = _fold_sums(xp, (design - location) * scale[..., None, :], responses, folds)
-    if K > 1:
-        # (K - 1, K, ...): the other folds of each fold; the second axis is one more batch axis.
-        others = np.stack([[j for j in range(K) if j != k] for k in range(K)], axis=1)
-        index = xp.asarray(others.ravel(), device=device(gram))
-        gram, cross = (
-            xp.reshape(xp.take(a, index, axis=0), (K - 1, K, *a.shape[1:])) for a in (gram, cross)
-        )
-        found = _fit(xp, gram, cross)
-    else:
-        found = xp.stack([_fit(xp, gram, cross)] * K)
-    slopes = found[..., 1:, :] * scale[..., None]
-    moved = xp.sum(slopes * location[..., 0, :, None], axis=-2, keepdims=True)
-    return xp.astype(xp.concat([found[..., :1, :] - moved, slopes], axis=-2), dtype)
+    gram, cross = _fold_sums(xp, (design - location) * scale, responses, folds)
+    # (J, K, ...): the other folds of each fold; a single one has only itself.
+    others = np.stack([[j for j in range(K) if j != k] or [k] for k in range(K)], axis=1)
+    index = xp.asarray(others.ravel(), device=device(gram))
+    gram, cross = (
+        xp.reshape(xp.take(a, index, axis=0), (-1, K, *a.shape[1:])) for a in (gram, cross)
+    )
+    found = _fit(xp, gram, cross)
+    slopes = found[:, 1:, :] * scale[:, None]
+    moved = xp.sum(slopes * location[:, None], axis=-2, keepdims=True)
+    return xp.astype(xp.concat([found[:, :1, :] - moved, slopes], axis=-2), dtype)
 
 
 def _fold_sums(
     xp: Namespace, design: Array, responses: Array, folds: Sequence[np.ndarray]
 ) -> tuple[Array, Array]:
-    """Gram matrices (K, ..., q, q) and cross products (K, ..., q, L), with a first column of 1."""
-    design = xp.concat([xp.ones_like(design[..., :1]), design], axis=-1)
+    """Gram matrices (K, q, q) and cross products (K, q, L), with a first column of 1."""
+    design = xp.concat([xp.ones_like(design[:, :1]), design], axis=-1)
     grams, crosses = [], []
     for fold in folds:
         index = xp.asarray(fold, device=device(design))
-        rows = xp.take(design, index, axis=-2)
-        grams.append(xp.linalg.matrix_transpose(rows) @ rows)
-        own = xp.take(responses, index, axis=-1)
-        crosses.append(xp.linalg.matrix_transpose(own @ rows))
+        rows = xp.take(design, index, axis=0)
+        grams.append(rows.T @ rows)
+        crosses.append((xp.take(responses, index, axis=-1) @ rows).T)
     return xp.stack(grams), xp.stack(crosses)
 
 

@@ -9,16 +9,23 @@ what the level leaves over, the source has nothing to say about the row, and it 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import check_number
+from counterpoise._arrays import to_numpy
+from counterpoise._sklearn import num_samples
+from counterpoise._validation import InputError, check_number
 from counterpoise.metrics import Predicted
-
-__all__ = ["RowScores", "conformal_quantiles"]
 
 # From so many labelled target rows on, their own scores replace the weighted ones.
 _ENOUGH_LABELS = 20
+
+
+def check_level(level: Any, /) -> float:
+    """Return the level of an interval if it is one."""
+    checked: float = check_number(level, "level", low=0, high=1, remedy="0.9 is usual.")
+    return checked
 
 
 def conformal_quantiles(
@@ -78,7 +85,7 @@ class RowScores:
 
     def quantiles(self, new_weights: np.ndarray, level: float, /) -> np.ndarray:
         """Return the quantile (m,) of each new row with its weight; infinite where outside."""
-        check_number(level, "level", low=0, high=1, remedy="0.9 is usual.")
+        check_level(level)
         found = conformal_quantiles(self.scores, self.weights, new_weights, level)
         if len(self.labelled) < _ENOUGH_LABELS:
             return found
@@ -103,6 +110,123 @@ class RowScores:
         inside[np.arange(len(inside)), np.argmax(probability, axis=1)] = True
         inside[~np.isfinite(limit)] = False
         return inside
+
+
+@dataclass(frozen=True, eq=False)
+class RowRecord:
+    """A fitted model and what is needed to say how sure it is about new rows.
+
+    Attributes
+    ----------
+    model : estimator or None
+        None where others have it: what it predicts is then passed.
+    predicted : Predicted or None
+        Held-out source rows; None where predictions were not kept.
+    weights : array of shape (n,)
+        Of these rows.
+    labelled : Predicted or None
+        Labelled target rows.
+    estimator, encoder : DensityRatio and TableEncoder, or None
+        Give the weights of new rows, which are 1 without them.
+    """
+
+    model: Any
+    predicted: Predicted | None
+    weights: np.ndarray
+    labelled: Predicted | None = None
+    estimator: Any = None
+    encoder: Any = None
+
+    def scores(self, name: str, /, *, classes: bool) -> RowScores:
+        """Return the scores, or say what a method of this name lacks."""
+        predicted = self.predicted
+        if predicted is None or (predicted.classes is not None) != classes:
+            kind = "probabilities of classes" if classes else "predicted numbers"
+            other = "predict_interval" if classes else "predict_set"
+            raise InputError(
+                f"`{name}` needs held-out {kind}, which this search does not have. Use {other}, or "
+                "pass metrics='auto' to the search, so that predictions are kept."
+            )
+        if classes and predicted.probability is None:
+            raise InputError(f"`{name}` needs classifiers with predict_proba.")
+        return RowScores.of_predicted(predicted, self.weights, self.labelled)
+
+    def said(self, X: Any, given: Any, method: str, /) -> np.ndarray:
+        """Return what the model says of new rows: what is given, or the result of a method."""
+        if given is None and self.model is None:
+            raise InputError(
+                "This answer has no model. Pass what the model predicts for these rows: "
+                "`prediction` to predict_interval, `probability` to predict_set."
+            )
+        said = np.asarray(getattr(self.model, method)(X) if given is None else given)
+        classes = None if self.predicted is None else self.predicted.classes
+        shape = (num_samples(X),) if classes is None else (num_samples(X), len(classes))
+        if said.shape != shape:
+            raise InputError(
+                f"What the model says of these rows must have shape {shape}; got {said.shape}."
+            )
+        return said
+
+    def new_weights(self, X: Any, /) -> np.ndarray:
+        """Return the importance weights (m,) of new rows."""
+        if self.estimator is None:
+            return np.ones(num_samples(X))
+        encoded = self.encoder.transform(X)[:, self.encoder.independent_]
+        return np.asarray(to_numpy(self.estimator.predict(encoded)), dtype=np.float64)
+
+
+class RowIntervals:
+    """Intervals and sets for rows, of whatever has a :class:`RowRecord`."""
+
+    def _row_record(self) -> RowRecord:
+        raise NotImplementedError
+
+    def predict_interval(
+        self, X: Any, level: float = 0.9, *, prediction: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return an interval for the label of each row: weighted conformal prediction.
+
+        Of target rows, about `level` have their label inside, if the weights are right and labels
+        depend on the columns in the same way. See :doc:`/guide/rows`.
+
+        Parameters
+        ----------
+        X : rows as `predict` takes them, of shape (m, n_features)
+        level : float in (0, 1), default=0.9
+        prediction : array of shape (m,), optional
+            What the model predicts for these rows. Needed where the model is not here, as in the
+            answer of :func:`counterpoise.evaluate`.
+
+        Returns
+        -------
+        low, high : arrays of shape (m,)
+            NaN for rows that are outside: the source has too little to say about them.
+        """
+        record = self._row_record()
+        scores = record.scores("predict_interval", classes=False)
+        said = record.said(X, prediction, "predict")
+        return scores.interval(said, record.new_weights(X), level)
+
+    def predict_set(self, X: Any, level: float = 0.9, *, probability: Any = None) -> np.ndarray:
+        """Return the classes that each row may have: adaptive weighted conformal prediction.
+
+        Parameters
+        ----------
+        X : rows as `predict` takes them, of shape (m, n_features)
+        level : float in (0, 1), default=0.9
+        probability : array of shape (m, n_classes), optional
+            What the model says of these rows, for the sorted classes. Needed where the model is
+            not here.
+
+        Returns
+        -------
+        bool array of shape (m, n_classes)
+            In the order of the model's `classes_`. No class for rows that are outside.
+        """
+        record = self._row_record()
+        scores = record.scores("predict_set", classes=True)
+        said = record.said(X, probability, "predict_proba")
+        return scores.sets(said, record.new_weights(X), level)
 
 
 def _scores(predicted: Predicted) -> np.ndarray:

@@ -19,8 +19,6 @@ from counterpoise._arrays import to_numpy
 from counterpoise._validation import check_losses_and_weights, check_number
 from counterpoise.risk.estimate import RiskEstimate
 
-__all__ = ["GAMMAS", "Sensitivity", "risk_bounds", "sensitivity", "tipping_factor"]
-
 #: Factors that are looked at unless others are asked for.
 GAMMAS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 # Beyond this factor a conclusion counts as one that no wrong weight changes.
@@ -66,6 +64,9 @@ class Sensitivity:
     def tipping(self, threshold: float, /) -> float:
         """Return the least gamma at which the risk could be on the other side of a threshold.
 
+        With the sums P of the positive and N of the negative w (loss - threshold), the mean is at
+        most 0 once P / gamma <= gamma N: in closed form, gamma = sqrt(P / N), or its inverse.
+
         Parameters
         ----------
         threshold : float
@@ -81,7 +82,12 @@ class Sensitivity:
                 "`tipping` needs the losses of one candidate; got losses of shape "
                 f"{self.losses.shape}. Call sensitivity with the losses of one."
             )
-        return tipping_factor(self.losses - float(threshold), self.weights)
+        terms = self.weights * (self.losses - float(threshold))
+        up, down = float(np.sum(terms[terms > 0])), float(-np.sum(terms[terms < 0]))
+        larger, smaller = max(up, down), min(up, down)
+        if larger == 0:
+            return 1.0
+        return math.sqrt(larger / smaller) if smaller * _MOST**2 > larger else math.inf
 
 
 def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) -> Sensitivity:
@@ -135,31 +141,14 @@ def sensitivity(losses: Any, weights: Any, gammas: Sequence[float] = GAMMAS, /) 
         raise ValueError(
             f"`weights` must have shape (n,); got {weights.shape}. Call it for each set of weights."
         )
-    low, high = risk_bounds(losses, weights, factors)
+    order = np.argsort(losses, axis=-1)
+    w, ranked = weights[order], np.take_along_axis(losses, order, axis=-1)
+    low = np.stack([_mixtures(w, ranked, gamma).min(axis=-1) for gamma in factors], axis=-1)
+    high = np.stack([_mixtures(w, ranked, 1 / gamma).max(axis=-1) for gamma in factors], axis=-1)
     return Sensitivity(factors, low, high, losses, weights)
 
 
-def risk_bounds(
-    losses: np.ndarray, weights: np.ndarray, gammas: np.ndarray, /
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest risk (..., k) for each of k factors; inputs are trusted.
-
-    NaN where all weights are 0.
-    """
-    if not np.any(weights > 0):
-        nothing = np.full((*losses.shape[:-1], len(gammas)), np.nan)
-        return nothing, nothing
-    order = np.argsort(losses, axis=-1)
-    w, losses = weights[order], np.take_along_axis(losses, order, axis=-1)
-    ends = [
-        (_extremes(w, losses, gamma).min(axis=-1), _extremes(w, losses, 1 / gamma).max(axis=-1))
-        for gamma in gammas
-    ]
-    low, high = (np.stack(end, axis=-1) for end in zip(*ends, strict=True))
-    return low, high
-
-
-def _extremes(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
+def _mixtures(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
     """Risks (..., n + 1) with the first k weights multiplied and the others divided by gamma."""
     # Only the ratio of the two factors matters.
     extra = gamma**2 - 1.0
@@ -168,17 +157,3 @@ def _extremes(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
     first_losses = np.concatenate([np.zeros(shape), np.cumsum(w * losses, axis=-1)], axis=-1)
     top = first_losses[..., -1:] + extra * first_losses
     return top / (first[..., -1:] + extra * first)
-
-
-def tipping_factor(gaps: np.ndarray, weights: np.ndarray, /) -> float:
-    """Return the least gamma at which the weighted mean of `gaps` (n,) could have the other sign.
-
-    With the sums P of the positive and N of the negative w * gap, the mean is at most 0 once
-    P / gamma <= gamma N: in closed form, gamma = sqrt(P / N), or its inverse.
-    """
-    terms = weights * gaps
-    up, down = float(np.sum(terms[terms > 0])), float(-np.sum(terms[terms < 0]))
-    larger, smaller = max(up, down), min(up, down)
-    if larger == 0:
-        return 1.0
-    return math.sqrt(larger / smaller) if smaller * _MOST**2 > larger else math.inf

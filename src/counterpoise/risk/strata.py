@@ -11,8 +11,6 @@ from counterpoise._folds import Folds
 from counterpoise.risk.method import Average
 from counterpoise.risk.sums import Sums, sums_from_losses
 
-__all__ = ["Strata", "used_weights"]
-
 
 def used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds, /) -> Array:
     """Return the weights (..., N) that the average uses; a row held out several times counts once.

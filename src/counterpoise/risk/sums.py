@@ -17,8 +17,6 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 
-__all__ = ["Sums", "sum_by_label", "sums_from_losses"]
-
 
 @dataclass(frozen=True)
 class Sums:
@@ -72,14 +70,12 @@ class Sums:
 
     def sum(self, xp: Namespace, /) -> Sums:
         """Add up the last axis."""
-        return self.apply(lambda values: xp.sum(values, axis=-1))
-
-    def leave_one_out(self) -> Sums:
-        """Add up the last axis without the entry at each position, each sum when first used."""
-        return self._left_out
+        # Of one entry there is nothing to add up, as in the sums over a single fold.
+        return self.apply(lambda v: v[..., 0] if v.shape[-1] == 1 else xp.sum(v, axis=-1))
 
     @cached_property
-    def _left_out(self) -> Sums:
+    def left_out(self) -> Sums:
+        """Sums over the last axis without the entry at each position, each made when first used."""
         return cast(Sums, _LeaveOneOut(self))
 
     def folds(self, xp: Namespace, index: Array, /) -> Sums:

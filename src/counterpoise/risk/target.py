@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from counterpoise._dask import is_dask
 from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.exceptions import WeightWarning
+from counterpoise.risk.averages import Normalized, Source
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
@@ -20,8 +21,6 @@ from counterpoise.risk.labels import check_labelled_losses
 from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights.resolve import resolve_weights
-
-__all__ = ["RiskComparison", "compare_risks", "target_risk"]
 
 
 def target_risk(
@@ -68,7 +67,7 @@ def target_risk(
     Notes
     -----
     Weights are expected to have mean 1. If their mean is further from 1 than its error allows,
-    :class:`counterpoise.exceptions.WeightWarning` says so.
+    :class:`counterpoise.exceptions.WeightWarning` says so, unless `method` does not depend on it.
 
     Degenerate cases. Equal weights leave beta at 0: the controlled estimate is the weighted one.
     Samples of weight zero count in n, as they should: they say that the target is elsewhere. One
@@ -114,15 +113,20 @@ def target_risk(
 
         return target_risk_dask(losses, weights, found)
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    _warn_of_mean(held_out.weights)
+    _warn_of_mean(held_out.weights, [found])
     if target_losses is not None:
         labelled = check_labelled_losses(target_losses, held_out.losses)
         held_out = replace(held_out, labelled=labelled)
     return estimate_risk(held_out, found)[0]
 
 
-def _warn_of_mean(weights: Any) -> None:
-    """Warn if the mean weight is further from 1 than four standard errors and a twentieth."""
+def _warn_of_mean(weights: Any, methods: Sequence[Method]) -> None:
+    """Warn if the mean weight is further from 1 than four standard errors and a twentieth.
+
+    A factor of the weights does no harm to a self-normalised mean, nor to one without weights.
+    """
+    if all(isinstance(method, Normalized | Source) for method in methods):
+        return
     xp, n = array_namespace(weights), weights.shape[-1]
     mean = xp.mean(weights, axis=-1)
     error = xp.std(weights, axis=-1) / math.sqrt(max(n - 1, 1))
@@ -179,10 +183,6 @@ class RiskComparison(ByName[RiskEstimate]):
 
     estimates: dict[str, RiskEstimate]
 
-    @property
-    def _entries(self) -> dict[str, RiskEstimate]:
-        return self.estimates
-
 
 def compare_risks(
     losses: Any,
@@ -234,11 +234,11 @@ def compare_risks(
     <BLANKLINE>
     """
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    _warn_of_mean(held_out.weights)
     if methods is None:
         known = held_out.domains is not None
         chosen = [method for method in METHODS.values() if known or not method.needs_features]
     else:
         chosen = [get_method(method) for method in methods]
+    _warn_of_mean(held_out.weights, chosen)
     estimates = [estimate_risk(held_out, method)[0] for method in chosen]
     return RiskComparison(dict(zip(name_methods(chosen), estimates, strict=True)))

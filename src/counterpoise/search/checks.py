@@ -22,15 +22,6 @@ from counterpoise.metrics import get_metrics
 from counterpoise.search.fitting import weight_parameter
 from counterpoise.search.responses import richest_response
 
-__all__ = [
-    "check_blend",
-    "check_families",
-    "check_fit_weighted",
-    "check_labelled",
-    "check_metrics",
-    "group_labels",
-]
-
 # Parts of `Predicted` that a stored response gives.
 _PARTS = {
     "predict": ("prediction",),

@@ -26,8 +26,6 @@ from counterpoise.search.labels import resolve_target_labels
 from counterpoise.search.scoring import resolve_loss
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
-__all__ = ["cross_val_risk"]
-
 
 def cross_val_risk(
     estimator: Any,

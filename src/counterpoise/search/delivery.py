@@ -15,8 +15,6 @@ from counterpoise.risk.estimate import FoldRisks
 from counterpoise.risk.metric_estimates import choose_metrics
 from counterpoise.search.evaluate import Evaluation
 
-__all__ = ["Delivered", "deliver_candidate", "deliver_predictions", "results_table"]
-
 
 def results_table(
     evaluation: Evaluation, risk: RiskEstimate, by_fold: FoldRisks, /

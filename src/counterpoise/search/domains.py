@@ -8,8 +8,6 @@ import numpy as np
 
 from counterpoise._sklearn import num_samples, safe_indexing
 
-__all__ = ["from_domains"]
-
 
 def from_domains(X: Any, y: Any, sample_domain: Any, /) -> tuple[Any, Any, Any]:
     """Split stacked data into labelled source rows and unlabelled target rows.

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import Parallel, delayed
 
 from counterpoise._folds import Folds, Splits, resolve_splits
-from counterpoise._sklearn import num_samples
+from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise.encoding import TableEncoder, encode_pair
 from counterpoise.losses import Loss
 from counterpoise.ridge.row_losses import ridge_held_out
 from counterpoise.risk import Domains, HeldOut
-from counterpoise.search.fitting import Candidate, FoldResult, Judged, fit_fold
+from counterpoise.search.fitting import Candidate, FoldResult, Judged, fit_fold, join_rows
 from counterpoise.search.labels import TargetLabels
 from counterpoise.search.responses import Responses, richest_response
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.resolve import resolve_weights
-
-__all__ = ["CrossValidation", "Evaluation", "Progress", "evaluate"]
 
 # Called with (fits done, fits in all).
 Progress = Callable[[int, int], None]
@@ -108,29 +106,37 @@ def evaluate(
     # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
     weighted = how.fit_weighted and bool(np.any(weights != 1))
     train_on = labels if how.train_labels else None
+
+    def target_rows(k: int) -> tuple[Any, Any]:
+        """Return the labelled target rows that fold k judges and those that join its training."""
+        judged = None if labels is None else labels.part(X_target, k, len(splits))
+        return judged, None if train_on is None else train_on.others(X_target, k, len(splits))
+
     path = None
     if labels is None and not fit_params:
         path = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
-    tasks = (
-        delayed(fit_fold)(
-            candidate,
-            X,
-            y,
-            split,
-            weights[split[0]] if weighted else None,
-            responses,
-            fit_params or {},
-            keep=keep,
-            labelled=None if labels is None else labels.part(X_target, k, len(splits)),
-            more=None if train_on is None else train_on.others(X_target, k, len(splits)),
-            catch=how.catch,
-        )
-        for candidate in candidates
-        for k, split in enumerate(splits)
-    )
     if path is not None:
         fits = _Fits(np.zeros((len(candidates), len(splits))), path, None)
     else:
+        tasks = (
+            delayed(fit_fold)(
+                candidate,
+                rows,
+                y,
+                split,
+                weights[split[0]] if weighted else None,
+                responses,
+                fit_params or {},
+                keep=keep,
+                labelled=judged,
+                more=joining,
+                catch=how.catch,
+            )
+            for k, split in enumerate(splits)
+            for candidate, (rows, judged, joining) in _encode_once(
+                candidates, (X, *target_rows(k)), y, split[0], fit_params
+            )
+        )
         results = _run(tasks, how)
         fits = _collect(results, folds, len(candidates), labels, responses, how, keep=keep)
     held_out = HeldOut(
@@ -141,19 +147,9 @@ def evaluate(
         predictions=fits.held_out.predictions,
         labelled=None if fits.labelled is None else fits.labelled.losses,
     )
-    return Evaluation(
-        candidates,
-        held_out,
-        responses,
-        splits,
-        weights,
-        estimator,
-        encoder,
-        fits.fit_time,
-        classes=fits.held_out.classes,
-        labels=labels,
-        labelled=fits.labelled,
-    )
+    known = (candidates, held_out, responses, splits, weights, estimator, encoder, fits.fit_time)
+    classes = fits.held_out.classes
+    return Evaluation(*known, classes=classes, labels=labels, labelled=fits.labelled)
 
 
 def _weigh(
@@ -226,6 +222,35 @@ def _ridge_path(
     return Judged(path.losses, path.predictions[:, 0, :])
 
 
+def _encode_once(
+    candidates: Sequence[Candidate],
+    rows: tuple[Any, Any, Any],
+    y: np.ndarray,
+    train: np.ndarray,
+    fit_params: Mapping[str, Any] | None,
+) -> Iterator[tuple[Candidate, tuple[Any, Any, Any]]]:
+    """Yield candidates with what they see of a fold; pipelines with equal encoders share it.
+
+    `rows` are source rows, labelled target rows to judge, and others that join the training rows.
+    """
+    X, labelled, more = rows
+    encoded: dict[str, tuple[Any, Any, Any]] = {}
+    for candidate in candidates:
+        (name, encoder), *others = getattr(candidate.estimator, "steps", [("", None)])
+        own = fit_params or any(param.split("__")[0] == name for param in candidate.params)
+        if type(encoder) is not TableEncoder or not others or own:
+            yield candidate, rows
+            continue
+        key = str(encoder.get_params())
+        if key not in encoded:
+            known = safe_indexing(X, train)
+            known = known if more is None else join_rows(known, y[train], None, more)[0]
+            encode = clone(encoder).fit(known).transform
+            pairs = (pair and (encode(pair[0]), pair[1]) for pair in (labelled, more))
+            encoded[key] = encode(X), *pairs
+        yield replace(candidate, estimator=candidate.estimator[1:]), encoded[key]
+
+
 def _run(tasks: Any, how: CrossValidation) -> Iterable[FoldResult]:
     """Return the results in order, lazily if a progress callback is set and the backend can."""
     backend, _ = get_active_backend()
@@ -264,7 +289,7 @@ def _collect(
     fits = _Fits(np.empty((candidates, K)), held_out, labelled)
     errors: list[str] = []
     for i, result in enumerate(results):
-        candidate, fold = divmod(i, K)
+        fold, candidate = divmod(i, candidates)
         fits.fit_time[candidate, fold] = result.fit_time
         if result.held_out is None:
             errors.append(result.error)

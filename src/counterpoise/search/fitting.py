@@ -22,17 +22,6 @@ from counterpoise.encoding.rows import stack_tables
 from counterpoise.losses import Loss
 from counterpoise.search.responses import Responses, respond
 
-__all__ = [
-    "Candidate",
-    "FoldResult",
-    "Judged",
-    "fit_estimator",
-    "fit_fold",
-    "join_rows",
-    "losses_of",
-    "weight_parameter",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:

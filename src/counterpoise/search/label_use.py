@@ -28,10 +28,8 @@ from counterpoise.search.offset import (
     fit_offset,
 )
 
-__all__ = ["Choice", "LabelUse", "trains", "use_labels", "with_offset"]
-
-# Fewer labels train no model: each fold would learn from a handful.
-_LEAST = 10
+#: Fewer labels train no model: each fold would learn from a handful.
+LEAST_TRAINING = 10
 # By how much an offset must lower the loss on labelled rows. Set on the tables of real_data.py.
 _LEAST_GAIN = 0.07
 # Fewer labels move no predictions: on real tables 10 made an offset of half the risk more.
@@ -92,7 +90,7 @@ def trains(
 
     Parameters of fit have an entry per source row, and none for them.
     """
-    if labels is None or len(labels.rows) < _LEAST or fit_params:
+    if labels is None or len(labels.rows) < LEAST_TRAINING or fit_params:
         return False
     classes = evaluation.responses.classes
     return classes is None or bool(np.isin(labels.y, classes).all())

@@ -11,8 +11,6 @@ from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise._validation import InputError, is_missing
 from counterpoise.losses import Loss
 
-__all__ = ["TargetLabels", "missing_labels", "resolve_target_labels"]
-
 # Labelled rows that a variance needs.
 _LEAST = 2
 

@@ -13,8 +13,6 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-__all__ = ["OffsetClassifier", "OffsetRegressor", "add_offset", "cross_fit_offset", "fit_offset"]
-
 # Labelled rows that an offset of 0 counts for.
 _SHRINKAGE = 5.0
 _STEPS = 25

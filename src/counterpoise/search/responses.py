@@ -19,8 +19,6 @@ from counterpoise._sklearn import ovr_decision_function
 from counterpoise.losses import Loss
 from counterpoise.metrics import Predicted
 
-__all__ = ["Responses", "decision_values", "respond", "richest_response"]
-
 # Bytes of held-out predictions that are kept.
 _MOST_BYTES = 2**30
 

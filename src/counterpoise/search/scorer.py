@@ -15,8 +15,6 @@ from counterpoise.risk import Method, get_method, target_risk
 from counterpoise.search.fitting import losses_of
 from counterpoise.search.scoring import resolve_loss
 
-__all__ = ["RiskScorer", "make_risk_scorer"]
-
 
 class RiskScorer:
     """Scores a fitted estimator by minus its estimated target risk; see `make_risk_scorer`."""

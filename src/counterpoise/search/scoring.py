@@ -10,8 +10,6 @@ from sklearn.metrics import get_scorer_names
 from counterpoise._validation import InputError
 from counterpoise.losses import LOSSES, Loss, get_loss
 
-__all__ = ["resolve_loss"]
-
 # scikit-learn's scorers that are minus (or one minus) a mean of per-sample losses.
 _SCORERS = {
     "neg_mean_squared_error": "squared",

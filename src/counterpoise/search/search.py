@@ -13,8 +13,6 @@ from counterpoise.search.fitting import Candidate
 from counterpoise.search.shift_search import ShiftSearch
 from counterpoise.weights.default import DEFAULT_WEIGHTS
 
-__all__ = ["ShiftGridSearchCV", "ShiftRandomizedSearchCV"]
-
 
 class ShiftGridSearchCV(ShiftSearch):
     """Exhaustive search, with every candidate's risk estimated for the target.

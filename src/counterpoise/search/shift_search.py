@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._arrays import to_numpy
 from counterpoise._shown import shown_html
-from counterpoise._sklearn import BaseSearchCV, check_method_params, num_samples
+from counterpoise._sklearn import BaseSearchCV, check_method_params
 from counterpoise._validation import InputError, check_choice, match_columns
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.diagnostics.diagnosis import judge_groups
@@ -32,7 +31,7 @@ from counterpoise.risk import (
 from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.labels import label_test
 from counterpoise.risk.methods import check_features
-from counterpoise.risk.rows import RowScores
+from counterpoise.risk.rows import RowIntervals, RowRecord
 from counterpoise.search.blend import blend_candidates, fit_voting
 from counterpoise.search.checks import (
     check_blend,
@@ -48,8 +47,6 @@ from counterpoise.search.label_use import Choice, trains, use_labels, with_offse
 from counterpoise.search.labels import resolve_target_labels
 from counterpoise.search.scoring import resolve_loss
 
-__all__ = ["ShiftSearch"]
-
 # Set by some fits only; removed before each fit.
 _OPTIONAL = (
     "blend_",
@@ -61,12 +58,14 @@ _OPTIONAL = (
 )
 
 
-class ShiftSearch(BaseSearchCV):
+class ShiftSearch(RowIntervals, BaseSearchCV):
     """Base of the searches. A subclass says what the candidates are."""
 
     scoring = None  # the base class asks for it; here the loss decides
     multimetric_ = False
     _progress: Progress | None = None  # set by the command line
+    # Set by `select`: rows and labels to train the choice on, where `fit` sees some of them.
+    _all_rows: tuple[Any, np.ndarray] | None = None
 
     def _candidates(self) -> list[Candidate]:
         raise NotImplementedError
@@ -151,7 +150,8 @@ class ShiftSearch(BaseSearchCV):
         if self.refit:
             use = getattr(self, "label_use_", None)
             more = labels.every(X_target) if labels is not None and use and use.training else None
-            self._refit(X, y, chosen, fit_params, more)
+            rows = (X, y) if self._all_rows is None else self._all_rows
+            self._refit(rows[0], rows[1], chosen, fit_params, more)
         return self
 
     def _check_parameters(self) -> tuple[Method, CrossValidation]:
@@ -276,69 +276,21 @@ class ShiftSearch(BaseSearchCV):
             X, X_target, weights=self.weights_, losses=self._row_losses(), label_test=tested
         )
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Return an interval for the label of each row: weighted conformal prediction.
-
-        Of target rows, about `level` have their label inside, if the weights are right and labels
-        depend on the columns in the same way. See :doc:`/guide/rows`.
-
-        Parameters
-        ----------
-        X : like the X of fit, of shape (m, n_features)
-        level : float in (0, 1), default=0.9
-
-        Returns
-        -------
-        low, high : arrays of shape (m,)
-            NaN for rows that are outside: the source has too little to say about them.
-        """
-        scores = self._row_scores("predict_interval", classes=False)
-        return scores.interval(np.asarray(self.predict(X)), self._new_weights(X), level)
-
-    def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
-        """Return the classes that each row may have: adaptive weighted conformal prediction.
-
-        Parameters
-        ----------
-        X : like the X of fit, of shape (m, n_features)
-        level : float in (0, 1), default=0.9
-
-        Returns
-        -------
-        bool array of shape (m, n_classes)
-            In the order of `classes_`. No class for rows that are outside.
-        """
-        scores = self._row_scores("predict_set", classes=True)
-        return scores.sets(np.asarray(self.predict_proba(X)), self._new_weights(X), level)
-
-    def _row_scores(self, name: str, *, classes: bool) -> RowScores:
-        """Return the scores of held-out rows, or say what is missing for them."""
+    def _row_record(self) -> RowRecord:
         check_is_fitted(self, "best_estimator_")
-        predicted = getattr(self, "predicted_", None)
-        if predicted is None or (predicted.classes is not None) != classes:
-            kind = "probabilities of classes" if classes else "predicted numbers"
-            other = "predict_interval" if classes else "predict_set"
+        if self.weight_estimator_ is None and np.any(self.weights_ != 1):
             raise InputError(
-                f"`{name}` needs held-out {kind}, which this search does not have. Use {other}, or "
-                "pass metrics='auto' to the search, so that predictions are kept."
+                "`weights` were given as an array, so that weights of new rows are not known. "
+                'Pass the name of an estimator, such as weights="auto", to the search.'
             )
-        if classes and predicted.probability is None:
-            raise InputError(f"`{name}` needs classifiers with predict_proba.")
-        there = getattr(self, "predicted_labelled_", None)
-        return RowScores.of_predicted(predicted, self.delivered_.weights, there)
-
-    def _new_weights(self, X: Any) -> np.ndarray:
-        """Return the importance weights of new rows."""
-        if self.weight_estimator_ is None:
-            if np.any(self.weights_ != 1):
-                raise InputError(
-                    "`weights` were given as an array, so that weights of new rows are not known. "
-                    'Pass the name of an estimator, such as weights="auto", to the search.'
-                )
-            return np.ones(num_samples(X))
-        encoder: Any = self._encoder
-        encoded = encoder.transform(X)[:, encoder.independent_]
-        return np.asarray(to_numpy(self.weight_estimator_.predict(encoded)), dtype=np.float64)
+        return RowRecord(
+            self.best_estimator_,
+            getattr(self, "predicted_", None),
+            self.delivered_.weights,
+            getattr(self, "predicted_labelled_", None),
+            self.weight_estimator_,
+            self._encoder,
+        )
 
     def risk_by(self, method: str | Method, /) -> RiskEstimate:
         """Return every candidate's target risk by another method, from the same held-out losses.
@@ -397,7 +349,8 @@ class ShiftSearch(BaseSearchCV):
 
     def __getstate__(self) -> dict[str, Any]:
         # The rows stay behind when a search is pickled.
-        state = {k: v for k, v in super().__getstate__().items() if k not in ("_rows", "_progress")}
+        left = ("_rows", "_all_rows", "_progress")
+        state = {k: v for k, v in super().__getstate__().items() if k not in left}
         for name in ("held_out_", "delivered_"):
             if name in state:
                 state[name] = replace(state[name], domains=None)

@@ -1,4 +1,4 @@
-"""Distances and Gaussian kernels between two samples, whole or in blocks of rows.
+"""Two samples, and distances and Gaussian kernels between them, whole or in blocks of rows.
 
 Everything takes leading batch axes. `squared_distances` and `gaussian_kernel` return the whole
 array, for blocks that fit memory. `kernel_mean`, `kernel_product` and `map_pairs` work in blocks
@@ -8,7 +8,7 @@ and never hold an array of (rows of one sample) x (rows of the other).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 from typing import Any
@@ -17,28 +17,18 @@ import numpy as np
 
 from counterpoise._arrays import (
     Array,
+    Namespace,
     array_namespace,
+    as_float_arrays,
+    as_index,
     device,
     free_memory,
     is_array,
     is_numpy_namespace,
     on_cpu,
+    take_rows,
 )
-from counterpoise.weights._samples import evenly_spaced, stacked
-
-__all__ = [
-    "DIRECT_FEATURES",
-    "blocks",
-    "disjoint_supports",
-    "gaussian_kernel",
-    "kernel_mean",
-    "kernel_product",
-    "log_sum_exp",
-    "map_pairs",
-    "negative_squares",
-    "squared_distances",
-    "tiles",
-]
+from counterpoise._validation import check_matrix, check_number, check_same_width
 
 # Up to this many features, distances come from differences, which are exact for duplicates.
 DIRECT_FEATURES = 3
@@ -214,3 +204,43 @@ def map_pairs(function: Any, merge: Any, A: Array, B: Array, width: Any = 1.0) -
         part = [function(A[sets, r, :], B[sets, ...], width[sets]) for r in rows]
         parts.append(xp.concat(part, axis=-2))
     return xp.reshape(xp.concat(parts, axis=0), (*batch, a, -1))
+
+
+def check_samples(X_source: Any, X_target: Any, /) -> tuple[Namespace, Array, Array]:
+    """Return the namespace and both samples (..., n, D), checked, in one library and dtype."""
+    X_source = check_matrix(X_source, "X_source", batch=True)
+    X_target = check_matrix(X_target, "X_target", batch=True)
+    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
+    xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
+    return xp, X_source, X_target
+
+
+def stacked(X: Array, batch: tuple[int, ...], /) -> Array:
+    """Return the data sets (..., n, D) of a batch on one leading axis."""
+    xp, shape = array_namespace(X), X.shape[-2:]
+    return xp.reshape(xp.broadcast_to(X, (*batch, *shape)), (-1, *shape))
+
+
+def join_blocks(parts: Sequence[Sequence[Array]], batch: tuple[int, ...], /) -> list[Array]:
+    """Join what was computed for blocks of data sets, each array in the shape of the batch."""
+    xp = array_namespace(parts[0][0])
+    joined = [xp.concat(list(arrays), axis=0) for arrays in zip(*parts, strict=True)]
+    return [xp.reshape(values, (*batch, *values.shape[1:])) for values in joined]
+
+
+def evenly_spaced(X: Array, keep: int, /) -> Array:
+    """Return `keep` evenly spaced rows."""
+    rows = X.shape[-2]
+    if keep == rows:
+        return X
+    index = as_index(np.arange(keep) * rows // keep, X)
+    return array_namespace(X).take(X, index, axis=X.ndim - 2)
+
+
+def draw_centers(X_target: Array, n_centers: Any, rng: Any, /) -> Array:
+    """Draw a random subset of the rows, or all of them if there are not more than `n_centers`."""
+    check_number(n_centers, "n_centers", low=1, closed="low", integer=True)
+    rows = X_target.shape[0]
+    if rows <= n_centers:
+        return X_target
+    return take_rows(X_target, np.sort(rng.choice(rows, n_centers, replace=False)))

@@ -21,10 +21,12 @@ from counterpoise._arrays import (
     to_numpy,
 )
 from counterpoise._validation import check_choice, check_number
-from counterpoise.weights._kernels import DIRECT_FEATURES, map_pairs, squared_distances
-from counterpoise.weights._samples import evenly_spaced
-
-__all__ = ["kernel_width", "width_grid"]
+from counterpoise.weights._kernels import (
+    DIRECT_FEATURES,
+    evenly_spaced,
+    map_pairs,
+    squared_distances,
+)
 
 # The paper's rule looks at five target points.
 _NEIGHBOURS = 5

@@ -21,15 +21,6 @@ from counterpoise._validation import (
 )
 from counterpoise.weights._kernels import disjoint_supports
 
-__all__ = [
-    "NO_OVERLAP_MEAN",
-    "DensityRatio",
-    "exp_ratio",
-    "held_out_scores",
-    "target_unit",
-    "warn_no_overlap",
-]
-
 # Mean ratio over the source points (1 is expected) below which, or above whose inverse, there is
 # certainly no overlap. The mean stays above this for a poor fit in many dimensions, or a narrow
 # source in a wide target.

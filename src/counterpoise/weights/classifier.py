@@ -21,8 +21,6 @@ from counterpoise.encoding import TableEncoder
 from counterpoise.encoding.rows import as_table, result_like, row_order, stack_tables, take
 from counterpoise.weights.base import DensityRatio, warn_no_overlap
 
-__all__ = ["ClassifierRatio"]
-
 # Penalty of the default logistic regression, on features of unit size. Weaker penalties lose
 # held-out score on small samples and gain next to none on large ones.
 _PENALTY = 0.1
@@ -42,12 +40,12 @@ class ClassifierRatio(DensityRatio):
 
     The weights are as good as the probabilities. The default classifier is smooth, and gives the
     rows that it was fitted to their probabilities: folds made the error of weighted means several
-    times as large on real tables (``benchmarks/weight_study.py``). A classifier that can learn rows
-    by heart (forests, boosting) must be judged on others: of a classifier that you pass, each
-    source row gets its probability from a fit without it (`cv`). Classifiers with good ranking and
-    poor probabilities (boosting, naive Bayes, support vector machines) should be wrapped in
-    scikit-learn's `CalibratedClassifierCV`. Classes must not be reweighted (``class_weight``). In a
-    region with no overlap the form of the classifier alone decides the odds.
+    times as large on real tables. A classifier that can learn rows by heart (forests, boosting)
+    must be judged on others: of a classifier that you pass, each source row gets its probability
+    from a fit without it (`cv`). Classifiers with good ranking and poor probabilities (boosting,
+    naive Bayes, support vector machines) should be wrapped in scikit-learn's
+    `CalibratedClassifierCV`. Classes must not be reweighted (``class_weight``). In a region with no
+    overlap the form of the classifier alone decides the odds.
 
     Cost: one fit, and `cv` more where there are folds. Each fit of the default is O((n + m) D) per
     iteration; its memory is a few copies of the encoded features.

@@ -15,16 +15,6 @@ from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.names import NAMES
 
-__all__ = [
-    "DEFAULT_WEIGHTS",
-    "MOST_ROWS",
-    "ORDER",
-    "DefaultWeights",
-    "fit_default",
-    "has_collapsed",
-    "is_default",
-]
-
 # What every `weights=` of the library is unless it is given.
 DEFAULT_WEIGHTS = "auto"
 # The names it stands for: the first is used, the others replace it where it fails or collapses.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -12,8 +15,10 @@ from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
+    as_index,
     device,
     is_numpy_namespace,
+    on_cpu,
     take_columns,
     to_numpy,
 )
@@ -26,21 +31,13 @@ from counterpoise.weights.base import (
     target_unit,
     warn_no_overlap,
 )
-from counterpoise.weights.moments import DomainMoments
 
-__all__ = [
-    "GaussianRatio",
-    "fit_gaussian",
-    "gaussian_log_density",
-    "gaussian_log_ratio",
-    "independent_columns",
-]
-
+# Rows that are summed at once: they stay in cache.
 _ROWS = 4096
 # Columns that `independent_columns` takes at a time.
 _PANEL = 64
-# Rows for each feature from which the common coordinates of both densities are worth their price.
-_MANY_ROWS = 10
+# Numbers of a few rows that stay in cache.
+_ENTRIES = 2**16
 
 
 class GaussianRatio(DensityRatio):
@@ -186,9 +183,63 @@ class GaussianRatio(DensityRatio):
         domains = zip(self.means_, self.factors_, strict=True)
         source, target = (tuple(as_float(a, like=X) for a in domain) for domain in domains)
         X = take_columns(X, self.columns_)
-        many = X.shape[0] > _MANY_ROWS * X.shape[1]
-        log_ratio = _log_ratio_of_many if many else gaussian_log_ratio
-        return exp_ratio(array_namespace(X), log_ratio(X, source, target))
+        return exp_ratio(array_namespace(X), gaussian_log_ratio(X, source, target))
+
+
+@dataclass(frozen=True)
+class DomainMoments:
+    """Sums over the rows z = (x - mean) / unit of one domain.
+
+    Attributes
+    ----------
+    count : float
+        Number of rows n.
+    mean : array of shape (D,)
+    scatter : array of shape (D, D)
+        sum z z'.
+    unit : array of shape (D,)
+        The same for domains that are merged.
+    fourth : array of shape () or None
+        sum ||z||^4, for the Ledoit-Wolf shrinkage; None for two domains together.
+    """
+
+    count: float
+    mean: Array
+    scatter: Array
+    unit: Array
+    fourth: Array = None
+
+    @classmethod
+    def from_rows(cls, X: Array, unit: Array, /) -> DomainMoments:
+        """Collect the moments of rows (n, D), n > 0: O(n D^2)."""
+        xp, n = array_namespace(X, unit), X.shape[0]
+        mean, scale = xp.mean(X, axis=0), 1 / unit**2
+
+        def sums(rows: Array) -> tuple[Array, Array]:
+            centred = rows - mean
+            return centred.T @ centred, xp.sum((centred**2 @ scale) ** 2)
+
+        parts = [sums(X[i : min(i + _ROWS, n), :]) for i in range(0, n, _ROWS)]
+        scatter, fourth = (reduce(add, part) for part in zip(*parts, strict=True))
+        return cls(float(n), mean, scatter / (unit[:, None] * unit), unit, fourth)
+
+    def merge(self, other: DomainMoments, /) -> DomainMoments:
+        """Return the moments of both domains around their common mean."""
+        count, gap = self.count + other.count, other.mean - self.mean
+        step = gap / self.unit
+        between = (self.count * other.count / count) * step[:, None] * step[None, :]
+        mean = self.mean + gap * (other.count / count)
+        return DomainMoments(count, mean, self.scatter + other.scatter + between, self.unit)
+
+    def select(self, columns: np.ndarray, /) -> DomainMoments:
+        """Return the moments of some columns; `fourth` keeps the norm of all columns.
+
+        It is right where the columns left out are constant.
+        """
+        xp, index = array_namespace(self.mean), as_index(columns, self.mean)
+        mean, unit = (xp.take(a, index, axis=0) for a in (self.mean, self.unit))
+        scatter = xp.take(xp.take(self.scatter, index, axis=0), index, axis=1)
+        return DomainMoments(self.count, mean, scatter, unit, self.fourth)
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
@@ -232,36 +283,6 @@ def _rounding(moments: DomainMoments) -> np.ndarray:
     return moments.count * (16 * eps * values) ** 2
 
 
-def _log_ratio_of_many(X: Array, source: tuple[Array, Array], target: tuple[Array, Array]) -> Array:
-    """`gaussian_log_ratio` at X (n, D) with one product over the rows instead of two.
-
-    Coordinates r in which the target's covariance is the identity and the source's is diagonal
-    serve both densities: with the source's mean at 0, the target's at -shift and the source's
-    standard deviations s,
-
-        log w = sum_j [ (1/s_j^2 - 1) r_j^2 / 2 - shift_j r_j - shift_j^2 / 2 + log s_j ].
-
-    Worth the decomposition for many more rows than features; the batches of the experiments are
-    the other way round.
-    """
-    xp = array_namespace(X)
-    inverse = xp.linalg.inv(target[1])
-    axes, spread, _ = xp.linalg.svd(inverse @ source[1])
-    turn = xp.linalg.matrix_transpose(inverse) @ axes
-    shift = (source[0] - target[0]) @ turn
-    constant = xp.sum(xp.log(spread) - 0.5 * shift**2)
-    slope, curvature = turn @ shift, 0.5 * (1 / spread**2 - 1)
-
-    def values(rows: Array) -> Array:
-        centred = rows - source[0]
-        return (centred @ turn) ** 2 @ curvature - centred @ slope + constant
-
-    # A few rows at a time stay in cache.
-    n = X.shape[0]
-    slices = range(0, max(n, 1), _ROWS)
-    return xp.concat([values(X[start : min(start + _ROWS, n), :]) for start in slices])
-
-
 def gaussian_log_ratio(
     X: Array, source: tuple[Array, Array], target: tuple[Array, Array], /
 ) -> Array:
@@ -280,14 +301,22 @@ def gaussian_log_density(X: Array, mean: Array, factor: Array, /) -> Array:
     """
     xp = array_namespace(X, mean, factor)
     dimension = X.shape[-1]
-    centred = X - mean[..., None, :]
     if is_numpy_namespace(xp) and X.ndim == 2 and X.shape[0] < 2 * dimension:
+        centred = X - mean[..., None, :]
         whitened = solve_triangular(factor, centred.T, lower=True, check_finite=False).T
+        squares = xp.sum(whitened**2, axis=-1)
     else:
-        whitened = centred @ xp.linalg.matrix_transpose(xp.linalg.inv(factor))
+        inverse = xp.linalg.matrix_transpose(xp.linalg.inv(factor))
+        # A few rows at a time stay in cache.
+        whole = X.ndim > 2 or dimension == 0 or not on_cpu(X)
+        n = X.shape[-2]
+        step = n if whole else max(1, _ENTRIES // dimension)
+        parts = (X[..., i : min(i + step, n), :] for i in range(0, n, step))
+        whitened = ((rows - mean[..., None, :]) @ inverse for rows in parts)
+        squares = xp.concat([xp.sum(rows**2, axis=-1) for rows in whitened], axis=-1)
     log_determinant = xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1)
     constant = log_determinant + 0.5 * dimension * math.log(2 * math.pi)
-    return -0.5 * xp.sum(whitened**2, axis=-1) - constant[..., None]
+    return -0.5 * squares - constant[..., None]
 
 
 def fit_gaussian(X: Array, /) -> tuple[Array, Array]:

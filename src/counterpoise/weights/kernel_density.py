@@ -23,8 +23,6 @@ from counterpoise._validation import check_number
 from counterpoise.weights._kernels import log_sum_exp, negative_squares, tiles
 from counterpoise.weights.base import DensityRatio, exp_ratio
 
-__all__ = ["KernelDensityRatio", "kernel_log_density"]
-
 
 class KernelDensityRatio(DensityRatio):
     """Ratio of a Gaussian kernel density estimate of the target over one of the source.

@@ -24,18 +24,18 @@ from counterpoise._arrays import (
 )
 from counterpoise._validation import check_number
 from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
-from counterpoise.weights._kernels import blocks, log_sum_exp, negative_squares
-from counterpoise.weights._samples import (
+from counterpoise.weights._kernels import (
+    blocks,
     check_samples,
     draw_centers,
     evenly_spaced,
     join_blocks,
+    log_sum_exp,
+    negative_squares,
     stacked,
 )
 from counterpoise.weights._widths import kernel_width, width_grid
 from counterpoise.weights.base import DensityRatio, exp_ratio, held_out_scores
-
-__all__ = ["KLIEP", "KLIEPFit", "fit_kliep"]
 
 # Widths tried by "cv", as multiples of the "median" width: from where a kernel sees only its
 # nearest neighbours to where the ratio is nearly log-linear.

@@ -8,9 +8,7 @@ from typing import Any
 from counterpoise._arrays import Array, array_namespace, as_float
 from counterpoise.weights._kernels import kernel_product
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.matching import KMMSolution, kernel_mean_matching, mean_constraints
-
-__all__ = ["KMM", "KMMSolution", "kernel_mean_matching", "mean_constraints"]
+from counterpoise.weights.matching import kernel_mean_matching
 
 
 class KMM(DensityRatio):

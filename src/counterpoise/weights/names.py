@@ -16,8 +16,6 @@ from counterpoise.weights.kmm import KMM
 from counterpoise.weights.nearest import NearestNeighborRatio
 from counterpoise.weights.ulsif import ULSIF
 
-__all__ = ["NAMES", "named_estimator", "register_estimator"]
-
 # A name is an estimator with its defaults; those that live on distances get standardised features,
 # because whoever gives a name has not thought about units.
 NAMES: dict[str, Callable[[], DensityRatio]] = {

@@ -12,8 +12,6 @@ from counterpoise._validation import check_number
 from counterpoise.encoding.rows import result_like
 from counterpoise.weights.base import DensityRatio
 
-__all__ = ["NearestNeighborRatio"]
-
 
 class NearestNeighborRatio(DensityRatio):
     """Counts of the target points that are nearest to each source point.

@@ -14,8 +14,6 @@ from counterpoise.weights.base import DensityRatio
 from counterpoise.weights.default import DEFAULT_WEIGHTS, fit_default, is_default
 from counterpoise.weights.names import NAMES, named_estimator
 
-__all__ = ["are_values", "resolve_weights"]
-
 
 def are_values(weights: Any, /) -> bool:
     """Tell weights themselves (an array, a list, a series) from a name or an estimator."""

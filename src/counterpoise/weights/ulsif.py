@@ -19,12 +19,9 @@ from counterpoise._arrays import (
     to_numpy,
 )
 from counterpoise._validation import check_number
-from counterpoise.weights._kernels import blocks, gaussian_kernel, kernel_product
-from counterpoise.weights._samples import draw_centers
+from counterpoise.weights._kernels import blocks, draw_centers, gaussian_kernel, kernel_product
 from counterpoise.weights._widths import width_grid
 from counterpoise.weights.base import DensityRatio
-
-__all__ = ["ULSIF", "loo_scores"]
 
 # The grid of "cv": multiples of the "median" width, and penalties. Kernel values lie between 0
 # and 1 whatever the units of the features, so the penalties need no scale.

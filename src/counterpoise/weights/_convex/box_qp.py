@@ -27,8 +27,6 @@ from counterpoise.weights._convex.interior_point import interior_point
 from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
 from counterpoise.weights._convex.problem import Constraints, Problem, Solved, in_order, select
 
-__all__ = ["QPSolution", "solve_box_qp"]
-
 # The active set method ends within about this many systems, or not at all.
 _ACTIVE_SET_ITERATIONS = 40
 # How different points must be from their nearest neighbour for the method to be worth a try.

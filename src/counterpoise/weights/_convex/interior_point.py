@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from counterpoise._arrays import Array, Namespace, device
 from counterpoise.weights._convex.problem import Problem, Solved, select
 
-__all__ = ["interior_point"]
-
 
 def interior_point(
     problem: Problem, K: Any, kappa: Array, index: Array, solved: Solved, max_iter: int

@@ -7,8 +7,6 @@ from typing import Any
 from counterpoise._arrays import Array, array_namespace, device
 from counterpoise._linalg import add_diagonal, factorised, pivoted_cholesky
 
-__all__ = ["Dense", "LowRank"]
-
 
 class Dense:
     """K as a batch of matrices (S, n, n)."""
@@ -90,6 +88,7 @@ class LowRank:
     def __init__(self, factor: Array, diagonal: Array) -> None:
         self.factor, self.diagonal = factor, diagonal
         self.xp = array_namespace(factor)
+        self._last: tuple[Array, Array] | None = None
 
     def problems(self, index: Array) -> LowRank:
         """Return the problems at `index`."""
@@ -111,14 +110,28 @@ class LowRank:
 
     def _woodbury(self, inverse: Array) -> Any:
         """Solve with F F' plus the diagonal whose inverse is given; 0 there leaves a row out."""
-        xp, inverse = self.xp, inverse[..., None]
-        scaled = self.factor * inverse
-        transposed = xp.linalg.matrix_transpose(self.factor)
-        one = xp.ones((1, self.factor.shape[-1]), dtype=scaled.dtype, device=device(scaled))
-        inner = factorised(xp, add_diagonal(xp, transposed @ scaled, one))
+        xp, transposed = self.xp, self.xp.linalg.matrix_transpose(self.factor)
+        gram = self._gram(inverse)
+        self._last = inverse, xp.asarray(gram, copy=True)
+        one = xp.ones((1, self.factor.shape[-1]), dtype=gram.dtype, device=device(gram))
+        inner = factorised(xp, add_diagonal(xp, gram, one))
+        inverse = inverse[..., None]
 
         def solve(b: Array) -> Array:
-            b = b * inverse
-            return b - scaled @ inner(transposed @ b)
+            return inverse * (b - self.factor @ inner(transposed @ (inverse * b)))
 
         return solve
+
+    def _gram(self, scale: Array) -> Array:
+        """F' diag(scale) F. Few weights change sides in a step: then only their rows are added."""
+        xp, transpose = self.xp, self.xp.linalg.matrix_transpose
+        if self._last is not None:
+            change = scale - self._last[0]
+            (rows,) = xp.nonzero(change[0, :])
+            if 2 * rows.shape[0] < scale.shape[-1]:
+                factor, change = xp.take(self.factor, rows, axis=1), xp.take(change, rows, axis=1)
+                return self._last[1] + transpose(factor) @ (factor * change[..., None])
+        root = (
+            self.factor * xp.sqrt(scale)[..., None]
+        )  # a matrix times its transpose: half the work
+        return transpose(root) @ root

@@ -35,8 +35,6 @@ from counterpoise._linalg import add_diagonal, factorised
 from counterpoise.weights._convex.problem import in_order
 from counterpoise.weights._convex.support import newton_on_support
 
-__all__ = ["MixtureFit", "attainable", "maximize_likelihood", "without_dust"]
-
 # Steps of the EM algorithm before the first Newton step: two passes over L each, where a Newton
 # step costs about as much as thirty; six of them save two or three Newton steps.
 _EM_STEPS = 6

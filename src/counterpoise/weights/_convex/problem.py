@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device
 
-__all__ = ["Constraints", "Problem", "Solved", "in_order", "select"]
-
 # Numbers in the batch, weights, multipliers and iterations of problems, as they are solved.
 Solved = list[tuple[Array, ...]]
 

@@ -17,8 +17,6 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import nnls
 
-__all__ = ["newton_on_support"]
-
 # Steps after which the method is given up, and the shortest step of the line search.
 _MOST_STEPS, _SHORTEST = 30, 1e-6
 # Components that may join in one step, in addition to as many as are in use.
