@@ -116,7 +116,7 @@ class EvidenceTable(SphinxDirective):
         head, body = rows(self.arguments[0])
         lines = [".. list-table::", "   :header-rows: 1", ""]
         for row in [head, *body]:
-            cells = [WORDS.get(cell, cell) for cell in row]
+            cells = [WORDS.get(cell, cell).replace(" (", "\N{NO-BREAK SPACE}(") for cell in row]
             lines += [
                 f"   {'*' if j == 0 else ' '} - {cell}".rstrip() for j, cell in enumerate(cells)
             ]

@@ -17,7 +17,13 @@ for kind, color, marker, lift in (
     rule = [row for row in earlier if row["kind"] == kind]
     counts, means = ([float(row[key]) for row in rule] for key in ("labels", "ratio"))
     ax.plot(
-        counts, means, "--", color=color, linewidth=1.2, alpha=0.8, label=f"{kind}, rule set on"
+        counts,
+        means,
+        "--",
+        color=color,
+        linewidth=1.2,
+        alpha=0.8,
+        label=f"{kind}, tables of the rule",
     )
     judged = [row["mean"].rstrip(")").split(" (") for row in ratios("intervals", kind)]
     values, errors = ([float(text) for text in texts] for texts in zip(*judged, strict=True))

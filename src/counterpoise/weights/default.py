@@ -1,6 +1,6 @@
 """The weights that the library estimates unless told otherwise, and what replaces a collapse.
 
-Chosen by ``benchmarks/weight_study.py``; see the guide of weights.
+Chosen on the tables of ``benchmarks/real_data.py``; judged by ``benchmarks/judgement.py``.
 """
 
 from __future__ import annotations
