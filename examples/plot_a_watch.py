@@ -57,7 +57,7 @@ plt.vlines(months, found["rmse low"], found["rmse high"], color="C0", label="exp
 plt.plot(months, found["rmse"], "_", color="C0", markersize=14)
 plt.plot(months, errors, "o", color="C1", label="truth")
 plt.ylabel("error of the price (RMSE)")
-plt.legend(loc="upper left")
+plt.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
 plt.show()
 
 # %%

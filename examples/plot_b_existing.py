@@ -71,7 +71,7 @@ plt.plot(place, np.exp(truth["price"].to_numpy()[order]) / 1000, ".", color="C1"
 plt.yscale("log")
 plt.xlabel("houses of the east, by predicted price")
 plt.ylabel("price, thousand dollars")
-plt.legend(loc="upper left")
+plt.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
 plt.show()
 
 # %%

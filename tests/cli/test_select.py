@@ -244,3 +244,10 @@ def test_an_input_in_the_folder_is_never_replaced(write, invoke, tmp_path):
     assert done.exit_code == 2
     assert "holds weights.csv, which this job reads" in done.stderr
     assert (tmp_path / "weights.csv").read_bytes() == before
+
+
+def test_the_options_fit_on_a_screen():
+    from counterpoise.cli.app import app
+
+    parameters = typer.main.get_command(app).commands["select"].params
+    assert len([p for p in parameters if p.param_type_name == "option"]) <= 24
