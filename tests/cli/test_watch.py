@@ -21,7 +21,7 @@ def test_a_watch_records_prints_and_alarms(folder, write, invoke, tmp_path):
     same, few = write("same.csv", 300, shift=0.3), write("few.csv", 1, shift=0.3)
     done = invoke("watch", folder, same, few)
     assert done.exit_code == 0
-    assert "2 batches, 2 of them new; no alarm." in done.stdout
+    assert "2 batches, 2 of them new; no alarm; 1 not to be trusted." in done.stdout
     assert max(map(len, done.stdout.splitlines()[:-1])) <= 80
     page = (tmp_path / "result" / "watch.html").read_text()
     assert "Shift by column" in page

@@ -74,6 +74,9 @@ def watch_document(watch: Any, /) -> Document:
     assert isinstance(alarms, Bullets)
     count = sum(batch["alarm"] for batch in batches)
     told = format_count(count, "alarm") if count else "no alarm"
+    doubtful = sum(batch["verdict"] == "do not trust" for batch in batches)
+    if doubtful:
+        told += f"; {doubtful} not to be trusted"
     lead = f"{watch.counted}, {len(watch.new)} of them new; {told}."
     pictures = Pictures([*_timelines(watch), *_heat_map(watch)] if batches else [])
     sections = [
