@@ -26,3 +26,5 @@ def pytest_runtest_setup(item):
             pytest.importorskip(name)
         if item.dtest.name.startswith("counterpoise.present"):
             pytest.importorskip("matplotlib", reason="pictures need the cli extra")
+        if item.dtest.name.startswith("counterpoise.jobs"):
+            pytest.importorskip("pandas", reason="tables need the cli extra")

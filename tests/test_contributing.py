@@ -107,4 +107,4 @@ def test_they_inherit_the_tests_of_their_families(files):
     assert done.returncode == 0, done.stdout
     passed = [line for line in done.stdout.splitlines() if line.startswith("PASSED")]
     assert sum("mean_shift" in line for line in passed) >= 12
-    assert sum("Capped" in line for line in passed) >= 5
+    assert sum("Capped" in line for line in passed) >= 4
