@@ -144,7 +144,7 @@ for ax, (title, rows) in zip(axes, panels.items(), strict=True):
     ForestDisplay(list(rows), list(risks), truth=truths, risk_name=f"log loss, {title}").plot(ax)
     for name, risk, true in zip(rows, risks, truths, strict=True):
         print(f"{title}, {name}: {risk.value:.3f}, truth {true:.3f}")
-axes[0].set_xlim(0.2, 1.05)  # the axis is shared: room for the widest interval
+_ = axes[0].set_xlim(0.2, 1.05)  # the axis is shared: room for the widest interval
 
 # %%
 # Above, the weighted estimate is close to the truth. Sixty labels hardly move it, because they

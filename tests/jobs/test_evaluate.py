@@ -14,6 +14,7 @@ from counterpoise.encoding import TableEncoder
 from counterpoise.jobs.judging import Labelled, judge_pair, weigh
 from counterpoise.jobs.kept import Kept
 
+pytest.importorskip("matplotlib", reason="pages need the cli extra")
 FEATURES = ["age", "noise", "colour", "smoker"]
 
 
