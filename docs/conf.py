@@ -3,6 +3,9 @@
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx_gallery.directives import imgsgnode
+
 import counterpoise
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -47,8 +50,17 @@ def skip_foreign(app, what, name, obj, skip, options):
     return skip or not str(getattr(obj, "__module__", "")).startswith("counterpoise")
 
 
+def scroll_figures(app, doctree):
+    """Put the figures of tutorials into boxes that scroll on a narrow screen."""
+    for node in list(doctree.findall(imgsgnode)):
+        box = nodes.container(classes=["scroll-figure"])
+        node.replace_self(box)
+        box += node
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("doctree-read", scroll_figures)
     app.add_directive("evidence-table", EvidenceTable)
     app.add_directive("executed", Executed)
     app.add_directive("name-table", NameTable)
