@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 from timing import least, show_ratio
 
 import counterpoise as cp
-from counterpoise.jobs.folds import split_rows
+from counterpoise.jobs.groups import split_rows
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.models import make_families
 from counterpoise.weights.default import fit_default

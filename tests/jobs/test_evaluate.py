@@ -11,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.encoding import TableEncoder
-from counterpoise.jobs.judging import Labelled, judge_pair, weigh
+from counterpoise.jobs.judging import judge_pair, weigh
 from counterpoise.jobs.kept import Kept
+from counterpoise.jobs.labels import Labelled
 
 pytest.importorskip("matplotlib", reason="pages need the cli extra")
 FEATURES = ["age", "noise", "colour", "smoker"]

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 import counterpoise as cp
 from counterpoise._validation import InputError
-from counterpoise.jobs.formats import digest_of, file_digest
 from counterpoise.jobs.kept import KEPT_FILES, Kept
+from counterpoise.jobs.saving import digest_of, file_digest
 from counterpoise.risk.rows import RowScores
 from counterpoise.weights.names import NAMES
 

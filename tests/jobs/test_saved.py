@@ -15,8 +15,7 @@ skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.boosters import BOOSTERS
-from counterpoise.jobs.formats import digest_of, file_digest
-from counterpoise.jobs.saving import summary
+from counterpoise.jobs.saving import digest_of, file_digest, summary
 
 # Texts that readers take for something else: missing, a number, a formula.
 TRICKY = ["None", "<NA>", "01", "1.0", "-1", "+2", "=1+1", "nil", "'=x", "'tis"]

@@ -41,8 +41,7 @@ def files(pages, tmp_path_factory):
     from matplotlib.figure import Figure
 
     from counterpoise.present.palette import LIGHT, style
-    from counterpoise.present.paper_figures import figure_bytes
-    from counterpoise.present.reproduction import reproduction_page
+    from counterpoise.present.reproduction import figure_bytes, reproduction_page
 
     with style(LIGHT):
         figure = Figure(figsize=(9, 4))

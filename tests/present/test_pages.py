@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import counterpoise as cp
 from counterpoise._format import format_number
 from counterpoise.present import ForestDisplay, answer_page
-from counterpoise.present.svg import figure_svg, inline_svg
+from counterpoise.present.page import figure_svg, inline_svg
 
 NAMES = ["audit", "select", "labels", "classes", "doubtful", "hostile audit", "hostile select"]
 

@@ -2,19 +2,155 @@
 
 from __future__ import annotations
 
+import inspect
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import counterpoise as cp
 from counterpoise import jobs
+from counterpoise._format import printable
 from counterpoise._validation import InputError
-from counterpoise.cli.answering import EXIT, add_command
-from counterpoise.cli.predict import predict
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import Commands
-from counterpoise.cli.watch import watch
+from counterpoise.cli.saved import predict, watch
+from counterpoise.cli.terminal import Commands, Json, Quiet, guarded, option, stages
+from counterpoise.jobs.answer import Answer
+from counterpoise.jobs.auditing import weights_names
+from counterpoise.jobs.directory import output_directory, write_or_keep
+from counterpoise.jobs.labels import LABEL_USES
+from counterpoise.jobs.loading import EXAMPLES
+from counterpoise.jobs.models import MODEL_NAMES
+from counterpoise.jobs.saving import json_text, summary, write_answer
+from counterpoise.losses import LOSSES
+from counterpoise.metrics import METRICS
+from counterpoise.present.answer import answer_document, answer_text
+
+#: Ends the help of every command.
+EXIT = "Exit codes: 0 done; 1 failure of the program; 2 bad input; 130 interrupted"
+# Columns of text.
+_NARROW, _WIDE = 40, 100
+_MODEL = "NAME or NAME:PARAMETER=V1,V2;PARAMETER=V3,...; repeat for several (default: auto)"
+_PROBABILITY = "Column of the second class's probability, or CLASS=COLUMN for each class."
+_LABELS = (
+    "Use labels in the target file in every estimate, or keep them aside as the truth (default: "
+    "use if fewer than half of the rows have one)"
+)
+_Text, _Texts, _File = str | None, list[str] | None, Path | None
+
+# Parameter of a job -> its option. Texts have the default of the job, files and others none.
+_ASKED: dict[str, Any] = {
+    "source": Annotated[
+        _File, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .xlsx, .parquet.")
+    ],
+    "target": Annotated[_File, typer.Argument(help="Rows of the population that matters.")],
+    "label": Annotated[_Text, option("Column of the label, which is no feature.")],
+    "prediction": Annotated[_Text, option("Column of predicted numbers or classes.")],
+    "probability": Annotated[_Texts, option(_PROBABILITY)],
+    "drop": Annotated[_Texts, option("Column to leave out; repeat for several.")],
+    "missing": Annotated[
+        _Texts, option("Text for a missing value, such as ? or -999; repeat for several.")
+    ],
+    "encoding": Annotated[_Text, option("Character encoding of text files, such as latin-1.")],
+    "model": Annotated[_Texts, option(_MODEL, choices=MODEL_NAMES)],
+    "weights": Annotated[str, option("Weight estimator", choices=weights_names())],
+    "loss": Annotated[str, option("Loss per row", choices=["auto", *LOSSES])],
+    "metrics": Annotated[_Texts, option("Report; repeat for several", "--metric", choices=METRICS)],
+    "by": Annotated[_Text, option("Column of both files whose groups are reported.")],
+    "groups": Annotated[
+        _Text, option("Column of rows that belong together: a person, a clinic, a day.")
+    ],
+    "target_labels": Annotated[_Text, option(_LABELS, choices=LABEL_USES)],
+    "source_weight": Annotated[_Text, option("Column of design weights of the source rows.")],
+    "target_weight": Annotated[_Text, option("Column of design weights of the target rows.")],
+    "margins": Annotated[
+        _File, option("In place of the target: a table of column, level and share, or mean.")
+    ],
+    "example": Annotated[_Text, option("Problem with a known truth", choices=EXAMPLES)],
+    "time": Annotated[float | None, option("Seconds for the search; slow models are left out.")],
+    "jobs": Annotated[
+        str, option('Processes, -1 for one per core; or Dask: "local" or tcp://host:port.')
+    ],
+}
+# Options that are not about the job.
+_SHOWN: dict[str, Any] = {
+    "out": Annotated[_File, option("Directory for the report and the files.")],
+    "force": Annotated[bool, option("Write into --out even if it is not empty.", "--force")],
+    "watch": Annotated[
+        bool, option("Keep source rows in --out, for intervals and watch.", "--watch/--no-watch")
+    ],
+    "details": Annotated[bool, option("Print everything that is known.", "--details")],
+    "json": Json,
+    "quiet": Quiet,
+    "strict": Annotated[bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")],
+}
+
+
+def add_command(
+    app: typer.Typer, job: Callable[..., Answer], text: str, /, *, without: Sequence[str] = ()
+) -> None:
+    """Make a job a command, with an option for each of its parameters that is in the table."""
+    known = inspect.signature(job).parameters
+    options = {name: kind for name, kind in _ASKED.items() if name in known}
+    options |= {name: kind for name, kind in _SHOWN.items() if name not in without}
+
+    def parameter(name: str, kind: Any) -> inspect.Parameter:
+        default: Any = None
+        if kind.__origin__ in (str, bool):
+            default = str(known[name].default) if name in known else name == "watch"
+        only = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(name, only, default=default, annotation=kind)
+
+    def run(**params: Any) -> None:
+        _give_answer(job, params)
+
+    command: Any = run
+    command.__signature__ = inspect.Signature([parameter(*item) for item in options.items()])
+    strict = f'{EXIT}; 3 with --strict if the verdict is "do not trust".'
+    app.command(job.__name__, help=text, epilog=strict)(command)
+
+
+def _give_answer(job: Callable[..., Answer], params: Mapping[str, Any]) -> None:
+    """Claim the directory, do the job, write the files, print the answer."""
+    asked = {k: v for k, v in params.items() if k not in _SHOWN and v not in (None, [], ())}
+    out, quiet, watch = params["out"], params["quiet"], params.get("watch", True)
+    inputs = [params["source"], params["target"], params.get("margins")]
+    with (
+        guarded(),
+        output_directory(out, force=params["force"], inputs=inputs) as directory,
+        stages(quiet=quiet) as progress,
+    ):
+        answer = job(**asked, progress=progress)
+        command = shlex.join(["counterpoise", *sys.argv[1:]])
+        answer = replace(answer, made=replace(answer.made, command=command))
+        if directory is not None:
+            progress("writing", 0, 0)
+            write_or_keep(directory, out, lambda place: write_answer(answer, place, watch=watch))
+    if params["json"]:
+        typer.echo(json_text(summary(answer)))
+    elif quiet:
+        typer.echo(printable(answer_document(answer).line))
+    else:
+        _print(answer, out, details=params["details"])
+    if params["strict"] and answer.verdict == "do not trust":
+        raise typer.Exit(3)
+
+
+def _print(answer: Answer, out: Path | None, *, details: bool) -> None:
+    width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROW), _WIDE)
+    text = answer_text(answer, width=width, details=details, hints=True, spare=1)
+    word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
+    typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
+    files = "a page" if answer.choice is None else "a page and the model"
+    rest = f"--out FOLDER writes {files}; --details prints the rest."
+    typer.echo(rest if out is None else f"Open {printable(out / 'report.html')}")
+
 
 _AUDIT = """\
 Report whether there is a shift, how large, in which columns, and whether weights repair it.

@@ -14,8 +14,12 @@ from counterpoise.cli.terminal import Jobs, Quiet, Seed, guarded, option, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
-from counterpoise.present.paper_figures import draw_figures, figure_bytes
-from counterpoise.present.reproduction import claims_section, reproduction_page
+from counterpoise.present.reproduction import (
+    claims_section,
+    draw_figures,
+    figure_bytes,
+    reproduction_page,
+)
 from counterpoise.present.text import section_text
 
 _PROBLEMS = f"Problems to run: {', '.join(PROBLEMS)} or all. Default: all."

@@ -12,21 +12,32 @@ from counterpoise._validation import InputError, check_choice
 from counterpoise.jobs.answer import Answer
 from counterpoise.jobs.auditing import noted, place_rows, weights_names
 from counterpoise.jobs.design import used_weights, weights_name
-from counterpoise.jobs.folds import rows_together
-from counterpoise.jobs.groups import group_rows
-from counterpoise.jobs.judging import Labelled, cautions, judge_pair, limited_threads, weigh
+from counterpoise.jobs.groups import group_rows, rows_together
+from counterpoise.jobs.judging import (
+    cautions,
+    judge_pair,
+    leak_warnings,
+    limited_threads,
+    too_good,
+    weigh,
+)
 from counterpoise.jobs.kept import Kept
-from counterpoise.jobs.labels import Labels, read_labels
-from counterpoise.jobs.leaks import leak_warnings, too_good
+from counterpoise.jobs.labels import (
+    Labelled,
+    Labels,
+    label_rows,
+    read_labels,
+    split_labels,
+    true_values,
+)
 from counterpoise.jobs.loading import Data, load_data
-from counterpoise.jobs.predicted_columns import (
+from counterpoise.jobs.predictions import (
     column_options,
     read_predictions,
     with_labels,
     without_gaps,
 )
 from counterpoise.jobs.request import Progress, Request, quiet
-from counterpoise.jobs.target_labels import label_rows, split_labels, true_values
 from counterpoise.losses import LOSSES, Loss
 from counterpoise.metrics import Predicted
 from counterpoise.risk import METHODS

@@ -1,14 +1,18 @@
-"""Groups of rows by one column, for risks by group."""
+"""Groups of rows: those held out together, the folds of them, and those that are reported."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
-from counterpoise._format import format_number
+from counterpoise._format import format_count, format_number
 from counterpoise._validation import InputError
 from counterpoise.encoding.kinds import column_kind
+from counterpoise.encoding.rows import looks_like_group, row_groups
+from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.loading import Data
 
 # Groups that are reported; the others are taken together.
@@ -57,3 +61,95 @@ def _quartiles(columns: tuple[Any, Any], kind: str) -> tuple[np.ndarray, np.ndar
         label[column.isna().to_numpy()] = "missing"
         groups.append(label.astype(str))
     return groups[0], groups[1]
+
+
+_FOLDS = 5
+# In small discrete tables rows are equal by chance: then fewer than this share are distinct.
+_DISTINCT = 0.25
+
+
+def rows_together(
+    data: Data, labels: Labels, groups: str | None, notes: list[str], /, *, held_out: bool = True
+) -> np.ndarray | None:
+    """Return the group (n,) of each source row, or None where rows are independent.
+
+    The notes say whether groups are held out together.
+
+    Groups are those of the column `groups`, where rows without a value are independent. Without
+    such a column, rows that are equal in all columns and the label are a group: a model that has
+    learned one of them knows the others.
+    """
+    count = "are held out together, and count" if held_out else "count"
+    if groups is not None:
+        return _by_column(data, groups, notes, count)
+    frame = data.pair.source
+    named = looks_like_group(frame)
+    if named:
+        notes.append(
+            f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, "
+            f"intervals are too narrow: pass groups={named[0]!r} (--groups {named[0]})."
+        )
+    equal = row_groups(frame.assign(**{data.label: labels.y}))
+    distinct = len(frame) if equal is None else int(equal.max()) + 1
+    if equal is None or distinct < _DISTINCT * len(frame):
+        return None
+    first = np.unique(equal, return_index=True)[1]
+    if (
+        labels.task == "classification"
+        and np.unique(labels.y[first], return_counts=True)[1].min() < 2
+    ):
+        return None  # models without that row would not know its class
+    notes.append(
+        f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "
+        f"repeated: equal rows {count} as one for the errors."
+    )
+    return equal
+
+
+def _by_column(data: Data, groups: str, notes: list[str], count: str) -> np.ndarray:
+    if groups not in data.aside:
+        raise InputError(f"`groups` {groups!r} is not a column of {data.source.name}.")
+    codes, values = data.aside[groups][0].factorize()
+    codes = np.asarray(codes, dtype=np.int64)
+    missing = codes < 0
+    alone = int(np.count_nonzero(missing))
+    codes[missing] = len(values) + np.arange(alone)
+    if len(values) + alone < 2:
+        raise InputError(f"`groups` {groups!r} has one value; at least 2 groups are needed.")
+    words = f"Rows that share {groups!r} {count} as one for the errors: "
+    words += format_count(len(values), "group")
+    words += f", and {format_count(alone, 'row')} without a value, each for itself" * bool(alone)
+    notes.append(f"{words}.")
+    return codes
+
+
+def split_rows(
+    labels: Labels, groups: np.ndarray | None, seed: int, notes: list[str], /
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return shuffled folds of whole groups, because files are often sorted; classes stratified."""
+    y, classes = labels.y, labels.task == "classification"
+    given = np.arange(len(y)) if groups is None else groups
+    _, first, group = np.unique(given, return_index=True, return_inverse=True)
+    n_folds = min(_FOLDS, len(first))
+    options = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    kind, units = KFold, y[first]
+    if classes:
+        least = int(np.min(np.unique(y, return_counts=True)[1]))
+        if least < _FOLDS:
+            notes.append(f"A class has only {least} rows, fewer than the {_FOLDS} folds.")
+        if np.max(np.unique(units, return_counts=True)[1]) >= n_folds:
+            kind = StratifiedKFold
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        if classes and np.any(units[group] != y):
+            splits = StratifiedGroupKFold(**options).split(y, y, group)
+            held_out = [np.isin(np.arange(len(y)), test) for _, test in splits if len(test)]
+        else:
+            splits = kind(**options).split(units, units)
+            held_out = [np.isin(group, test) for _, test in splits]
+    if classes and any(len(np.unique(y[~test])) < 2 for test in held_out):
+        raise InputError(
+            "`groups` puts all rows of a class into one fold: the other folds have one class to "
+            "learn from. Pass smaller groups, or none."
+        )
+    return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in held_out]

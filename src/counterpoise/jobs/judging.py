@@ -1,4 +1,4 @@
-"""What a model with known held-out predictions will cost in the target.
+"""What a model with known held-out predictions will cost in the target, and warnings about it.
 
 The functions of the searches, for predictions that are there already: of a saved answer or of a
 model that was made elsewhere.
@@ -7,22 +7,27 @@ model that was made elsewhere.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 from counterpoise._folds import Folds
 from counterpoise._format import format_count, format_number
 from counterpoise.diagnostics import Diagnostics
 from counterpoise.diagnostics.diagnosis import diagnose_encoded, fit_weights, judge_groups
-from counterpoise.encoding import EncodedPair, encode_pair
+from counterpoise.encoding import EncodedPair, TableEncoder, encode_pair
 from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.answer import Estimates
 from counterpoise.jobs.kept import Kept
+from counterpoise.jobs.labels import Labelled, Labels
+from counterpoise.jobs.loading import Data
 from counterpoise.losses import get_loss
-from counterpoise.metrics import Predicted
+from counterpoise.metrics import METRICS, Predicted
 from counterpoise.risk import (
     Domains,
     HeldOut,
@@ -67,25 +72,6 @@ _LOSS_WORDS = {
 def limited_threads(rows: int, /) -> Any:
     """Return a context with one thread for few rows: threads would wait more than they work."""
     return threadpool_limits(1 if rows < _MANY_ROWS else None)
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Target rows whose labels are known, and what the model said of them.
-
-    Attributes
-    ----------
-    rows : int array of shape (k,)
-        Their places among the target rows.
-    losses : array of shape (k,)
-        Of the predictions; 1 where they are wrong and else 0 if `predicted` is None.
-    predicted : Predicted or None
-        None if some label is of a class that the source does not have.
-    """
-
-    rows: np.ndarray
-    losses: np.ndarray
-    predicted: Predicted | None
 
 
 def weigh(kept: Kept, target: Any, weights: Any, /) -> tuple[Kept, EncodedPair]:
@@ -259,3 +245,49 @@ def _no_better(metrics: MetricReport) -> list[str]:
     if not names:
         return []
     return [f"By {' and '.join(names)} the model is no better than one answer for all rows."]
+
+
+# R^2 or accuracy above which a model is too good to be true.
+_SUSPICIOUS = 0.999
+# Share of the error of a constant that one column must remove. A tree gives numbers in steps.
+_SKILL = {"regression": 0.95, "classification": 0.99}
+_ROWS, _DEPTH = 5000, 12
+
+
+def leak_warnings(predicted: Predicted, data: Data, labels: Labels, /) -> list[str]:
+    """Name the column that predicts the label alone, if the delivered model is almost perfect.
+
+    `predicted` are the held-out predictions of what is delivered. Each column is judged by a
+    cross-validated decision tree.
+    """
+    classes = labels.task == "classification"
+    if not too_good(predicted):
+        return []
+    rows = some_rows(len(labels.y), _ROWS, np.random.default_rng(0))
+    frame, y = data.pair.source.iloc[rows], labels.y[rows]
+    skills = {column: _skill(frame[[column]], y, classes) for column in data.pair.kinds}
+    column = max(skills, key=lambda name: skills[name])
+    if skills[column] < _SKILL[labels.task]:
+        return []
+    return [
+        f"The column {column} gives the label away: alone it predicts {data.label} almost without "
+        "error. Leave it out if it is not known before the label."
+    ]
+
+
+def too_good(predicted: Predicted, /) -> bool:
+    """Tell whether held-out predictions are almost perfect."""
+    return METRICS["r2" if predicted.classes is None else "accuracy"](predicted) > _SUSPICIOUS
+
+
+def _skill(X: Any, y: np.ndarray, classes: bool) -> float:
+    """Return the share of a constant's error that a tree removes: R^2, or that of wrong classes."""
+    tree = (DecisionTreeClassifier if classes else DecisionTreeRegressor)(
+        max_depth=_DEPTH, random_state=0
+    )
+    model = Pipeline([("encode", TableEncoder()), ("model", tree)])
+    said = cross_val_predict(model, X, y, cv=KFold(5, shuffle=True, random_state=0))
+    if classes:
+        constant = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
+        return float(1 - np.mean(said != y) / constant) if constant > 0 else 0.0
+    return float(1 - np.mean((said - y) ** 2) / np.var(y)) if np.var(y) > 0 else 0.0

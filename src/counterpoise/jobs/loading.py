@@ -14,8 +14,7 @@ from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
 from counterpoise.jobs.answer import Sample, Tables
-from counterpoise.jobs.design import weigh_source, weigh_target
-from counterpoise.jobs.margins import draw_margins
+from counterpoise.jobs.design import draw_margins, weigh_source, weigh_target
 from counterpoise.jobs.request import Progress
 
 if TYPE_CHECKING:

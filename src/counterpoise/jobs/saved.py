@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._validation import InputError
-from counterpoise.jobs.formats import digest_of, unguard_text
 from counterpoise.jobs.kept import KEPT_FILES, Kept, read_kept, row_record
 from counterpoise.jobs.predictions import predict_target
 from counterpoise.jobs.request import Progress, quiet
+from counterpoise.jobs.saving import digest_of, unguard_text
 from counterpoise.jobs.trusted import load_trusted
 from counterpoise.risk.rows import RowIntervals, RowRecord, check_level
 

@@ -15,20 +15,22 @@ from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.diagnostics.diagnosis import fit_weights
 from counterpoise.jobs.answer import Answer, Choice, TrueValues
 from counterpoise.jobs.auditing import noted, place_rows, weights_names
-from counterpoise.jobs.design import used_weights, weights_name
-from counterpoise.jobs.folds import rows_together, split_rows
-from counterpoise.jobs.groups import group_rows
-from counterpoise.jobs.judging import cautions, compare_labels, estimates_of, limited_threads
+from counterpoise.jobs.design import check_margins, used_weights, weights_name, with_unknown
+from counterpoise.jobs.groups import group_rows, rows_together, split_rows
+from counterpoise.jobs.judging import (
+    cautions,
+    compare_labels,
+    estimates_of,
+    leak_warnings,
+    limited_threads,
+)
 from counterpoise.jobs.kept import Kept
-from counterpoise.jobs.labels import Labels, read_labels
-from counterpoise.jobs.leaks import leak_warnings
+from counterpoise.jobs.labels import Labels, read_labels, respond_with, split_labels, true_values
 from counterpoise.jobs.loading import Data, Truth, load_data, load_example
-from counterpoise.jobs.margins import check_margins, with_unknown
 from counterpoise.jobs.models import Family, make_families
 from counterpoise.jobs.predictions import predict_target
 from counterpoise.jobs.request import Progress, Request, quiet, read_jobs
 from counterpoise.jobs.size import fit_into, measure, some_source_rows, worth_measuring
-from counterpoise.jobs.target_labels import respond_with, split_labels, true_values
 from counterpoise.metrics import METRICS, get_metrics
 from counterpoise.risk import METHODS, get_method
 from counterpoise.search import ShiftGridSearchCV

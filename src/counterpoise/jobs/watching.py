@@ -29,16 +29,13 @@ from counterpoise.jobs.alarms import (
 )
 from counterpoise.jobs.answer import Answer, Estimates
 from counterpoise.jobs.auditing import noted, weights_names
-from counterpoise.jobs.batches import Batch, Reader, Rows
-from counterpoise.jobs.formats import digest_of, json_text
-from counterpoise.jobs.judging import Labelled, judge_pair, limited_threads, weigh
+from counterpoise.jobs.batches import Batch, Ledger, Reader, Rows, one_watcher
+from counterpoise.jobs.judging import judge_pair, limited_threads, weigh
 from counterpoise.jobs.kept import Kept
-from counterpoise.jobs.labels import Labels, match_labels
-from counterpoise.jobs.ledger import Ledger, one_watcher
+from counterpoise.jobs.labels import Labelled, Labels, label_rows, match_labels, respond_with
 from counterpoise.jobs.request import Progress, quiet
 from counterpoise.jobs.saved import SavedModel, load
-from counterpoise.jobs.saving import estimate_numbers, plain_values, summary
-from counterpoise.jobs.target_labels import label_rows, respond_with
+from counterpoise.jobs.saving import digest_of, estimate_numbers, json_text, plain_values, summary
 from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS
 from counterpoise.weights.default import DEFAULT_WEIGHTS

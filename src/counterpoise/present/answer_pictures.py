@@ -11,10 +11,10 @@ import numpy as np
 from counterpoise.present.axes import rows_height
 from counterpoise.present.balance import BalanceDisplay
 from counterpoise.present.forest import ForestDisplay
+from counterpoise.present.page import figure_svg
 from counterpoise.present.palette import LIGHT, style
 from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
-from counterpoise.present.svg import figure_svg
 
 # Inches: legible on a phone, and on half of a screen.
 _WIDTH, _HEIGHT = 4.5, 3.4

@@ -1,4 +1,4 @@
-"""The document of a reproduction: its claims, figures and errata."""
+"""The reproduction: its figures, and the document of claims, figures and errata."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ from counterpoise.present.sections import (
 
 if TYPE_CHECKING:
     from counterpoise.jobs.reproduce import Reproduction
+# ruff: noqa: RUF001 (labels are in Greek)
+
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from counterpoise.experiments.curves import ClassDensities, ExampleCurves
+from counterpoise.experiments.protocols import LABELS
+from counterpoise.experiments.summarise import Summary
+from counterpoise.present.axes import log_axis
+from counterpoise.present.page import figure_svg
+from counterpoise.present.palette import LIGHT, REPRODUCTION, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 _LEAD = (
     "Kouw, Krijthe, Loog (2019), “Robust importance-weighted cross-validation under sample "
@@ -49,7 +65,7 @@ def claims_section(claims: Sequence[Claim], /) -> Section:
     held = sum(claim.held for claim in claims)
     words = (
         "A claim held if all of its findings did. Effect, standard error and p-value are those of "
-        "the γ with the strongest evidence against the claim."  # noqa: RUF001
+        "the γ with the strongest evidence against the claim."
     )
     blocks: list[Block] = [words, *(_claim_table(claim) for claim in claims)]
     return Section("claims", f"Claims: {held} of {len(claims)} held", blocks)
@@ -81,7 +97,249 @@ def _finding_row(finding: Finding) -> list[str]:
         finding.measured,
         Numeral(format_number(finding.effect), finding.effect),
         Numeral(format_error(finding.standard_error), finding.standard_error),
-        "–" if finding.log10_p is None else format_p_value(log10=finding.log10_p),  # noqa: RUF001
-        f"{finding.repetitions:,}" if finding.repetitions else "–",  # noqa: RUF001
+        "–" if finding.log10_p is None else format_p_value(log10=finding.log10_p),
+        f"{finding.repetitions:,}" if finding.repetitions else "–",
         "held" if finding.held else "not held",
     ]
+
+
+_COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
+_MARKERS = dict(zip(_COLORS, "xv^<>osPD", strict=True))
+_TITLES = {
+    "synthetic": "Synthetic, Gaussian weights",
+    "ozone": "Ozone, Gaussian weights",
+    "kmm": "Synthetic, KMM weights",
+    "kliep": "Synthetic, KLIEP weights",
+}
+_WIDTH = "source standard deviation γ"
+# A table of the summary, and the names of a value and its error.
+_Rows = tuple[str, str, str]
+_SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
+
+
+def draw_figures(
+    summary: Summary,
+    /,
+    *,
+    curves: ExampleCurves | None = None,
+    classes: ClassDensities | None = None,
+) -> list[tuple[str, str, Figure]]:
+    """Return file name, caption and figure of everything that was computed."""
+    figures = []
+    with style(LIGHT):
+        if curves is not None:
+            figures += _example(curves)
+        if summary.rates:
+            caption = (
+                "Example: error of the estimated β, and the bias it gives the risk, against the "
+                "sample size. Dashed: the rates n^(-1/2) and 1/n."
+            )
+            figures.append(("example-rates", caption, _rates(summary)))
+        if classes is not None:
+            caption = "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper."
+            figures.append(("synthetic-classes", caption, _classes(classes)))
+        for problem in dict.fromkeys(row.problem for row in summary.risks):
+            caption = (
+                f"{_TITLES[problem]}: mean target risk of the chosen classifier against γ, with "
+                "two standard errors; below, paired with plain weighting."
+            )
+            figures.append((f"{problem}-risk", caption, _risk(summary, problem)))
+            caption = (
+                f"{_TITLES[problem]}: error of the risk estimates at a fixed penalty, with two "
+                "standard errors."
+            )
+            figures.append((f"{problem}-estimates", caption, _errors(summary, problem)))
+    return figures
+
+
+def figure_bytes(figure: Figure, kind: str, /) -> bytes:
+    """Return a figure as the bytes of a "png" or "svg" file, the same bytes every time."""
+    if kind == "svg":
+        return figure_svg(figure)
+    buffer = io.BytesIO()
+    with style(LIGHT):
+        figure.savefig(buffer, format=kind, dpi=160, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    size = (4.6 * columns + 0.6 * (columns == 1), 3.4 * rows)
+    figure = Figure(figsize=size)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def _lines(x: Any, lines: dict[str, tuple[Any, str, str]], log: str = "", **options: Any) -> Figure:
+    """Draw named lines (values, colour, line style) in one panel; `log` names logarithmic axes."""
+    figure, axes = _axes()
+    ax = axes[0, 0]
+    for label, (y, color, line) in lines.items():
+        ax.plot(x, y, line, color=_COLORS[color], label=label)
+    for which in log:
+        log_axis(ax, which)
+    ax.set(**options)
+    ax.legend()
+    return figure
+
+
+def _example(curves: ExampleCurves) -> list[tuple[str, str, Figure]]:
+    """Draw the closed forms of the example."""
+    densities = {
+        "source N(-1, γ²)": (curves.source, "weighted", "-"),
+        "target N(0, 1)": (curves.target, "oracle", "-"),
+    }
+    formulas = {
+        "exact": (curves.weight_variance, "weighted", "-"),
+        "as printed": (curves.printed_variance, "source", "--"),
+    }
+    tails = {}
+    colors = ("truncated", "weighted", "controlled_known")
+    for color, (gamma, (source, target)) in zip(colors, curves.exceedances.items(), strict=True):
+        tails[f"γ = {gamma:g}"] = (source, color, "-")
+        tails[f"_γ = {gamma:g}"] = (target, color, ":")  # not in the legend
+    variances = {
+        "target, σ²_T": (curves.target_variance, "oracle", "-"),
+        "weighted, σ²_W": (curves.weighted_variance, "weighted", "-"),
+        "controlled, σ²_β": (curves.controlled_variance, "controlled_known", "-"),
+    }
+    tail_axes = {"xlabel": "c", "ylabel": "P(w > c)", "ylim": (1e-4, 1)}
+    return [
+        (
+            "example-distributions",
+            "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
+            _lines(curves.x, densities, xlabel="x", ylabel="density", ylim=(0, None)),
+        ),
+        (
+            "example-weight-variance",
+            "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
+            _lines(curves.gammas, formulas, log="y", xlabel=_WIDTH, ylabel="V[w]"),
+        ),
+        (
+            "example-large-weights",
+            "Example: probability of a weight above c. Figure 3; solid under the source, dotted "
+            "under the target.",
+            _lines(curves.thresholds, tails, log="xy", **tail_axes),
+        ),
+        (
+            "example-sampling-variances",
+            "Example: sampling variance of the three risk estimators, per point. Figure 4.",
+            _lines(curves.gammas, variances, log="y", xlabel=_WIDTH, ylabel="variance"),
+        ),
+    ]
+
+
+def _classes(classes: ClassDensities) -> Figure:
+    figure, axes = _axes(1, 2, sharey=True)
+    for ax, domain in zip(axes[0], ("source", "target"), strict=True):
+        for label, color in ((-1, _COLORS["weighted"]), (1, _COLORS["truncated"])):
+            values = classes.densities[domain, label]
+            levels = [values.max() * share for share in (0.1, 0.3, 0.5, 0.7, 0.9)]
+            ax.contour(classes.axis, classes.axis, values, levels=levels, colors=color)
+            ax.plot([], [], color=color, label=f"p(x | y = {label:+d})")
+        ax.set(title=domain, xlabel="x₁", aspect="equal")
+    axes[0, 0].set_ylabel("x₂")
+    axes[0, 0].legend(loc="upper left", fontsize="small")
+    return figure
+
+
+def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[Figure, Any]:
+    """Draw two quantities, each with its error, for all data sets and for the top 10 %."""
+    figure, axes = _axes(2, 2, sharex=True, sharey="row")
+    for column, (sets, title) in enumerate(_SETS.items()):
+        for name in _COLORS:
+            for ax, (table, value, error) in zip(axes[:, column], (top, bottom), strict=True):
+                key = (problem, sets, name)
+                rows = getattr(summary, table)
+                points = [row for row in rows if (row.problem, row.sets, row.estimator) == key]
+                # The oracle is far below the others, which would be squeezed together.
+                if points and not (table == "comparisons" and name == "oracle"):
+                    _line(ax, name, points, value, error)
+        axes[0, column].set_title(title)
+        axes[1, column].set_xlabel("γ")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    return figure, axes
+
+
+def _risk(summary: Summary, problem: str) -> Figure:
+    top = ("risks", "mean", "standard_error")
+    bottom = ("comparisons", "difference", "standard_error")
+    figure, axes = _panels(summary, problem, top, bottom)
+    for ax in axes[1]:
+        ax.axhline(0, color=_COLORS["weighted"], linewidth=1.8)
+    axes[0, 0].set_ylabel("mean target risk")
+    axes[1, 0].set_ylabel("difference from weighted")
+    return figure
+
+
+def _errors(summary: Summary, problem: str) -> Figure:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    top = ("errors", "rmse", "rmse_standard_error")
+    figure, axes = _panels(summary, problem, top, ("errors", "bias", "bias_standard_error"))
+    for ax in axes[0]:
+        ax.set_yscale("log")
+    for ax in axes[1]:
+        ax.axhline(0, color=LIGHT.soft, linewidth=0.8)
+    axis = axes[0, 0].yaxis
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+    low, high = axes[0, 0].get_ylim()
+    # Between powers of ten, labels only where there are few powers.
+    axis.set_minor_formatter("{x:g}" if high < 100 * low else NullFormatter())
+    if max(map(abs, axes[1, 0].get_ylim())) > 3:
+        # Some estimators are off by orders of magnitude, on either side of zero.
+        axes[1, 0].set_yscale("symlog", linthresh=1.0)
+        axes[1, 0].yaxis.set_major_formatter("{x:g}")
+    axes[0, 0].set_ylabel("RMSE of the estimate")
+    axes[1, 0].set_ylabel("bias of the estimate")
+    return figure
+
+
+def _rates(summary: Summary) -> Figure:
+    figure, axes = _axes(1, 2)
+    styles = {1.0: "-", 1.25: "-."}
+    for gamma, line in styles.items():
+        for center in ("known", "sample"):
+            rows = [r for r in summary.rates if (r.gamma, r.center) == (gamma, center)]
+            if not rows:
+                continue
+            points = [row.size for row in rows]
+            options = {
+                "color": _COLORS[f"controlled_{center}"],
+                "linestyle": line,
+                "marker": _MARKERS[f"controlled_{center}"],
+                "label": f"{center} mean, γ = {gamma:g}",
+            }
+            axes[0, 0].plot(points, [row.beta_rmse for row in rows], **options)
+            biases = [abs(row.bias) for row in rows]
+            bars = [2 * row.bias_standard_error for row in rows]
+            axes[0, 1].errorbar(points, biases, yerr=bars, **options)
+    first = summary.rates[0]
+    sizes = sorted({row.size for row in summary.rates})
+    last = sizes[-1]
+    for ax, start, power in ((axes[0, 0], first.beta_rmse, 0.5), (axes[0, 1], abs(first.bias), 1)):
+        ends = [1.3 * start, 1.3 * start * (first.size / last) ** power]
+        ax.plot([first.size, last], ends, "--", color=_COLORS["unweighted"])
+        for which in "xy":
+            log_axis(ax, which)
+        ax.set_xlabel("source points n")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes[0, 0].set_ylabel("RMSE of the estimated β")
+    axes[0, 1].set_ylabel("|bias| of the risk")
+    axes[0, 0].legend(fontsize="small")
+    return figure
+
+
+def _line(ax: Any, name: str, rows: list[Any], value: str, error: str) -> None:
+    ax.errorbar(
+        [row.gamma for row in rows],
+        [getattr(row, value) for row in rows],
+        yerr=[2 * getattr(row, error) for row in rows],
+        color=_COLORS[name],
+        marker=_MARKERS[name],
+        label=LABELS[name],
+        capsize=2,
+        linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
+    )
