@@ -9,8 +9,10 @@ pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
 from counterpoise._validation import InputError
+from counterpoise.encoding import reading
 from counterpoise.encoding.pairing import pair_tables
 from counterpoise.encoding.reading import read_table
+from counterpoise.encoding.texts import SEMICOLONS
 
 HOSTILE = ["<script>alert(1)</script>", 'comma, and "quotes"', "Größe µ 数", "[red]x[/red]"]
 
@@ -182,3 +184,22 @@ def test_a_workbook_without_its_package_is_refused_with_the_remedy(tmp_path, mon
     monkeypatch.setattr("pandas.ExcelFile", missing)
     with pytest.raises(InputError, match=r"pip install 'counterpoise\[cli\]'\. Or save"):
         read_table(write(tmp_path / "data.xlsx", b"PK"))
+
+
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_a_sample_knows_whether_semicolons_separate(mark, tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    pd.DataFrame({"a": ["1.5", "x"], "b": ["2", "y"]}).to_csv(path, index=False, sep=mark)
+    whole, _ = reading.read_sample(path, 2, first="", notes=[])
+    monkeypatch.setattr(reading, "_WHOLE", 0)
+    sample, _ = reading.read_sample(path, 2, first="", notes=[])
+    assert sample.schema.metadata == whole.schema.metadata
+    assert (sample.schema.metadata == SEMICOLONS) == (mark == ";")
+
+
+def test_rows_of_many_chunks_are_those_with_the_least_keys():
+    chunks = [pa.record_batch({"n": np.arange(10 * k, 10 * k + 10)}) for k in range(8)]
+    table, count = reading.some_table_rows(chunks, chunks[0].schema, 15, "")
+    keys = np.random.default_rng(0).random(80)
+    assert count == 80
+    assert table["n"].to_pylist() == np.sort(np.argsort(keys)[:15]).tolist()
