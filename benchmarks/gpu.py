@@ -35,7 +35,7 @@ from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.run_accelerator import Portions, accelerator_results
 from counterpoise.weights.kliep import fit_kliep
-from counterpoise.weights.matching import kernel_mean_matching
+from counterpoise.weights.kmm import kernel_mean_matching
 
 RULES = PROTOCOLS["paper"]
 PROBLEMS = ("synthetic", "kmm", "kliep")

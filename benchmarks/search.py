@@ -35,7 +35,7 @@ import counterpoise as cp
 from counterpoise.jobs.groups import split_rows
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.models import make_families
-from counterpoise.weights.default import fit_default
+from counterpoise.weights.resolve import fit_default
 
 GRID = {"learning_rate": [0.05, 0.2], "max_leaf_nodes": [8, 31]}
 ALPHAS = np.logspace(-3, 6, 46)

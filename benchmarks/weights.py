@@ -36,11 +36,10 @@ from counterpoise.weights import (
     NearestNeighborRatio,
 )
 from counterpoise.weights._convex.box_qp import solve_box_qp
-from counterpoise.weights._convex.kernel_matrix import Dense
-from counterpoise.weights._kernels import gaussian_kernel, squared_distances
-from counterpoise.weights._widths import kernel_width
+from counterpoise.weights._convex.problem import Dense
+from counterpoise.weights._kernels import gaussian_kernel, kernel_width, squared_distances
 from counterpoise.weights.kliep import fit_kliep
-from counterpoise.weights.matching import mean_constraints
+from counterpoise.weights.kmm import mean_constraints
 
 BOUND = 1000.0  # of a weight of kernel mean matching
 SCALE = (

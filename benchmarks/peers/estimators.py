@@ -28,8 +28,8 @@ def counterpoise(name: str) -> Estimator:
     """Return an estimator by its name in counterpoise, or the default for "auto"."""
 
     def fit(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        from counterpoise.weights.default import fit_default
         from counterpoise.weights.names import NAMES
+        from counterpoise.weights.resolve import fit_default
 
         if name == "auto":
             return fit_default(X, Z).weights

@@ -21,7 +21,7 @@ def few_rows(monkeypatch):
     """Fewer rows than there are go into what looks at some of them."""
     for name in ("overlap._ROWS", "overlap._SOURCE_ROWS", "gaps._QUANTILE_ROWS", "dask.MOST_ROWS"):
         monkeypatch.setattr(f"counterpoise.diagnostics.{name}", 300)
-    monkeypatch.setattr("counterpoise.weights.default.MOST_ROWS", 300)
+    monkeypatch.setattr("counterpoise.weights.resolve.MOST_ROWS", 300)
 
 
 def problem(n=1100, m=900):

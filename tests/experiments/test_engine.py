@@ -10,7 +10,7 @@ from counterpoise import ShiftRidgeClassifierCV
 from counterpoise._arrays import to_numpy
 from counterpoise._linalg import small_eigh
 from counterpoise.datasets.ozone import load_ozone
-from counterpoise.experiments import ridge_path
+from counterpoise.experiments import engine
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights
 from counterpoise.experiments.problems import OzoneProblem, SyntheticProblem, fold_masks
 from counterpoise.experiments.protocols import METHODS, PROTOCOLS
@@ -153,7 +153,7 @@ def test_released_beta_is_the_outer_product_formula():
 
 @pytest.mark.parametrize("D", [0, 2, 10])
 def test_risks_are_sums_of_squared_residuals_in_every_array_library(xp, rng, D, monkeypatch):
-    monkeypatch.setattr(ridge_path, "_CACHED", 200)  # several portions
+    monkeypatch.setattr(engine, "_CACHED", 200)  # several portions
     R, K, m, M, alphas = 7, 3, 5, 2, np.logspace(-3, 3, 9)
     train, rows = rng.normal(size=(R, K + 1, 20, D + 2)), rng.normal(size=(R, K, m, D + 2))
     train[..., D], coefficients = 1.0, rng.normal(size=(R, M, K * m))
@@ -162,7 +162,7 @@ def test_risks_are_sums_of_squared_residuals_in_every_array_library(xp, rng, D, 
     theta = np.linalg.solve(gram, moments[..., None, :-1, -1:])[:, 1:, :, :, 0]
     residuals = rows[..., :-1] @ np.swapaxes(theta, -1, -2) - rows[..., -1:]
     want = coefficients @ (residuals**2).reshape(R, K * m, -1)
-    paths = ridge_path.RidgePaths.of(xp.asarray(moments))
+    paths = engine.RidgePaths.of(xp.asarray(moments))
     got = paths.risks(slice(1, K + 1), *map(xp.asarray, (rows, coefficients, alphas)))
     np.testing.assert_allclose(to_numpy(got), want, rtol=1e-9)
 

@@ -11,14 +11,13 @@ import torch
 
 from counterpoise import _linalg
 from counterpoise._random import TorchGenerator
-from counterpoise.experiments import ridge_path, run_accelerator
-from counterpoise.experiments.batch import joined, portion
+from counterpoise.experiments import engine, run_accelerator
 from counterpoise.experiments.engine import analyse
 from counterpoise.experiments.plan import Chunk, Plan
 from counterpoise.experiments.problems import OzoneProblem, make_problem
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
-from counterpoise.experiments.run_accelerator import Portions, accelerator_results
+from counterpoise.experiments.run_accelerator import Portions, accelerator_results, joined, portion
 from counterpoise.weights import _kernels, kliep
 
 # PyTorch on the CPU stands for the device.
@@ -135,7 +134,7 @@ def test_portions_follow_the_free_memory(monkeypatch):
 @pytest.fixture
 def accelerator(monkeypatch):
     """Code that runs on accelerators only, and arrays that cannot go to the host."""
-    for module in (_kernels, kliep, ridge_path, _linalg):
+    for module in (_kernels, kliep, engine, _linalg):
         monkeypatch.setattr(module, "on_cpu", lambda array: False)
     monkeypatch.setattr(_linalg, "_EIGEN_BATCH", 7)
     monkeypatch.setattr(_kernels, "_DEVICE_BLOCK", 2**17)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from counterpoise._cluster import connect
 from counterpoise.cli.app import app
 from counterpoise.experiments import plan as plan_module
-from counterpoise.experiments import run_dask, run_plan
+from counterpoise.experiments import run, run_plan
 from counterpoise.experiments.plan import Plan
 from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.store import Store
@@ -113,7 +113,7 @@ def test_ozone_data_travels_once_and_comes_back_the_same(client):
     rng = np.random.default_rng(0)
     label = np.where(np.arange(200) % 2, 1.0, -1.0)
     data = SimpleNamespace(X=rng.normal(size=(200, 12)), y=label, day=np.arange(200.0))
-    computed = dict(run_dask.dask_results(plan, plan.chunks(), client, data))
+    computed = dict(run.dask_results(plan, plan.chunks(), client, data))
     assert set(computed) == set(plan.chunks())
     for chunk, values in computed.items():
         for key, want in run_chunk(plan, chunk, data).items():
@@ -124,7 +124,7 @@ def test_a_worker_of_another_version_is_refused_and_finished_chunks_stay(
     client, tmp_path, monkeypatch
 ):
     store = Store(tmp_path, PLAN)
-    monkeypatch.setattr(run_dask, "__version__", "0.0.1")
+    monkeypatch.setattr(run, "__version__", "0.0.1")
     with pytest.raises(RuntimeError, match=r"chunk example-.* this run is counterpoise 0\.0\.1"):
         run_plan(PLAN, store, client=client)
     assert not any(store.has(chunk) for chunk in PLAN.chunks())
@@ -133,7 +133,7 @@ def test_a_worker_of_another_version_is_refused_and_finished_chunks_stay(
 def test_a_chunk_that_fails_is_named(client):
     plan = Plan(("ozone",), 20, gammas=(0.5,))
     with pytest.raises(RuntimeError, match=r"chunk ozone-0.5-00000000 failed: `ozone` is missing"):
-        list(run_dask.dask_results(plan, plan.chunks(), client))
+        list(run.dask_results(plan, plan.chunks(), client))
 
 
 def test_the_scheduler_dies_in_the_middle(tmp_path):

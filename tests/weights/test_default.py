@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from counterpoise._arrays import effective_rows
-from counterpoise.weights import KMM, ULSIF, ClassifierRatio, DensityRatio, default
-from counterpoise.weights.default import DEFAULT_WEIGHTS, ORDER, fit_default, has_collapsed
+from counterpoise.weights import KMM, ULSIF, ClassifierRatio, DensityRatio, resolve
 from counterpoise.weights.names import NAMES
-from counterpoise.weights.resolve import resolve_weights
+from counterpoise.weights.resolve import (
+    DEFAULT_WEIGHTS,
+    ORDER,
+    fit_default,
+    has_collapsed,
+    resolve_weights,
+)
 
 
 class OneRow(DensityRatio):
@@ -63,12 +68,12 @@ def test_the_default_is_the_first_of_the_order(rng):
 )
 def test_a_collapse_is_replaced_and_said(rng, monkeypatch, first, reason):
     samples = shifted(rng)
-    monkeypatch.setitem(default.NAMES, "kmm", first)
+    monkeypatch.setitem(resolve.NAMES, "kmm", first)
     with pytest.warns(RuntimeWarning, match=f"'ulsif' .effective sample.*because {reason}"):
         weights, estimator = resolve_weights("auto", *samples)
     assert type(estimator) is ULSIF
     np.testing.assert_array_equal(weights, ULSIF(standardize=True).fit(*samples).weights_)
-    monkeypatch.setitem(default.NAMES, "ulsif", first)
+    monkeypatch.setitem(resolve.NAMES, "ulsif", first)
     found = fit_default(*samples)
     assert type(found.estimator) is ClassifierRatio
     assert "'kmm'" in found.note
@@ -77,12 +82,12 @@ def test_a_collapse_is_replaced_and_said(rng, monkeypatch, first, reason):
 
 def test_if_all_collapse_the_largest_effective_sample_is_taken(rng, monkeypatch):
     for name, share in zip(ORDER, (1.0, 0.9, 0.99), strict=True):
-        monkeypatch.setitem(default.NAMES, name, lambda share=share: OneRow(share=share))
+        monkeypatch.setitem(resolve.NAMES, name, lambda share=share: OneRow(share=share))
     found = fit_default(*shifted(rng))
     assert found.name == "ulsif"
     assert found.estimator.share == 0.9
     for name in ORDER:
-        monkeypatch.setitem(default.NAMES, name, Broken)
+        monkeypatch.setitem(resolve.NAMES, name, Broken)
     with pytest.raises(ValueError, match="no distances"):
         fit_default(*shifted(rng))
 
@@ -96,7 +101,7 @@ def test_a_name_that_was_asked_for_is_not_replaced(rng, monkeypatch):
 def test_many_rows_are_fitted_to_some_and_predicted(rng, monkeypatch):
     X_source, X_target = shifted(rng, 900, 800)
     all_rows = fit_default(X_source, X_target).weights
-    monkeypatch.setattr(default, "MOST_ROWS", 500)
+    monkeypatch.setattr(resolve, "MOST_ROWS", 500)
     found = fit_default(X_source, X_target)
     assert found.weights.shape == (900,)
     assert found.estimator.weights_.shape == (500,)

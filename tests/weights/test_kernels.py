@@ -9,15 +9,15 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 
 from counterpoise._arrays import to_numpy
-from counterpoise.weights import _kernels, _widths
+from counterpoise.weights import _kernels
 from counterpoise.weights._kernels import (
     disjoint_supports,
     gaussian_kernel,
     kernel_mean,
     kernel_product,
+    kernel_width,
     squared_distances,
 )
-from counterpoise.weights._widths import kernel_width
 
 
 @pytest.mark.parametrize("features", [2, 6])
@@ -139,7 +139,7 @@ def test_median_width_is_the_median_over_all_pairs(xp, kind):
 
 
 def test_median_width_of_many_rows_is_that_of_evenly_spaced_ones(rng, monkeypatch):
-    monkeypatch.setattr(_widths, "_MEDIAN_ROWS", 30)
+    monkeypatch.setattr(_kernels, "_MEDIAN_ROWS", 30)
     A, B = rng.normal(size=(40, 2)), rng.normal(size=(20, 2))
     some = np.concatenate([A[::2], B[::2]])
     assert kernel_width(A, B, "median") == pytest.approx(np.median(pdist(some)), rel=1e-12)

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from counterpoise._linalg import pivoted_cholesky
-from counterpoise.weights import matching
+from counterpoise.weights import kmm as kmm_module
 from counterpoise.weights._convex import box_qp
 from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
-from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
-from counterpoise.weights._convex.problem import Constraints, Problem
+from counterpoise.weights._convex.problem import Constraints, Dense, LowRank, Problem
 from counterpoise.weights._kernels import gaussian_kernel, kernel_mean
-from counterpoise.weights.kmm import KMM
-from counterpoise.weights.matching import kernel_mean_matching, mean_constraints
+from counterpoise.weights.kmm import KMM, kernel_mean_matching, mean_constraints
 
 WIDTHS = [0.15, 0.5, 1.7, 5.0]  # from nearly diagonal kernel matrices to numerically rank 10
 
@@ -173,7 +171,7 @@ def test_disjoint_supports_warn_at_low_rank_and_in_a_batch(rng):
 
 
 def test_unsolved_problems_are_reported(rng, monkeypatch):
-    monkeypatch.setattr(matching, "solve_box_qp", partial(solve_box_qp, max_iter=2))
+    monkeypatch.setattr(kmm_module, "solve_box_qp", partial(solve_box_qp, max_iter=2))
     with pytest.warns(RuntimeWarning, match="not solved"):
         unsolved = kernel_mean_matching(*samples(rng), width=3.0)
     assert unsolved.gap > 1e-6

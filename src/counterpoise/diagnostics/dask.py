@@ -19,7 +19,7 @@ from counterpoise.diagnostics.diagnosis import Summary, check_one_per_row, fit_w
 from counterpoise.diagnostics.gaps import Gap, beyond_edges, support_edges
 from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
 from counterpoise.encoding.rows import some_rows
-from counterpoise.weights.default import MOST_ROWS
+from counterpoise.weights.resolve import MOST_ROWS
 
 
 def summarise_dask(

@@ -29,8 +29,7 @@ from counterpoise.encoding.rows import take
 from counterpoise.risk import GroupRisks, LabelTest
 from counterpoise.risk.groups import group_labels
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.default import DEFAULT_WEIGHTS
-from counterpoise.weights.resolve import resolve_weights
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS, resolve_weights
 
 # With fewer rows of a group in either sample nothing can be said about their overlap.
 _FEWEST = 10

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, array_namespace
 from counterpoise.datasets import gaussian_1d, gaussian_2d
-from counterpoise.experiments.batch import Batch
+from counterpoise.experiments.engine import Batch
 from counterpoise.risk import Controlled
 from counterpoise.risk.sums import Sums, sums_from_losses
 

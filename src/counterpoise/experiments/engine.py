@@ -11,26 +11,34 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    array_namespace,
-    device,
-    effective_rows,
-)
-from counterpoise._linalg import cholesky_or_nan
+from counterpoise._arrays import Array, Namespace, array_namespace, device, effective_rows, on_cpu
+from counterpoise._linalg import cholesky_or_nan, small_eigh
 from counterpoise._validation import check_choice
-from counterpoise.experiments.batch import Batch
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
-from counterpoise.experiments.ridge_path import RidgePaths
 from counterpoise.risk.sums import Sums, sums_from_losses
 from counterpoise.weights.base import exp_ratio
 from counterpoise.weights.gaussian import fit_gaussian, gaussian_log_ratio
 from counterpoise.weights.kliep import fit_kliep
-from counterpoise.weights.matching import kernel_mean_matching
+from counterpoise.weights.kmm import kernel_mean_matching
 
 # Kernel centres of KLIEP: the first target rows, which are in random order.
 _KLIEP_CENTERS = 100
+# Entries (not bytes) of the largest array that a CPU works on at once.
+_CACHED = 2**17
+
+
+@dataclass(frozen=True)
+class Batch:
+    """R data sets. An array without the leading axis R is the same for all of them."""
+
+    X: Array  # source, (R, n, D)
+    y: Array  # (R, n)
+    masks: Array = None  # 1.0 where a row belongs to a fold, (K, n) or (R, K, n)
+    X_target: Array = None  # (R, m, D) or (m, D)
+    # Means of a a' over the labelled target rows a = (z, 1, u), (R, q, q) or (q, q).
+    target_moments: Array = None
+    # Mean and Cholesky factor of the target, if it is the same for all.
+    target_fit: tuple[Array, ...] | None = None
 
 
 def analyse(
@@ -247,3 +255,73 @@ def _outcomes(xp: Namespace, names: list[str], risks: Array, target: Array) -> d
         for m, name in enumerate(names)
         for column, values in columns.items()
     }
+
+
+@dataclass(frozen=True)
+class RidgePaths:
+    """Ridge solutions of J training samples in each of R data sets, for any penalty.
+
+    The one heavy step of the Monte Carlo. One eigendecomposition of the training Gram matrix gives
+    the solution for every penalty. The residuals of some rows at every penalty are then one matrix
+    product, and every risk that is linear in the losses another one.
+
+    theta = (sum w (x, 1)(x, 1)' + alpha I)^-1 sum w (x, 1) y = V (V'c / (v + alpha)), with the
+    eigenvalues v and eigenvectors V of the Gram matrix.
+
+    Examples
+    --------
+    Without features theta = sum y / (n + alpha); here is the sum of its squared residuals.
+
+    >>> import numpy as np
+    >>> from counterpoise.experiments.engine import RidgePaths
+    >>> rows = np.array([[1.0, 1.0], [1.0, 3.0]])
+    >>> paths = RidgePaths.of((rows.T @ rows)[None, None])
+    >>> paths.risks(slice(0, 1), rows[None, None], np.ones((1, 1, 2)), np.array([0.0, 2.0]))
+    array([[[2., 4.]]])
+    """
+
+    values: Array  # (R, J, d, 1)
+    vectors: Array  # (R, J, d, d)
+    rotated: Array  # V'c, (R, J, d, 1)
+
+    @classmethod
+    def of(cls, moments: Array, /) -> RidgePaths:
+        """Return the paths for second moments sum w a a' (R, J, q, q) of rows a = (x, 1, y)."""
+        xp = array_namespace(moments)
+        values, vectors = small_eigh(moments[..., :-1, :-1])
+        rotated = xp.linalg.matrix_transpose(vectors) @ moments[..., :-1, -1:]
+        # Rounding can leave a null direction slightly negative.
+        return cls(xp.clip(values, 0, None)[..., None], vectors, rotated)
+
+    def risks(self, samples: slice, rows: Array, coefficients: Array, alphas: Array, /) -> Array:
+        """Return sums of squared residuals of rows, each times a coefficient: (R, M, L).
+
+        Parameters
+        ----------
+        samples : slice
+            Which K of the training samples.
+        rows : array of shape (R, K, m, q)
+            The rows a = (x, 1, y) whose losses count, for each of these samples.
+        coefficients : array of shape (R, M, K m)
+            Of their losses, in each of M risks.
+        alphas : array of shape (L,)
+        """
+        xp = array_namespace(rows)
+        R, K, m, q = rows.shape
+        L = alphas.shape[0]
+        options = {"dtype": rows.dtype, "device": device(rows)}
+        vectors = self.vectors[:, samples, ...]
+        turned = xp.concat([rows[..., :-1] @ vectors, -rows[..., -1:]], axis=-1)
+        # On a CPU as many data sets at once as stay in its cache.
+        step = min(R, max(1, _CACHED // (K * m * L))) if on_cpu(rows) else R
+        solutions = xp.ones((step, K, q, L), **options)  # of each penalty, turned, and 1 for y
+        results = xp.empty((R, coefficients.shape[1], L), **options)
+        for start in range(0, R, step):
+            part = slice(start, min(start + step, R))
+            solution = solutions[: part.stop - start, ...]
+            values, rotated = self.values[part, samples, ...], self.rotated[part, samples, ...]
+            solution[..., :-1, :] = rotated / (values + alphas)
+            losses = turned[part, ...] @ solution
+            losses *= losses
+            results[part, ...] = coefficients[part, ...] @ xp.reshape(losses, (-1, K * m, L))
+        return results

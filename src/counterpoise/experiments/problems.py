@@ -14,9 +14,8 @@ from counterpoise._random import on_device_of, permutations, smallest
 from counterpoise.datasets import gaussian_2d
 from counterpoise.datasets.gaussian_2d import Gaussian2D
 from counterpoise.datasets.ozone import Ozone
-from counterpoise.experiments.batch import Batch
 from counterpoise.experiments.curves import SIZES, draw_example, example_results
-from counterpoise.experiments.engine import analyse
+from counterpoise.experiments.engine import Batch, analyse
 from counterpoise.experiments.plan import WEIGHTS_OF, Chunk, Plan
 from counterpoise.experiments.protocols import PROTOCOLS, Protocol
 from counterpoise.weights.gaussian import fit_gaussian

@@ -7,13 +7,15 @@ depend on the portions: every 5000 data sets have a random stream of their own.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, array_namespace, free_memory, to_numpy
+from counterpoise._arrays import Array, Namespace, array_namespace, free_memory, to_numpy
 from counterpoise._random import TorchGenerator
-from counterpoise.experiments.batch import Batch, joined, portion, to_device
+from counterpoise.experiments.engine import Batch
 from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, Chunk, Plan
 from counterpoise.experiments.problems import Problem
 
@@ -107,3 +109,33 @@ def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) ->
 
     on_host = joined([problem.draw(np.random.default_rng(s), BATCH) for s in streams])
     return to_device(on_host, array_namespace(torch.zeros(1)), plan.device)
+
+
+def joined(parts: Sequence[Batch], /) -> Batch:
+    """Return one batch of the data sets of several; what they share is kept once."""
+    xp = array_namespace(parts[0].X)
+    names = _varying(parts[0])
+    arrays = {name: xp.concat([getattr(part, name) for part in parts], axis=0) for name in names}
+    return replace(parts[0], **arrays)
+
+
+def portion(batch: Batch, part: slice, /) -> Batch:
+    """Return some of the data sets of a batch."""
+    return replace(batch, **{name: getattr(batch, name)[part, ...] for name in _varying(batch)})
+
+
+def to_device(batch: Batch, xp: Namespace, place: Any, /) -> Batch:
+    """Return the batch as arrays of another library or device."""
+
+    def move(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(move(v) for v in value)
+        return None if value is None else xp.asarray(value, device=place)
+
+    return replace(batch, **{name: move(value) for name, value in vars(batch).items()})
+
+
+def _varying(batch: Batch) -> list[str]:
+    """Names of the arrays that differ between the data sets."""
+    others = ("X", "masks", "X_target", "target_moments")
+    return ["y", *(name for name in others if getattr(getattr(batch, name), "ndim", 0) == 3)]

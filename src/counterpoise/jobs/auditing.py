@@ -17,8 +17,8 @@ from counterpoise.jobs.answer import Answer, Plane
 from counterpoise.jobs.design import used_weights, weights_name
 from counterpoise.jobs.loading import Data, load_data, load_example
 from counterpoise.jobs.request import Progress, Request, quiet
-from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.names import NAMES
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 # Rows of each sample in the map.
 _MAP_ROWS = 1000

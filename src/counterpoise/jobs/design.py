@@ -24,8 +24,8 @@ from counterpoise._format import format_number, format_share
 from counterpoise.diagnostics import Diagnostics
 from counterpoise.diagnostics.verdict import VERDICTS
 from counterpoise.risk import get_method
-from counterpoise.weights.default import DEFAULT_WEIGHTS
 from counterpoise.weights.design import entropy_weights
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 if TYPE_CHECKING:
     from counterpoise.jobs.loading import Data

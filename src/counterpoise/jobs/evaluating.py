@@ -44,7 +44,7 @@ from counterpoise.risk import METHODS
 from counterpoise.risk.baseline import loss_of
 from counterpoise.risk.metric_estimates import choose_metrics
 from counterpoise.search.labels import resolve_target_labels
-from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 _HELD_OUT = (
     "Predictions of rows that the model was trained on are better than those of new rows, and no "

@@ -36,7 +36,7 @@ from counterpoise.risk import METHODS, get_method
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.label_use import LEAST_TRAINING
 from counterpoise.search.labels import missing_labels
-from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 #: What the options may be, the default first.
 SELECTIONS = ("source", "target")

@@ -38,7 +38,7 @@ from counterpoise.jobs.saved import SavedModel, load
 from counterpoise.jobs.saving import digest_of, estimate_numbers, json_text, plain_values, summary
 from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS
-from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 # With fewer rows nothing is estimated.
 _FEWEST = 10

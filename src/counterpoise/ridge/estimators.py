@@ -21,16 +21,20 @@ from counterpoise._validation import (
     match_columns,
 )
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
-from counterpoise.ridge.first_pass import Classes, look_at, one_against_rest
 from counterpoise.ridge.folds import check_cv_of_stream, fold_rule
+from counterpoise.ridge.passes import (
+    Classes,
+    fit_weights,
+    look_at,
+    one_against_rest,
+    path_of_stream,
+)
 from counterpoise.ridge.path import check_alphas
-from counterpoise.ridge.second_pass import fit_weights, path_of_stream
 from counterpoise.ridge.stream import DaskStream, Stream, as_stream, as_target_stream
 from counterpoise.risk import Method, RiskEstimate, get_method
 from counterpoise.risk.averages import method_by_row
 from counterpoise.risk.methods import check_features
-from counterpoise.weights.default import DEFAULT_WEIGHTS
-from counterpoise.weights.resolve import are_values, resolve_weights
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS, are_values, resolve_weights
 
 # Rows of each domain that weight estimators are fitted to, for rows in chunks or on Dask.
 _WEIGHT_ROWS = 10_000

@@ -24,7 +24,7 @@ from counterpoise.search.evaluate import CrossValidation, evaluate
 from counterpoise.search.fitting import Candidate
 from counterpoise.search.labels import resolve_target_labels
 from counterpoise.search.scoring import resolve_loss
-from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 
 def cross_val_risk(

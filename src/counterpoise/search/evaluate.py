@@ -25,8 +25,7 @@ from counterpoise.search.fitting import Candidate, FoldResult, Judged, fit_fold,
 from counterpoise.search.labels import TargetLabels
 from counterpoise.search.responses import Responses, richest_response
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.default import DEFAULT_WEIGHTS
-from counterpoise.weights.resolve import resolve_weights
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS, resolve_weights
 
 # Called with (fits done, fits in all).
 Progress = Callable[[int, int], None]

@@ -11,7 +11,7 @@ from counterpoise.risk import Method
 from counterpoise.search.checks import check_families
 from counterpoise.search.fitting import Candidate
 from counterpoise.search.shift_search import ShiftSearch
-from counterpoise.weights.default import DEFAULT_WEIGHTS
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 
 class ShiftGridSearchCV(ShiftSearch):

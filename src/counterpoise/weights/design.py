@@ -10,8 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from counterpoise._arrays import Array, as_float, effective_rows, take_rows, to_numpy
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.default import DEFAULT_WEIGHTS
-from counterpoise.weights.resolve import resolve_weights
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS, resolve_weights
 
 
 def proportional_rows(weights: np.ndarray, /) -> np.ndarray:

@@ -30,11 +30,12 @@ from counterpoise.weights._kernels import (
     draw_centers,
     evenly_spaced,
     join_blocks,
+    kernel_width,
     log_sum_exp,
     negative_squares,
     stacked,
+    width_grid,
 )
-from counterpoise.weights._widths import kernel_width, width_grid
 from counterpoise.weights.base import DensityRatio, exp_ratio, held_out_scores
 
 # Widths tried by "cv", as multiples of the "median" width: from where a kernel sees only its

@@ -19,8 +19,13 @@ from counterpoise._arrays import (
     to_numpy,
 )
 from counterpoise._validation import check_number
-from counterpoise.weights._kernels import blocks, draw_centers, gaussian_kernel, kernel_product
-from counterpoise.weights._widths import width_grid
+from counterpoise.weights._kernels import (
+    blocks,
+    draw_centers,
+    gaussian_kernel,
+    kernel_product,
+    width_grid,
+)
 from counterpoise.weights.base import DensityRatio
 
 # The grid of "cv": multiples of the "median" width, and penalties. Kernel values lie between 0

@@ -24,8 +24,15 @@ from typing import NamedTuple
 
 from counterpoise._arrays import Array, array_namespace, device
 from counterpoise.weights._convex.interior_point import interior_point
-from counterpoise.weights._convex.kernel_matrix import Dense, LowRank
-from counterpoise.weights._convex.problem import Constraints, Problem, Solved, in_order, select
+from counterpoise.weights._convex.problem import (
+    Constraints,
+    Dense,
+    LowRank,
+    Problem,
+    Solved,
+    in_order,
+    select,
+)
 
 # The active set method ends within about this many systems, or not at all.
 _ACTIVE_SET_ITERATIONS = 40

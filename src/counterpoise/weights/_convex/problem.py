@@ -1,10 +1,11 @@
-"""The quadratic programme of kernel mean matching: constraints, duality gap, solved problems."""
+"""The quadratic programme of kernel mean matching: constraints, duality gap, matrix."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device
+from counterpoise._linalg import add_diagonal, factorised, pivoted_cholesky
 
 # Numbers in the batch, weights, multipliers and iterations of problems, as they are solved.
 Solved = list[tuple[Array, ...]]
@@ -81,3 +82,132 @@ def in_order(xp: Namespace, solved: Solved, /) -> list[Array]:
     index, *rest = (xp.concat(list(arrays), axis=0) for arrays in zip(*solved, strict=True))
     order = xp.argsort(index)
     return [xp.take(values, order, axis=0) for values in rest]
+
+
+class Dense:
+    """K as a batch of matrices (S, n, n)."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+        self.xp = array_namespace(matrix)
+
+    def problems(self, index: Array) -> Dense:
+        """Return the problems at `index`."""
+        return Dense(self.xp.take(self.matrix, index, axis=0))
+
+    def times(self, w: Array) -> Array:
+        """K w for w (S, n)."""
+        return (self.matrix @ w[..., None])[..., 0]
+
+    def separation(self) -> Array:
+        """How well points differ from their nearest neighbour, (S,): 1 for the identity.
+
+        The mean of 1 - max_j K_ij^2 for a K with unit diagonal, the squared distance in feature
+        space from a point to the direction of its nearest neighbour, over some twenty points.
+        """
+        xp = self.xp
+        n = self.matrix.shape[-1]
+        step = max(1, n // 20)
+        place = xp.arange(n, device=device(self.matrix))
+        rows = self.matrix[:, ::step, :]
+        own = place[::step, None] == place[None, :]
+        level = xp.max(rows, axis=-1) + xp.finfo(rows.dtype).smallest_normal
+        others = xp.max(xp.where(own, xp.zeros_like(rows), rows), axis=-1)
+        return xp.mean(1.0 - (others / level) ** 2, axis=-1)
+
+    def low_rank(self, tol: float) -> Dense | LowRank:
+        """Return the low-rank form of one matrix if it is as good as exact, else itself."""
+        matrix = self.matrix[0, ...]
+        n = matrix.shape[0]
+        diagonal = self.xp.linalg.diagonal(matrix)
+        factor, rest, _ = pivoted_cholesky(lambda i: matrix[:, i], diagonal, n // 3, tol)
+        exact = float(self.xp.max(rest)) <= tol
+        return LowRank(factor[None, ...], rest[None, ...]) if exact else self
+
+    def plus_diagonal(self, diagonal: Array) -> Any:
+        """Return the function that solves (K + diag(diagonal)) x = b for b (S, n, k)."""
+        return factorised(
+            self.xp, add_diagonal(self.xp, self.xp.asarray(self.matrix, copy=True), diagonal)
+        )
+
+    def restricted(self, free: Array, ridge: float) -> Any:
+        """Return the function that solves with the free rows and columns, (S, n) masks as 0, 1.
+
+        The solution is 0 for the others, where the right-hand side must be 0 too.
+        """
+        if free.shape[0] == 1:
+            return self._gathered(free[0, :] > 0, ridge)
+        matrix = self.matrix * free[:, :, None]
+        matrix *= free[:, None, :]
+        return factorised(self.xp, add_diagonal(self.xp, matrix, 1.0 - free + ridge))
+
+    def _gathered(self, free: Array, ridge: float) -> Any:
+        """Solve one problem in the size of its free part, which is worth it for large ones."""
+        xp = self.xp
+        (index,) = xp.nonzero(free)
+        matrix = xp.take(xp.take(self.matrix, index, axis=1), index, axis=2)
+        solve = factorised(xp, add_diagonal(xp, matrix, ridge))
+        place = xp.clip(xp.cumulative_sum(xp.astype(free, xp.int64)) - 1, 0, None)
+
+        def solve_all(b: Array) -> Array:
+            if index.shape[0] == 0:
+                return xp.zeros_like(b)
+            found = xp.take(solve(xp.take(b, index, axis=1)), place, axis=1)
+            return xp.where(free[None, :, None], found, xp.zeros_like(found))
+
+        return solve_all
+
+
+class LowRank:
+    """K = F F' + diag(d) for one problem: F of shape (1, n, r), d of shape (1, n)."""
+
+    def __init__(self, factor: Array, diagonal: Array) -> None:
+        self.factor, self.diagonal = factor, diagonal
+        self.xp = array_namespace(factor)
+        self._last: tuple[Array, Array] | None = None
+
+    def problems(self, index: Array) -> LowRank:
+        """Return the problems at `index`."""
+        factor, diagonal = (self.xp.take(a, index, axis=0) for a in (self.factor, self.diagonal))
+        return LowRank(factor, diagonal)
+
+    def times(self, w: Array) -> Array:
+        """K w for w (S, n)."""
+        inner = self.xp.linalg.matrix_transpose(self.factor) @ w[..., None]
+        return (self.factor @ inner)[..., 0] + self.diagonal * w
+
+    def plus_diagonal(self, diagonal: Array) -> Any:
+        """Return the function that solves (K + diag(diagonal)) x = b for b (1, n, k)."""
+        return self._woodbury(1.0 / (diagonal + self.diagonal))
+
+    def restricted(self, free: Array, ridge: float) -> Any:
+        """Return the function that solves with the free rows and columns, as in `Dense`."""
+        return self._woodbury(free / (self.diagonal + ridge))
+
+    def _woodbury(self, inverse: Array) -> Any:
+        """Solve with F F' plus the diagonal whose inverse is given; 0 there leaves a row out."""
+        xp, transposed = self.xp, self.xp.linalg.matrix_transpose(self.factor)
+        gram = self._gram(inverse)
+        self._last = inverse, xp.asarray(gram, copy=True)
+        one = xp.ones((1, self.factor.shape[-1]), dtype=gram.dtype, device=device(gram))
+        inner = factorised(xp, add_diagonal(xp, gram, one))
+        inverse = inverse[..., None]
+
+        def solve(b: Array) -> Array:
+            return inverse * (b - self.factor @ inner(transposed @ (inverse * b)))
+
+        return solve
+
+    def _gram(self, scale: Array) -> Array:
+        """F' diag(scale) F. Few weights change sides in a step: then only their rows are added."""
+        xp, transpose = self.xp, self.xp.linalg.matrix_transpose
+        if self._last is not None:
+            change = scale - self._last[0]
+            (rows,) = xp.nonzero(change[0, :])
+            if 2 * rows.shape[0] < scale.shape[-1]:
+                factor, change = xp.take(self.factor, rows, axis=1), xp.take(change, rows, axis=1)
+                return self._last[1] + transpose(factor) @ (factor * change[..., None])
+        root = (
+            self.factor * xp.sqrt(scale)[..., None]
+        )  # a matrix times its transpose: half the work
+        return transpose(root) @ root
