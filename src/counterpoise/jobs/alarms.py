@@ -29,8 +29,7 @@ from counterpoise.risk import LabelTest
 from counterpoise.risk.averages import Controlled, Normalized
 from counterpoise.risk.errors import jackknife_deviations, rows_deciding
 from counterpoise.risk.estimate import Link, link_of
-from counterpoise.risk.strata import Strata
-from counterpoise.risk.sums import Sums
+from counterpoise.risk.sums import fold_sums
 from counterpoise.weights.design import DesignRatio
 
 #: How often batches come, to their number in a year.
@@ -63,21 +62,17 @@ def risk_change(kept: Kept, weights: np.ndarray, /) -> Change:
     error is the jackknife's of the difference, over rows or groups of rows.
     """
     n = len(kept.losses)
-    strata = Strata.of_folds(Folds([np.arange(n)], groups=kept.groups))
-    pair = np.stack([kept.weights, weights])
-    sums = strata.sums(xp, np.broadcast_to(kept.losses, (2, n)), pair)
-    totals = Sums.concat(xp, [group.sum(xp) for group in sums])
+    folds, pair = Folds([np.arange(n)], groups=kept.groups), np.stack([kept.weights, weights])
+    sums = fold_sums(xp, np.broadcast_to(kept.losses, (2, n)), pair, folds)
     link = link_of(xp, kept.losses, kept.weights)
     for average in (Controlled(), Normalized()):
-        risks = average.estimate(xp, totals)[0][..., 0]
+        risks = average.estimate(xp, sums[0].sum(xp))[0]
         if np.all(link.inside(risks)):
             break
     else:  # a loss of 0 in every row that counts
         return Change(float(risks[0]), float(risks[1]), 0.0, 0.0, 1.0, link)
     share = np.ones((2, 1))
-    both = jackknife_deviations(
-        xp, sums, share, lambda part: average.estimate(xp, part)[0], strata.clusters
-    )
+    both = jackknife_deviations(xp, sums, share, lambda part: average.estimate(xp, part)[0], None)
     own = both[1] * link.slope(risks[1]) - both[0] * link.slope(risks[0])
     error = float(np.sqrt(np.sum(own**2)))
     degrees = max(float(rows_deciding(xp, own)), 1.0)

@@ -71,7 +71,7 @@ class Collected:
 
         def stacked(values: list[Any]) -> Any:
             if isinstance(values[0], Sums):
-                return Sums(*map(xp.stack, zip(*(s.arrays() for s in values), strict=True)))
+                return Sums.stack(xp, values)
             return None if values[0] is None else xp.stack(values)
 
         names = [f.name for f in fields(BlockSums)]
@@ -153,23 +153,23 @@ def _sums_of_block(
 def risk_sums(
     xp: Namespace, blocks: BlockSums, coef: Array, level: Array, ratio: Array, /
 ) -> tuple[Sums, Sums]:
-    """Return a fold's sums (L, 1, b) from b blocks, for the method's weights and the plain ones.
+    """Return a fold's sums (L, b) from b blocks, for the method's weights and the plain ones.
 
     The blocks are stacked. `coef` (L, T, D) and `level` (L, T) were trained on other rows. `ratio`
     is that of `Collected.square_ratio`.
     """
 
     def losses(matrices: Array) -> Array:
-        return _summed_losses(xp, matrices, coef, level)[:, None, :]
+        return _summed_losses(xp, matrices, coef, level)
 
     def sums(of_weights: Sums, matrices: Array) -> Sums:
         # A sum of squares: rounding must not leave it below zero.
         weighted_loss = xp.clip(losses(matrices), 0, None)
         return replace(
-            of_weights.apply(lambda values: values[None, :]),
+            of_weights,
             weighted_loss=weighted_loss,
             loss_excess=xp.zeros_like(weighted_loss),
-            weighted_square=ratio[:, None, None] * weighted_loss,
+            weighted_square=ratio[:, None] * weighted_loss,
         )
 
     plain = sums(blocks.plain, blocks.training)

@@ -52,8 +52,7 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     tasks = [(*part, int(start)) for part, start in zip(parts, first, strict=True)]
     seen: _Chunk = tree_reduce(tasks, partial(_chunk, average, n), _merge).compute()
     _refuse_bad(seen, losses.shape)
-    used, plain = ([s.apply(lambda values: values[..., None, :])] for s in (seen.used, seen.plain))
-    estimate, _ = estimate_from_sums(xp, average, used, plain, link=_link(seen))
+    estimate, _ = estimate_from_sums(xp, average, [seen.used], [seen.plain], link=_link(seen))
     return replace(estimate, method=method.name)
 
 

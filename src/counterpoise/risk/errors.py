@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, exclusive_sum
+from counterpoise._arrays import Array, Namespace, device, exclusive_sum
 from counterpoise.risk.sums import Sums, sum_by_label
 
 
@@ -39,7 +39,7 @@ def jackknife_deviations(
     folds: Sequence[Sums],
     share: Array,
     estimate: Callable[[Sums], Array],
-    clusters: np.ndarray | None,
+    clusters: Sequence[np.ndarray] | None,
     /,
 ) -> Array:
     """Return what each unit adds to the average over folds, (..., U): squares sum to its variance.
@@ -53,34 +53,29 @@ def jackknife_deviations(
     ----------
     xp : namespace
     folds : sequence of Sums
-        Sums (..., n_folds, b) of b units, one for each group of folds of equal length b.
+        Sums (..., b) of the b units of each fold.
     share : array of shape (..., n_folds)
         Of each fold in the average.
     estimate : callable
         The risk from sums.
-    clusters : int array or None
-        For every unit, which row or group it is of, if some are in several folds.
+    clusters : sequence of int arrays or None
+        For every unit of each fold, which row or group it is of, if some are in several folds.
     """
-    labels: list[np.ndarray] = []
-    deviations, start, place = [], 0, 0
-    for group in folds:
-        count, length = group.count.shape[-2:]
-        own = share[..., start : start + count]
-        start += count
+    several = [k for k, fold in enumerate(folds) if fold.count.shape[-1] > 1]
+    labels = [] if clusters is None else [clusters[k] for k in several]
+    deviations = [
+        share[..., k, None] * _deviations(xp, estimate(folds[k].left_out)) for k in several
+    ]
+    if len(several) < len(folds):
+        single = np.setdiff1d(np.arange(len(folds)), several)
+        totals = share * estimate(Sums.stack(xp, [fold.sum(xp) for fold in folds]))
+        index = xp.asarray(single, device=device(totals))
+        own, total = (xp.take(a, index, axis=-1) for a in (share, totals))
         if clusters is not None:
-            labels.append(clusters[place : place + count * length])
-            place += count * length
-        if length > 1:
-            left_out = estimate(group.left_out)
-            found = own[..., None] * _deviations(xp, left_out)
-            deviations.append(xp.reshape(found, (*found.shape[:-2], count * length)))
-        else:
-            total = own * estimate(group.sum(xp))
-            if clusters is not None:
-                labels[-1], units = np.unique(labels[-1], return_inverse=True)
-                own, total = (sum_by_label(xp, a, units) for a in (own, total))
-            values = xp.concat([estimate(fold.sum(xp)) for fold in folds], axis=-1)
-            deviations.append(_between(xp, own, total, xp.sum(values * share, axis=-1)))
+            names, units = np.unique([clusters[k][0] for k in single], return_inverse=True)
+            own, total = (sum_by_label(xp, a, units) for a in (own, total))
+            labels.append(names)
+        deviations.append(_between(xp, own, total, xp.sum(totals, axis=-1)))
     joined = xp.concat(deviations, axis=-1)
     if clusters is None:
         return joined

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, device, to_numpy
+from counterpoise._folds import Folds
 from counterpoise._validation import check_loss_size, check_weight_size
 from counterpoise.risk.averages import Normalized
 from counterpoise.risk.errors import (
@@ -23,8 +24,7 @@ from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, link_of
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine_with_labels
 from counterpoise.risk.method import Adjustment, Average, Method, Prepared
-from counterpoise.risk.strata import Strata, used_weights
-from counterpoise.risk.sums import Sums
+from counterpoise.risk.sums import Sums, fold_clusters, fold_sums
 
 # Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
 _LARGE = 2**22
@@ -100,36 +100,47 @@ def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEst
     xp = array_namespace(losses)
     _check_sizes(xp, held_out)
     folds, domains = held_out.folds, held_out.domains
-    used = used_weights(xp, average, weights, folds)
+    used = _used_weights(xp, average, weights, folds)
     if bool(xp.any(xp.max(used, axis=-1) == 0)):
         raise ValueError(
             f"`weights` are all 0 as method {average!r} uses them, and no row is left to estimate "
             "the risk from. Check that source and target overlap, and the method's cap."
         )
-    strata = Strata.of_folds(folds)
-    sums = strata.sums(xp, losses, used)
+    sums = fold_sums(xp, losses, used, folds)
     same = used is weights and held_out.losses is losses and held_out.weights is weights
     target = None
     if domains is not None and domains.target_weights is not None:
         there = prepared.target_weights
         there = domains.target_weights if there is None else there
         target = TargetRows.of_weights(xp, xp.astype(there, xp.float64), folds.n_rows)
-    estimate, by_fold = estimate_from_sums(
+    return estimate_from_sums(
         xp,
         average,
         sums,
-        sums if same else strata.sums(xp, held_out.losses, held_out.weights),
+        sums if same else fold_sums(xp, held_out.losses, held_out.weights, folds),
         link=link,
         target=target,
         direct=prepared.direct,
         direct_error=prepared.direct_error,
-        clusters=strata.clusters,
-        repeats=strata.repeats,
+        clusters=fold_clusters(folds),
+        repeats=folds.n_losses / folds.n_rows,
     )
-    if len(strata.sizes) > 1:
-        index = xp.asarray(strata.order, device=device(losses))
-        by_fold = FoldRisks(*(xp.take(a, index, axis=-1) for a in (by_fold.values, by_fold.betas)))
-    return estimate, by_fold
+
+
+def _used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds) -> Array:
+    """Return the weights (..., N) that the average uses; a row held out several times counts once.
+
+    Weights that were fitted in each fold are several weights of a row; then every one counts.
+    """
+    if folds.rows is None:
+        return average.effective_weights(xp, weights)
+    first = np.unique(folds.rows, return_index=True)[1]
+    once = xp.take(weights, xp.asarray(first, device=device(weights)), axis=-1)
+    index = xp.asarray(folds.rows, device=device(weights))
+    if not bool(xp.all(xp.take(once, index, axis=-1) == weights)):
+        return average.effective_weights(xp, weights)
+    used = average.effective_weights(xp, once)
+    return weights if used is once else xp.take(used, index, axis=-1)
 
 
 def _check_sizes(xp: Namespace, held_out: HeldOut) -> None:
@@ -152,7 +163,7 @@ def estimate_from_sums(
     target: TargetRows | None = None,
     direct: Any = 0.0,
     direct_error: Any = 0.0,
-    clusters: np.ndarray | None = None,
+    clusters: Sequence[np.ndarray] | None = None,
     repeats: float = 1.0,
 ) -> tuple[RiskEstimate, FoldRisks]:
     """Estimate the risk in each fold and average over folds by size: the only way to an estimate.
@@ -162,8 +173,8 @@ def estimate_from_sums(
     xp : namespace
     average : Average
     used : sequence of Sums
-        Sums (..., n_folds, b) of b units (rows, groups or blocks of rows) for the weights that
-        the average uses: one for each group of folds of equal length b.
+        Sums (..., b) of the b units (rows, groups or blocks of rows) of each fold, for the weights
+        that the average uses.
     plain : sequence of Sums
         The same for the unchanged losses and weights: they tell the drift, are the reference of
         `variance_reduction`, and replace a risk outside its range by their self-normalised mean.
@@ -173,9 +184,8 @@ def estimate_from_sums(
         The target rows that the weights were fitted to.
     direct, direct_error : float or array of shape (...)
         Added to every fold's risk, and its standard error.
-    clusters : int array, optional
-        For every unit, in the order of `used`, which row or group it is of, if some are in
-        several folds.
+    clusters : sequence of int arrays, optional
+        For every unit of each fold, which row or group it is of, if some are in several folds.
     repeats : float, default=1.0
         In how many folds a row is, on average.
 
@@ -183,9 +193,8 @@ def estimate_from_sums(
     -------
     estimate : RiskEstimate
     folds : FoldRisks
-        In the order of the groups.
     """
-    totals = Sums.concat(xp, [group.sum(xp) for group in used])
+    totals = Sums.stack(xp, [fold.sum(xp) for fold in used])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
     values, betas = average.estimate(xp, totals)
     value, beta = (xp.sum(numbers * share, axis=-1) for numbers in (values, betas))
@@ -215,7 +224,7 @@ def estimate_from_sums(
     # Against a reference without spread (a constant weighted loss) nothing can be reduced.
     ratio = xp.sum(deviations**2, axis=-1) / xp.where(reference > 0, reference, 1.0)
     if plain is not used:
-        whole = Sums.concat(xp, [group.sum(xp) for group in plain]).sum(xp)
+        whole = Sums.stack(xp, [fold.sum(xp) for fold in plain]).sum(xp)
     drift = drift_of(xp, whole)
     estimate = RiskEstimate(
         value=as_scalar(value + direct),
@@ -278,9 +287,9 @@ def _tail(
 
 def _strata(used: Sequence[Sums], repeats: float) -> int:
     """Count the folds that share out the units; folds of a single unit are one together."""
-    shapes = [group.count.shape[-2:] for group in used]
-    strata: int = round(sum(count for count, length in shapes if length > 1) / repeats)
-    return max(1, strata + any(length == 1 for _, length in shapes))
+    units = [fold.count.shape[-1] for fold in used]
+    strata: int = round(sum(count > 1 for count in units) / repeats)
+    return max(1, strata + (1 in units))
 
 
 def _where(

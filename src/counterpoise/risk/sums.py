@@ -7,23 +7,23 @@ add up across folds, chunks and machines.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import cast
 
 import numpy as np
+from scipy import sparse
 
-from counterpoise._arrays import Array, Namespace, device, exclusive_sum
+from counterpoise._arrays import Array, Namespace, device, exclusive_sum, to_numpy
+from counterpoise._folds import Folds
 
 
 @dataclass(frozen=True)
 class Sums:
     """Sums over rows, of broadcastable shapes.
 
-    The last axis may run over rows or blocks of rows, and the one before it over folds of equal
-    length.
+    The last axis may run over rows, groups or blocks of rows, or over folds.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Sums:
 
     def sum(self, xp: Namespace, /) -> Sums:
         """Add up the last axis."""
-        # Of one entry there is nothing to add up, as in the sums over a single fold.
+        # Of one entry there is nothing to add up.
         return self.apply(lambda v: v[..., 0] if v.shape[-1] == 1 else xp.sum(v, axis=-1))
 
     @cached_property
@@ -78,26 +78,19 @@ class Sums:
         """Sums over the last axis without the entry at each position, each made when first used."""
         return cast(Sums, _LeaveOneOut(self))
 
-    def folds(self, xp: Namespace, index: Array, /) -> Sums:
-        """Pick entries of the last axis by an index (n_folds, size), as the last two axes."""
-        flat = xp.reshape(index, (-1,))
-        return self.apply(
-            lambda values: xp.reshape(
-                xp.take(values, flat, axis=-1), (*values.shape[:-1], *index.shape)
-            )
-        )
+    def take(self, xp: Namespace, index: Array, /) -> Sums:
+        """Pick entries of the last axis."""
+        return self.apply(lambda values: xp.take(values, index, axis=-1))
 
     def by_label(self, xp: Namespace, labels: np.ndarray, count: int = 0, /) -> Sums:
         """Add up entries of the last axis that have the same label, 0 to at least count - 1."""
         return self.apply(lambda values: sum_by_label(xp, values, labels, count))
 
     @classmethod
-    def concat(cls, xp: Namespace, parts: Sequence[Sums], /, *, axis: int = -1) -> Sums:
-        """Join along the last axis, or another."""
-        if len(parts) == 1:
-            return parts[0]
+    def stack(cls, xp: Namespace, parts: Sequence[Sums], /) -> Sums:
+        """Put sums of equal shapes side by side, along a new last axis."""
         same = zip(*(part.arrays() for part in parts), strict=True)
-        return cls(*(xp.concat(list(arrays), axis=axis) for arrays in same))
+        return cls(*(xp.stack(list(arrays), axis=-1) for arrays in same))
 
 
 class _LeaveOneOut:
@@ -143,24 +136,36 @@ def sum_by_label(xp: Namespace, values: Array, labels: np.ndarray, n: int = 0, /
     """Return the sums (..., n) of entries (..., N) with the same label, 0 to n - 1.
 
     `n` is needed where the last labels may have no entry.
-
-    Large labels are split over several lines of a table of bounded width and summed in rounds, so
-    that one large label does not make the table wide for all others.
     """
-    while True:
-        order = np.argsort(labels, kind="stable")
-        count = np.bincount(labels, minlength=n)
-        width = min(int(np.max(count)), 2 * math.ceil(np.mean(count)))
-        lines = np.maximum(-(-count // width), 1)
-        place = np.arange(len(labels)) - np.repeat(np.cumsum(count) - count, count)
-        line = (np.cumsum(lines) - lines)[labels[order]] + place // width
-        # Lines are filled up with a last entry of 0.
-        table = np.full((int(np.sum(lines)), width), len(labels))
-        table[line, place % width] = order
-        padded = xp.concat([values, xp.zeros_like(values[..., :1])], axis=-1)
-        index = xp.asarray(table.ravel(), device=device(values))
-        shape = (*values.shape[:-1], *table.shape)
-        values = xp.sum(xp.reshape(xp.take(padded, index, axis=-1), shape), axis=-1)
-        if len(lines) == len(table):
-            return values
-        labels = np.repeat(np.arange(len(lines)), lines)
+    shape = (len(labels), max(n, int(np.max(labels)) + 1))
+    member = sparse.csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)), shape=shape)
+    rows = to_numpy(values).reshape(-1, len(labels))
+    sums = (rows @ member).reshape(*values.shape[:-1], shape[1])
+    return xp.asarray(sums, dtype=values.dtype, device=device(values))
+
+
+def fold_sums(xp: Namespace, losses: Array, weights: Array, folds: Folds, /) -> list[Sums]:
+    """Return for each fold what its b units contribute, (..., b).
+
+    A unit is a loss, or all losses of the fold that are of one row or group: see `fold_clusters`.
+    """
+    every, clusters = sums_from_losses(xp, losses, weights), folds.clusters
+    if len(folds) == 1 and clusters is None:
+        return [every]  # the whole sample in its own order
+    sums = []
+    for fold in folds:
+        index = xp.asarray(fold, device=device(losses))
+        own = every.take(xp, index)
+        if clusters is not None:
+            own = own.by_label(xp, np.unique(clusters[fold], return_inverse=True)[1])
+        sums.append(own)
+    return sums
+
+
+def fold_clusters(folds: Folds, /) -> list[np.ndarray] | None:
+    """Return for each fold the row or group of its units; None if none is in several folds."""
+    if folds.clusters is None:
+        return None
+    names = [np.unique(folds.clusters[fold]) for fold in folds]
+    several = len(np.unique(np.concatenate(names))) < sum(map(len, names))
+    return names if several else None
