@@ -6,6 +6,7 @@ trust their inputs, so nothing here runs inside a loop.
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -80,11 +81,9 @@ def check_finite(xp: Namespace, values: Array, name: str, remedy: str, /) -> Non
             return
     bad = int(xp.sum(xp.astype(~xp.isfinite(values), xp.int64)))
     if bad:
-        size = 1
-        for length in values.shape:
-            size *= length
         raise ValueError(
-            f"`{name}` must be finite; {bad} of its {size} values are NaN or infinite. {remedy}"
+            f"`{name}` must be finite; {bad} of its {math.prod(values.shape)} values are NaN or "
+            f"infinite. {remedy}"
         )
 
 
@@ -127,6 +126,16 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
             f"`{name}` has {weights.shape[-1]} values on its last axis, but there are {n} samples. "
             "Pass one weight per source row, in the same order."
         )
+    check_ratios(xp, weights, name)
+    if bool(xp.any(xp.max(weights, axis=-1) == 0)):
+        raise ValueError(
+            f"`{name}` must not all be zero: then no source sample says anything about the target. "
+            "Check that source and target overlap."
+        )
+
+
+def check_ratios(xp: Namespace, weights: Array, name: str, /) -> None:
+    """Refuse weights that are not finite or below zero: of all rows, or of a block of them."""
     check_finite(xp, weights, name, "Check the density ratio for an overflow or a division by 0.")
     smallest = float(xp.min(weights))
     if smallest < 0:
@@ -134,12 +143,6 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
         raise ValueError(
             f"`{name}` must not be negative; {negative} are (smallest {smallest:g}). "
             "Weights are density ratios: clip them at 0 or fit them again."
-        )
-    largest = xp.max(weights, axis=-1)
-    if bool(xp.any(largest == 0)):
-        raise ValueError(
-            f"`{name}` must not all be zero: then no source sample says anything about the target. "
-            "Check that source and target overlap."
         )
 
 
@@ -190,8 +193,7 @@ def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, A
 
 
 def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    trailing = zip(reversed(shape), reversed(other), strict=False)
-    return all(a == b or b == 1 for a, b in trailing)
+    return all(a == b or b == 1 for a, b in zip(shape[::-1], other[::-1], strict=False))
 
 
 def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False) -> Array:

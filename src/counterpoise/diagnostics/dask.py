@@ -10,11 +10,18 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from array_api_compat import numpy as xp
 
 from counterpoise._arrays import is_array
 from counterpoise._dask import as_rows, blocks, is_dask, tree_reduce
 from counterpoise._pareto import tail_size
-from counterpoise._validation import check_same_width, feature_names, match_columns
+from counterpoise._validation import (
+    check_finite,
+    check_ratios,
+    check_same_width,
+    feature_names,
+    match_columns,
+)
 from counterpoise.diagnostics.diagnosis import Summary, check_one_per_row, fit_weights
 from counterpoise.diagnostics.gaps import Gap, beyond_edges, support_edges
 from counterpoise.diagnostics.row_sums import ColumnSums, WeightSums
@@ -85,10 +92,6 @@ def _find_weights(weights: Any, source: Any, target: Any) -> Any:
     return source.map_blocks(estimator.predict, drop_axis=1, dtype=np.float64, meta=np.empty(0))
 
 
-def _column_sums(X: Any, weights: Any = None) -> Any:
-    return tree_reduce(blocks(X, weights), ColumnSums.of, partial(reduce, ColumnSums.merge))
-
-
 def _all_sums(
     source: Any, target: Any, weights: Any, losses: Any
 ) -> tuple[tuple[ColumnSums, ColumnSums], WeightSums]:
@@ -96,32 +99,29 @@ def _all_sums(
     import dask
 
     keep = tail_size(source.shape[0]) + 1
-    rows = blocks(weights, losses)
-    of_source, of_target, sums, low = dask.compute(
-        _column_sums(source, weights),
-        _column_sums(target),
-        tree_reduce(rows, partial(_weight_sums, keep), partial(WeightSums.merge, keep=keep)),
-        weights.min(),
+    merge = partial(reduce, ColumnSums.merge)
+    of_source, of_target, sums = dask.compute(
+        tree_reduce(blocks(source, weights), partial(_column_sums, "X_source"), merge),
+        tree_reduce(blocks(target, None), partial(_column_sums, "X_target"), merge),
+        tree_reduce(
+            blocks(weights, losses),
+            partial(_weight_sums, keep),
+            partial(WeightSums.merge, keep=keep),
+        ),
     )
-    checked = [("X_source", of_source.squares), ("X_target", of_target.squares)]
-    checked += [("weights", sums.sums.weight), ("losses", sums.largest[-1])]
-    for name, values in checked:
-        if not np.all(np.isfinite(values)):
-            raise ValueError(
-                f"`{name}` must be finite; it has NaN or infinite values. "
-                "Drop or impute those rows first."
-            )
-    if low < 0:
-        raise ValueError(
-            f"`weights` must not be negative; the smallest is {float(low):g}. "
-            "Weights are density ratios: clip them at 0 or fit them again."
-        )
     return (of_source, of_target), sums
 
 
+def _column_sums(name: str, X: np.ndarray, weights: np.ndarray | None) -> ColumnSums:
+    check_finite(xp, X, name, "Drop or impute those rows first.")
+    return ColumnSums.of(X, weights)
+
+
 def _weight_sums(keep: int, weights: np.ndarray, losses: np.ndarray | None) -> WeightSums:
-    with np.errstate(invalid="ignore"):
-        return WeightSums.of(weights, losses, keep)
+    check_ratios(xp, weights, "weights")
+    if losses is not None:
+        check_finite(xp, losses, "losses", "Drop or impute those samples.")
+    return WeightSums.of(weights, losses, keep)
 
 
 def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:

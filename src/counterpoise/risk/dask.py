@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +13,9 @@ from array_api_compat import numpy as xp
 from counterpoise._dask import as_rows, blocks, tree_reduce
 from counterpoise._folds import block_numbers
 from counterpoise._validation import (
+    check_finite,
     check_loss_size,
+    check_ratios,
     check_weight_size,
     check_weights,
     refuse_column,
@@ -51,29 +52,27 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     first = np.cumsum([0, *weights.chunks[0]])[:-1]
     tasks = [(*part, int(start)) for part, start in zip(parts, first, strict=True)]
     seen: _Chunk = tree_reduce(tasks, partial(_chunk, average, n), _merge).compute()
-    _refuse_bad(seen, losses.shape)
+    check_weights(seen.plain.weight)  # refuses weights that are all 0
+    total = float(np.sum(seen.plain.weight))
+    check_weight_size(total, total, "weights")
     estimate, _ = estimate_from_sums(xp, average, [seen.used], [seen.plain], link=_link(seen))
     return replace(estimate, method=method.name)
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Sums of blocks of rows, and what must be known about the rows to check them.
-
-    `bad` counts losses and weights that are not finite, and weights below 0.
-    """
+    """Sums of blocks of rows, and what the losses show of their scale."""
 
     used: Sums
     plain: Sums
-    bad: np.ndarray
-    largest: float
     negative: bool
     binary: bool
 
 
 def _chunk(average: Average, n: int, losses: np.ndarray, weights: np.ndarray, first: int) -> _Chunk:
-    finite = np.isfinite(weights)
-    bad = [np.sum(~np.isfinite(losses)), np.sum(~finite), np.sum(weights[finite] < 0)]
+    check_finite(xp, losses, "losses", "Drop or impute those samples, or check the predictions.")
+    check_loss_size(float(np.max(np.abs(losses))), "losses")
+    check_ratios(xp, weights, "weights")
     with np.errstate(invalid="ignore", over="ignore"):
         changed = average.effective_weights(xp, weights)
         rows = first + np.arange(len(weights))
@@ -83,8 +82,6 @@ def _chunk(average: Average, n: int, losses: np.ndarray, weights: np.ndarray, fi
         return _Chunk(
             used.by_label(xp, labels, count),
             plain.by_label(xp, labels, count),
-            np.array(bad),
-            float(np.max(np.abs(losses))),
             bool(np.any(losses < 0)),
             bool(np.all((losses == 0) | (losses == 1))),
         )
@@ -96,8 +93,6 @@ def _merge(chunks: Sequence[_Chunk]) -> _Chunk:
         whole = _Chunk(
             whole.used + own.used,
             whole.plain + own.plain,
-            whole.bad + own.bad,
-            max(whole.largest, own.largest),
             whole.negative or own.negative,
             whole.binary and own.binary,
         )
@@ -128,25 +123,3 @@ def _aligned(losses: Any, weights: Any) -> tuple[Any, Any]:
     refuse_column(rows.shape, "losses")
     finer = max(rows.chunks[-1], weights.chunks[0], key=len)
     return rows.rechunk({rows.ndim - 1: finer}), weights.rechunk({0: finer})
-
-
-def _refuse_bad(seen: _Chunk, shape: tuple[int, ...]) -> None:
-    losses, weights, negative = seen.bad
-    for name, count, size in (
-        ("losses", losses, math.prod(shape)),
-        ("weights", weights, shape[-1]),
-    ):
-        if count:
-            raise ValueError(
-                f"`{name}` must be finite; {count} of its {size} values are NaN or infinite. "
-                "Drop or impute those samples, or check what they were computed from."
-            )
-    if negative:
-        raise ValueError(
-            f"`weights` must not be negative; {negative} are. "
-            "Weights are density ratios: clip them at 0 or fit them again."
-        )
-    check_weights(seen.plain.weight)  # refuses weights that are all 0
-    total = float(np.sum(seen.plain.weight))
-    check_weight_size(total, total, "weights")
-    check_loss_size(seen.largest, "losses")
