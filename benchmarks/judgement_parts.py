@@ -30,7 +30,7 @@ from counterpoise._folds import Folds
 from counterpoise.encoding import TableEncoder
 from counterpoise.metrics import METRICS, Predicted
 from counterpoise.risk import Domains, HeldOut, estimate_risk, get_method
-from counterpoise.risk.rows import RowScores
+from counterpoise.risk.rows import RowRecord
 from counterpoise.search import menu
 from counterpoise.weights.names import NAMES
 from counterpoise.weights.resolve import resolve_weights
@@ -211,7 +211,7 @@ def held(estimate: Any, truth: float) -> dict[str, Any]:
 def rows_held(problem: Problem, answer: Any, X: Any, there: Predicted) -> dict[str, Any]:
     """Return the share of rows whose label is in their 90 % interval, weighted and not."""
     kept, one = answer.kept, np.ones(len(X))
-    plain = RowScores.of_predicted(kept.predicted, np.ones(len(kept.losses)))
+    plain = RowRecord(None, kept.predicted, np.ones(len(kept.losses)))
     if problem.n_classes:
         both = answer.predict_set(X), plain.sets(there.probability, one, 0.9)
         inside, size = both[0].any(axis=1), [sets.sum(axis=1) for sets in both]

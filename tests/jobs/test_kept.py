@@ -18,7 +18,7 @@ import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.kept import KEPT_FILES, Kept
 from counterpoise.jobs.saving import digest_of, file_digest
-from counterpoise.risk.rows import RowScores
+from counterpoise.risk.rows import RowRecord
 from counterpoise.weights.names import NAMES
 
 # Name of a case: the label, the model, options.
@@ -112,7 +112,7 @@ def test_what_is_kept_is_in_the_order_of_the_rows(rng):
     # A row's interval has nothing to do with the rows beside it.
     low, high = search.predict_interval(new)
     weights = kept.estimator.predict(kept.encoder.transform(new))
-    scores = RowScores.of_predicted(kept.predicted, kept.weights)
+    scores = RowRecord(None, kept.predicted, kept.weights)
     np.testing.assert_allclose(scores.interval(search.predict(new), weights, 0.9), (low, high))
     np.testing.assert_allclose(search.predict_interval(new[7:8]), (low[7:8], high[7:8]))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterpoise.metrics import Predicted
-from counterpoise.risk.rows import RowScores, conformal_quantiles
+from counterpoise.risk.rows import RowRecord, conformal_quantiles, row_scores
 
 
 def brute_force(scores, weights, new, level):
@@ -35,12 +35,10 @@ def test_intervals_cover_the_target_under_a_known_shift():
         y, y_target = spread[0] * rng.normal(size=200), spread[1] * rng.normal(size=50)
         predicted = Predicted(y, np.zeros(200))
         weights = np.exp(x + 0.5), np.exp(z + 0.5)
-        low, high = RowScores.of_predicted(predicted, weights[0]).interval(
-            np.zeros(50), weights[1], 0.9
-        )
+        low, high = RowRecord(None, predicted, weights[0]).interval(np.zeros(50), weights[1], 0.9)
         inside = ~np.isnan(low)
         covered.append(np.mean(((low <= y_target) & (y_target <= high))[inside]))
-        flat = RowScores.of_predicted(predicted, np.ones(200))
+        flat = RowRecord(None, predicted, np.ones(200))
         plain.append(np.mean(np.abs(y_target) <= flat.quantiles(np.ones(50), 0.9)))
     error = np.std(covered) / np.sqrt(len(covered))
     assert np.mean(covered) > 0.9 - 5 * error
@@ -49,7 +47,7 @@ def test_intervals_cover_the_target_under_a_known_shift():
 
 def test_a_row_far_outside_has_no_interval():
     predicted = Predicted(np.arange(30.0), np.zeros(30))
-    low, high = RowScores.of_predicted(predicted, np.ones(30)).interval(
+    low, high = RowRecord(None, predicted, np.ones(30)).interval(
         np.zeros(2), np.array([1.0, 100.0]), 0.9
     )
     assert np.isfinite(low[0])
@@ -62,7 +60,7 @@ def test_sets_hold_the_most_likely_class_and_cover():
     probability = rng.dirichlet(np.ones(4), size=3000)
     y = (probability.cumsum(axis=1) > rng.random((3000, 1))).argmax(axis=1)
     predicted = Predicted(y, probability.argmax(axis=1), probability, probability, np.arange(4))
-    scores = RowScores.of_predicted(predicted.take(np.arange(1000)), np.ones(1000))
+    scores = RowRecord(None, predicted.take(np.arange(1000)), np.ones(1000))
     sets = scores.sets(probability[1000:], np.ones(2000), 0.8)
     assert np.all(sets[np.arange(2000), probability[1000:].argmax(axis=1)])
     assert abs(np.mean(sets[np.arange(2000), y[1000:]]) - 0.8) < 0.05
@@ -73,18 +71,15 @@ def test_from_20_labels_on_labelled_rows_decide():
     predicted = Predicted(np.linspace(0, 1, 100), np.zeros(100))
     few, enough = (Predicted(np.full(k, 5.0), np.zeros(k)) for k in (19, 20))
     weights, new = np.ones(100), np.ones(1)
-    plain = RowScores.of_predicted(predicted, weights).quantiles(new, 0.9)
-    assert RowScores.of_predicted(predicted, weights, few).quantiles(new, 0.9) == plain
-    assert RowScores.of_predicted(predicted, weights, enough).quantiles(new, 0.9) == 5.0
+    plain = RowRecord(None, predicted, weights).quantiles(new, 0.9)
+    assert RowRecord(None, predicted, weights, few).quantiles(new, 0.9) == plain
+    assert RowRecord(None, predicted, weights, enough).quantiles(new, 0.9) == 5.0
 
 
 def test_scores_by_hand():
     """Residuals of numbers; for classes, all that is more likely and half of the true one."""
-    numbers = RowScores.of_predicted(
-        Predicted(np.array([5.0, 1.0]), np.array([3.0, 4.0])), np.ones(2)
-    )
-    assert numbers.scores.tolist() == [2.0, 3.0]
+    numbers = Predicted(np.array([5.0, 1.0]), np.array([3.0, 4.0]))
+    assert row_scores(numbers).tolist() == [2.0, 3.0]
     probability = np.array([[0.2, 0.5, 0.3], [0.2, 0.5, 0.3]])
     classes = Predicted(np.array([1, 0]), np.array([1, 1]), probability, probability, np.arange(3))
-    scores = RowScores.of_predicted(classes, np.ones(2)).scores
-    np.testing.assert_allclose(scores, [0.25, 0.9])
+    np.testing.assert_allclose(row_scores(classes), [0.25, 0.9])

@@ -16,7 +16,7 @@ from counterpoise.jobs.labels import Labels, class_text, match_labels
 from counterpoise.jobs.loading import Data
 from counterpoise.jobs.request import Progress, quiet
 from counterpoise.metrics import Predicted
-from counterpoise.risk.rows import RowRecord, RowScores
+from counterpoise.risk.rows import RowRecord
 
 # Rows predicted at a time.
 _CHUNK = 50_000
@@ -38,17 +38,16 @@ def predict_target(
     A classifier of two classes without probabilities has a "score" instead, positive for the
     second class. With `rows`, also "low" and "high", or the "set" of classes, and "outside".
     """
-    scores = None
     if rows is not None:
-        scores = rows.scores("predict", classes=is_classifier(model))
+        rows.check("predict", classes=is_classifier(model))
     chunks = []
     for start in range(0, len(X), _CHUNK):
         progress("predicting", start, len(X))
         chunk = X.iloc[start : start + _CHUNK]
         columns, probability = _predict(model, chunk)
-        if rows is not None and scores is not None:
+        if rows is not None:
             weights = rows.new_weights(chunk)
-            columns |= _ranges(model, columns["prediction"], probability, scores, weights, level)
+            columns |= _ranges(model, columns["prediction"], probability, rows, weights, level)
         chunks.append(columns)
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
@@ -71,15 +70,15 @@ def _ranges(
     model: Any,
     prediction: np.ndarray,
     probability: np.ndarray | None,
-    scores: RowScores,
+    rows: RowRecord,
     weights: np.ndarray,
     level: float,
 ) -> dict[str, np.ndarray]:
     """Return the interval or the set of each row, and whether there is none."""
     if probability is None:
-        low, high = scores.interval(prediction, weights, level)
+        low, high = rows.interval(prediction, weights, level)
         return {"low": low, "high": high, "outside": np.isnan(low)}
-    inside = scores.sets(probability, weights, level)
+    inside = rows.sets(probability, weights, level)
     sets, place = np.unique(inside, axis=0, return_inverse=True)
     texts = [SEPARATOR.join(map(str, model.classes_[own])) or None for own in sets]
     outside: np.ndarray = np.all(~inside, axis=1)

@@ -55,66 +55,12 @@ def conformal_quantiles(
 
 
 @dataclass(frozen=True, eq=False)
-class RowScores:
-    """Scores of held-out source rows, and of target rows whose labels are known.
-
-    Numbers: the absolute residual. Classes: the probability of all classes that are more likely
-    than the true one, and half of its own (adaptive sets: Romano, Sesia, Candes 2020,
-    arXiv:2006.02544, with the middle in place of a random number).
-
-    Attributes
-    ----------
-    scores, weights : arrays of shape (n,)
-        Of held-out source rows.
-    labelled : array of shape (k,)
-        Scores of labelled target rows. With 20 or more they decide alone, because they need no
-        weights and show whether labels depend on the columns in another way.
-    """
-
-    scores: np.ndarray
-    weights: np.ndarray
-    labelled: np.ndarray
-
-    @classmethod
-    def of_predicted(
-        cls, predicted: Predicted, weights: np.ndarray, labelled: Predicted | None = None, /
-    ) -> RowScores:
-        """Return the scores of held-out predictions."""
-        there = np.empty(0) if labelled is None else _scores(labelled)
-        return cls(_scores(predicted), np.asarray(weights, dtype=np.float64), there)
-
-    def quantiles(self, new_weights: np.ndarray, level: float, /) -> np.ndarray:
-        """Return the quantile (m,) of each new row with its weight; infinite where outside."""
-        check_level(level)
-        found = conformal_quantiles(self.scores, self.weights, new_weights, level)
-        if len(self.labelled) < _ENOUGH_LABELS:
-            return found
-        one = np.ones(len(self.labelled))
-        return conformal_quantiles(self.labelled, one, np.ones(len(new_weights)), level)
-
-    def interval(
-        self, prediction: np.ndarray, new_weights: np.ndarray, level: float, /
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends (m,) of the intervals around predicted numbers; NaN where outside."""
-        half = self.quantiles(new_weights, level)
-        half = np.where(np.isfinite(half), half, np.nan)
-        return prediction - half, prediction + half
-
-    def sets(self, probability: np.ndarray, new_weights: np.ndarray, level: float, /) -> np.ndarray:
-        """Return which classes (m, C) are in the set of each row, the most likely one always.
-
-        None where the row is outside.
-        """
-        limit = self.quantiles(new_weights, level)
-        inside = _class_scores(probability) <= limit[:, None] + 1e-12
-        inside[np.arange(len(inside)), np.argmax(probability, axis=1)] = True
-        inside[~np.isfinite(limit)] = False
-        return inside
-
-
-@dataclass(frozen=True, eq=False)
 class RowRecord:
     """A fitted model and what is needed to say how sure it is about new rows.
+
+    Scores of numbers are absolute residuals. Of classes: the probability of all classes that are
+    more likely than the true one, and half of its own (adaptive sets: Romano, Sesia, Candes 2020,
+    arXiv:2006.02544, with the middle in place of a random number).
 
     Attributes
     ----------
@@ -125,7 +71,8 @@ class RowRecord:
     weights : array of shape (n,)
         Of these rows.
     labelled : Predicted or None
-        Labelled target rows.
+        Labelled target rows. With 20 or more they decide alone, because they need no weights and
+        show whether labels depend on the columns in another way.
     estimator, encoder : DensityRatio and TableEncoder, or None
         Give the weights of new rows, which are 1 without them.
     """
@@ -137,8 +84,8 @@ class RowRecord:
     estimator: Any = None
     encoder: Any = None
 
-    def scores(self, name: str, /, *, classes: bool) -> RowScores:
-        """Return the scores, or say what a method of this name lacks."""
+    def check(self, name: str, /, *, classes: bool) -> None:
+        """Say what a method of this name lacks, if it lacks something."""
         predicted = self.predicted
         if predicted is None or (predicted.classes is not None) != classes:
             kind = "probabilities of classes" if classes else "predicted numbers"
@@ -149,7 +96,6 @@ class RowRecord:
             )
         if classes and predicted.probability is None:
             raise InputError(f"`{name}` needs classifiers with predict_proba.")
-        return RowScores.of_predicted(predicted, self.weights, self.labelled)
 
     def said(self, X: Any, given: Any, method: str, /) -> np.ndarray:
         """Return what the model says of new rows: what is given, or the result of a method."""
@@ -173,6 +119,34 @@ class RowRecord:
             return np.ones(num_samples(X))
         encoded = self.encoder.transform(X)[:, self.encoder.independent_]
         return np.asarray(to_numpy(self.estimator.predict(encoded)), dtype=np.float64)
+
+    def quantiles(self, new_weights: np.ndarray, level: float, /) -> np.ndarray:
+        """Return the quantile (m,) of each new row with its weight; infinite where outside."""
+        check_level(level)
+        if self.labelled is not None and len(self.labelled.y) >= _ENOUGH_LABELS:
+            scores, one = row_scores(self.labelled), np.ones(len(new_weights))
+            return conformal_quantiles(scores, np.ones(len(scores)), one, level)
+        assert self.predicted is not None  # see `check`
+        return conformal_quantiles(row_scores(self.predicted), self.weights, new_weights, level)
+
+    def interval(
+        self, prediction: np.ndarray, new_weights: np.ndarray, level: float, /
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends (m,) of the intervals around predicted numbers; NaN where outside."""
+        half = self.quantiles(new_weights, level)
+        half = np.where(np.isfinite(half), half, np.nan)
+        return prediction - half, prediction + half
+
+    def sets(self, probability: np.ndarray, new_weights: np.ndarray, level: float, /) -> np.ndarray:
+        """Return which classes (m, C) are in the set of each row, the most likely one always.
+
+        None where the row is outside.
+        """
+        limit = self.quantiles(new_weights, level)
+        inside = _class_scores(probability) <= limit[:, None] + 1e-12
+        inside[np.arange(len(inside)), np.argmax(probability, axis=1)] = True
+        inside[~np.isfinite(limit)] = False
+        return inside
 
 
 class RowIntervals:
@@ -203,9 +177,9 @@ class RowIntervals:
             NaN for rows that are outside: the source has too little to say about them.
         """
         record = self._row_record()
-        scores = record.scores("predict_interval", classes=False)
+        record.check("predict_interval", classes=False)
         said = record.said(X, prediction, "predict")
-        return scores.interval(said, record.new_weights(X), level)
+        return record.interval(said, record.new_weights(X), level)
 
     def predict_set(self, X: Any, level: float = 0.9, *, probability: Any = None) -> np.ndarray:
         """Return the classes that each row may have: adaptive weighted conformal prediction.
@@ -224,12 +198,13 @@ class RowIntervals:
             In the order of the model's `classes_`. No class for rows that are outside.
         """
         record = self._row_record()
-        scores = record.scores("predict_set", classes=True)
+        record.check("predict_set", classes=True)
         said = record.said(X, probability, "predict_proba")
-        return scores.sets(said, record.new_weights(X), level)
+        return record.sets(said, record.new_weights(X), level)
 
 
-def _scores(predicted: Predicted) -> np.ndarray:
+def row_scores(predicted: Predicted, /) -> np.ndarray:
+    """Return the score (n,) of each row."""
     if predicted.classes is None:
         residuals: np.ndarray = np.abs(predicted.y - predicted.prediction)
         return residuals
