@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import io
+import os
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,26 +16,38 @@ import typer
 
 import counterpoise as cp
 from counterpoise import jobs
-from counterpoise._format import printable
+from counterpoise._files import write_atomically
+from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.saved import predict, watch
-from counterpoise.cli.terminal import Commands, Json, Quiet, guarded, option, stages
+from counterpoise.cli.terminal import (
+    Commands,
+    Json,
+    Quiet,
+    guarded,
+    option,
+    screen_width,
+    stages,
+)
+from counterpoise.jobs.alarms import YEAR
 from counterpoise.jobs.answer import Answer
-from counterpoise.jobs.auditing import weights_names
-from counterpoise.jobs.directory import output_directory, write_or_keep
+from counterpoise.jobs.auditing import noted, weights_names
+from counterpoise.jobs.directory import FILES, output_directory, write_or_keep
+from counterpoise.jobs.kept import without_kept
 from counterpoise.jobs.labels import LABEL_USES
 from counterpoise.jobs.loading import EXAMPLES
 from counterpoise.jobs.models import MODEL_NAMES
-from counterpoise.jobs.saving import json_text, summary, write_answer
+from counterpoise.jobs.predictions import SEPARATOR
+from counterpoise.jobs.saving import json_text, summary, write_answer, write_csv
+from counterpoise.jobs.watching import watch_summary
 from counterpoise.losses import LOSSES
 from counterpoise.metrics import METRICS
 from counterpoise.present.answer import answer_document, answer_text
+from counterpoise.present.watch import watch_document, watch_text
+from counterpoise.risk.rows import check_level
 
 #: Ends the help of every command.
 EXIT = "Exit codes: 0 done; 1 failure of the program; 2 bad input; 130 interrupted"
-# Columns of text.
-_NARROW, _WIDE = 40, 100
 _MODEL = "NAME or NAME:PARAMETER=V1,V2;PARAMETER=V3,...; repeat for several (default: auto)"
 _PROBABILITY = "Column of the second class's probability, or CLASS=COLUMN for each class."
 _LABELS = (
@@ -126,6 +138,8 @@ def _give_answer(job: Callable[..., Answer], params: Mapping[str, Any]) -> None:
         output_directory(out, force=params["force"], inputs=inputs) as directory,
         stages(quiet=quiet) as progress,
     ):
+        if "probability" in asked:
+            asked["probability"] = _columns(asked["probability"])
         answer = job(**asked, progress=progress)
         command = shlex.join(["counterpoise", *sys.argv[1:]])
         answer = replace(answer, made=replace(answer.made, command=command))
@@ -142,14 +156,146 @@ def _give_answer(job: Callable[..., Answer], params: Mapping[str, Any]) -> None:
         raise typer.Exit(3)
 
 
+def _columns(given: list[str]) -> str | dict[str, str]:
+    """Return the column, or class to column; names of classes may hold "="."""
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    if not all("=" in text for text in given):
+        raise InputError(
+            "`probability` must be one column, or CLASS=COLUMN for each class; got "
+            f"{', '.join(given)}."
+        )
+    return dict(text.rsplit("=", 1) for text in given)
+
+
 def _print(answer: Answer, out: Path | None, *, details: bool) -> None:
-    width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROW), _WIDE)
-    text = answer_text(answer, width=width, details=details, hints=True, spare=1)
+    text = answer_text(answer, width=screen_width(100), details=details, hints=True, spare=1)
     word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
     typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
     files = "a page" if answer.choice is None else "a page and the model"
     rest = f"--out FOLDER writes {files}; --details prints the rest."
     typer.echo(rest if out is None else f"Open {printable(out / 'report.html')}")
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(help="What select --out has written.")],
+    file: Annotated[Path, typer.Argument(help="Rows to predict: .csv[.gz], .tsv, .xlsx, .parquet")],
+    level: Annotated[float, option("Share of target rows whose label is in its interval.")] = 0.9,
+    out: Annotated[Path | None, option("CSV file to write (default: standard output).")] = None,
+    force: Annotated[bool, option("Replace the file of --out.", "--force")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict new rows with a saved answer, with an interval or a set of classes for each row.
+
+    Rows that the source has nothing to say about are marked "outside" and have no interval.
+
+    Example: counterpoise predict result new.csv --out predictions.csv
+    """
+    notes: list[str] = []
+    with guarded(), stages(quiet=quiet) as progress:
+        check_level(level)
+        if out is not None:
+            _check_out(out, file, folder, force=force)
+        with noted(notes):
+            model = cp.load(folder)
+            table = model.predict_file(file, level=level, progress=progress)
+        notes += _missing(model)
+        content = io.BytesIO()
+        write_csv(content, dict(table.items()))
+        if out is not None:
+            write_atomically(out, content.getvalue())
+    for note in notes:
+        typer.echo(printable(f"Note: {note}"), err=True)
+    if out is None:
+        typer.echo(content.getvalue(), nl=False)
+    elif not quiet:
+        outside = int(table["outside"].sum()) if "outside" in table else 0
+        told = f", {outside:,} of them outside" * bool(outside)
+        typer.echo(f"{format_count(len(table), 'row')}{told}: {printable(out)}", err=True)
+
+
+def _check_out(out: Path, file: Path, folder: Path, *, force: bool) -> None:
+    """Refuse a file that cannot or must not be written, before any work."""
+    other = "Pass another name."
+    if out.suffix.lower() != ".csv":
+        raise InputError(f"--out must be a file with the suffix .csv; got {out}. {other}")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
+        raise InputError(f"--out {out}: {out.parent} is no directory that can be written. {other}")
+    if out.is_dir():
+        raise InputError(f"--out {out} is a directory. {other}")
+    own = out.name in FILES and folder.is_dir() and out.parent.samefile(folder)
+    if own or (out.exists() and file.exists() and out.samefile(file)):
+        raise InputError(f"--out {out} is a file that this command reads. {other}")
+    if out.exists() and not force:
+        raise InputError(f"--out {out} exists. Pass another name, or --force to replace it.")
+
+
+def _missing(model: cp.jobs.SavedModel) -> list[str]:
+    """Say what the columns lack, or how they could be misread."""
+    if model.kept is None:
+        return [without_kept()]
+    if model.kept.without_sets:
+        return ["The model has no probabilities, so that there are no sets of classes."]
+    classes = model.kept.predicted.classes
+    unclear = [] if classes is None else [str(c) for c in classes if SEPARATOR in str(c)]
+    if not unclear:
+        return []
+    return [
+        f"The class {unclear[0]!r} contains {SEPARATOR!r}, which separates the classes in the "
+        "column 'set'. Read the sets in Python, with predict_set."
+    ]
+
+
+def watch(
+    folder: Annotated[Path, typer.Argument(help="What select --out has written.")],
+    files: Annotated[list[Path], typer.Argument(help="New rows, one batch in each file.")],
+    time: Annotated[
+        str | None, option("Column of dates: batches are the periods of all rows.")
+    ] = None,
+    every: Annotated[
+        str, option("Period of --time, or how often batches come", choices=YEAR)
+    ] = "week",
+    max_risk: Annotated[float | None, option("Alarm if the expected risk is above.")] = None,
+    minimum: Annotated[
+        list[str] | None, option("METRIC=VALUE: alarm if it is below; repeatable.", "--min")
+    ] = None,
+    json: Annotated[bool, option("Print watch.json instead of a table.", "--json")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge new batches by a saved answer, record them in its folder, raise alarms.
+
+    Example: counterpoise watch result january.csv february.csv
+
+    counterpoise watch result 2024.csv --time date --every month --min auc=0.8
+    """
+    left = ": the batches judged so far are recorded. Run the command again for the rest."
+    with guarded(left), stages(quiet=quiet) as progress:
+        result = jobs.watch(
+            folder,
+            files,
+            time=time,
+            every=every,
+            max_risk=max_risk,
+            minimum=dict(map(_limit, minimum or [])),
+            progress=progress,
+        )
+    if json:
+        typer.echo(json_text(watch_summary(result)))
+    elif quiet:
+        typer.echo(printable(watch_document(result).line))
+    else:
+        typer.echo(watch_text(result, width=screen_width(80)))
+        typer.echo(f"Open {printable(folder / 'watch.html')}")
+    if result.alarm:
+        raise typer.Exit(4)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError as error:
+        raise InputError(f"--min must be METRIC=VALUE, such as auc=0.8; got {text}.") from error
 
 
 _AUDIT = """\
@@ -202,27 +348,9 @@ def _root(
     """Choose models for a target population from a biased labelled sample."""
 
 
-@wraps(jobs.evaluate)
-def _evaluate(*, probability: list[str] | None = None, **options: Any) -> jobs.Answer:
-    """Judge a model by columns of probabilities that are named as on the command line."""
-    return jobs.evaluate(probability=_columns(probability or []), **options)
-
-
-def _columns(given: list[str]) -> str | dict[str, str] | None:
-    """Return the column, or class to column; names of classes may hold "="."""
-    if len(given) == 1 and "=" not in given[0]:
-        return given[0]
-    if not all("=" in text for text in given):
-        raise InputError(
-            "`probability` must be one column, or CLASS=COLUMN for each class; got "
-            f"{', '.join(given)}."
-        )
-    return dict(text.rsplit("=", 1) for text in given) or None
-
-
 add_command(app, jobs.audit, _AUDIT, without=["watch"])
 add_command(app, jobs.select, _SELECT)
 app.command(epilog=f"{EXIT}.")(predict)
-add_command(app, _evaluate, _EVALUATE)
+add_command(app, jobs.evaluate, _EVALUATE)
 app.command(epilog=f"{EXIT}; 4 if a new batch has raised an alarm.")(watch)
 app.command(epilog=f"{EXIT}.")(reproduce)

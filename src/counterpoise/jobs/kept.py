@@ -7,7 +7,7 @@ gives the weights of new rows, and the labelled target rows.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED
@@ -15,9 +15,11 @@ from zipfile import ZIP_DEFLATED
 import numpy as np
 
 from counterpoise._validation import InputError
+from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.trusted import foreign_types, load_trusted
 from counterpoise.metrics import Predicted
 from counterpoise.risk.rows import RowRecord
+from counterpoise.weights.design import DesignRatio
 
 KEPT_FILES = ("source.parquet", "weights.skops")
 _PREFIX = "counterpoise "
@@ -84,6 +86,27 @@ class Kept:
             search.weight_estimator_,
             None if search.weight_estimator_ is None else search._encoder,
             getattr(search, "predicted_labelled_", None),
+        )
+
+    def some(self, most: int, /) -> Kept:
+        """Return what is kept of at most so many random source rows."""
+        rows = some_rows(len(self.losses), most, np.random.default_rng(0))
+        if isinstance(rows, slice):
+            return self
+        groups, estimator = self.groups, self.estimator
+        if groups is not None:
+            groups = np.unique(groups[rows], return_inverse=True)[1]
+        if isinstance(estimator, DesignRatio):
+            estimator = DesignRatio(np.asarray(estimator.design)[rows])
+        return replace(
+            self,
+            frame=self.frame.iloc[rows].reset_index(drop=True),
+            predicted=self.predicted.take(rows),
+            losses=self.losses[rows],
+            fold=self.fold[rows],
+            groups=groups,
+            weights=self.weights[rows],
+            estimator=estimator,
         )
 
     @property

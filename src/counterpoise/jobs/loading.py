@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 #: Name of an example -> protocol of :func:`counterpoise.datasets.gaussian_2d`.
 EXAMPLES = {"gaussian-2d": "paper", "gaussian-2d-released": "released"}
+#: Options of a job that say how its tables are read.
+READING = (
+    *("label", "drop", "missing", "encoding", "groups", "by"),
+    *("source_weight", "target_weight", "margins"),
+)
 # Rows of each sample without which there is nothing to compare, test or learn from.
 _ENOUGH = 10
 # Labelled target rows drawn for the truth of an example.

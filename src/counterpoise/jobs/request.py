@@ -6,14 +6,14 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from counterpoise import __version__
-from counterpoise._validation import InputError, check_number
+from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.jobs.answer import Provenance
 
 # Called with (stage, done, total); total 0 where the end is not known.
@@ -75,20 +75,35 @@ class Request:
         Threads or processes; -1 for one per core.
     progress : callable
         Called with (stage, done, total); total is 0 where the end is not known.
+    job : str
+        Name of the function that was called.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     jobs: int = 1
     progress: Progress = quiet
+    job: str = ""
     start: float = field(default_factory=time.perf_counter, repr=False)
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_jobs(self.jobs)
 
-    def provenance(self, function: str = "", /) -> Provenance:
-        """Return the call of a function, versions, seed and the seconds so far."""
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    def some(self, names: Iterable[str], /) -> dict[str, Any]:
+        """Return those of these options that the job has."""
+        return {name: self[name] for name in names if name in self.arguments}
+
+    def check(self, **known: Iterable[str]) -> None:
+        """Refuse options that are not among what they may be."""
+        for name, values in known.items():
+            check_choice(self[name], name, values)
+
+    def provenance(self) -> Provenance:
+        """Return the call of the job, versions, seed and the seconds so far."""
         versions = {"counterpoise": __version__, "python": platform.python_version()}
         for package in _PACKAGES:
             try:
@@ -100,7 +115,7 @@ class Request:
         arguments = {name: _plain(value) for name, value in self.arguments.items()}
         arguments.pop("progress", None)
         passed = [f"{k}={v!r}" for k, v in arguments.items() if v not in (None, [], "auto")]
-        command = f"counterpoise.{function}({', '.join(passed)})"
+        command = f"counterpoise.{self.job}({', '.join(passed)})"
         return Provenance(command, arguments, versions, self.seed, seconds, started)
 
 

@@ -25,7 +25,6 @@ from counterpoise.jobs.alarms import (
     label_reasons,
     limit_reasons,
     risk_change,
-    some_source_rows,
 )
 from counterpoise.jobs.answer import Answer, Estimates
 from counterpoise.jobs.auditing import noted, weights_names
@@ -252,7 +251,7 @@ class _Watched:
             run["columns"], run["label"], asked.get("missing") or (), asked.get("encoding")
         )
         folder = answer.folder if isinstance(answer, SavedModel) else None
-        return cls(run, some_source_rows(kept, _SOURCE_ROWS), answer.model, folder, reader)
+        return cls(run, kept.some(_SOURCE_ROWS), answer.model, folder, reader)
 
     @property
     def weights(self) -> str:
@@ -326,12 +325,11 @@ class _Watched:
         classes = predicted.classes
         task = "regression" if classes is None else "classification"
         labels = Labels(task, predicted.y if classes is None else classes[predicted.y], "")
-        matched = match_labels(rows.labels, labels)
-        places = np.flatnonzero(matched.present)
-        if len(places) < 2:
+        known = match_labels(rows.labels, labels)
+        if len(known.rows) < 2:
             return None
         respond = respond_with(self.model, rows.frame, get_loss(self.kept.loss), labels)
-        return label_rows(places, matched.y[places], matched.unseen[places], respond)
+        return label_rows(known, labels, respond)
 
 
 def _numbers(found: Diagnostics, estimates: Estimates) -> dict[str, Any]:
