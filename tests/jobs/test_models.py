@@ -12,9 +12,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import ParameterGrid
 
 from counterpoise._validation import InputError
-from counterpoise.jobs.boosters import BOOSTERS
 from counterpoise.jobs.labels import match_labels, read_labels, unseen_classes
-from counterpoise.jobs.models import MODELS, make_families, parse_grid
+from counterpoise.jobs.models import BOOSTERS, MODELS, make_families, parse_grid
 
 CLASSES = np.asarray(["a", "b"] * 10)
 NUMBERS = np.linspace(0, 1, 20)

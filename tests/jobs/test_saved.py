@@ -14,7 +14,7 @@ skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 import counterpoise as cp
 from counterpoise._validation import InputError
-from counterpoise.jobs.boosters import BOOSTERS
+from counterpoise.jobs.models import BOOSTERS
 from counterpoise.jobs.saving import digest_of, file_digest, summary
 
 # Texts that readers take for something else: missing, a number, a formula.

@@ -33,7 +33,7 @@ from counterpoise.jobs.alarms import YEAR
 from counterpoise.jobs.answer import Answer
 from counterpoise.jobs.auditing import noted, weights_names
 from counterpoise.jobs.directory import FILES, output_directory, write_or_keep
-from counterpoise.jobs.kept import without_kept
+from counterpoise.jobs.kept import WITHOUT_KEPT
 from counterpoise.jobs.labels import LABEL_USES
 from counterpoise.jobs.loading import EXAMPLES
 from counterpoise.jobs.models import MODEL_NAMES
@@ -233,7 +233,7 @@ def _check_out(out: Path, file: Path, folder: Path, *, force: bool) -> None:
 def _missing(model: cp.jobs.SavedModel) -> list[str]:
     """Say what the columns lack, or how they could be misread."""
     if model.kept is None:
-        return [without_kept()]
+        return [WITHOUT_KEPT]
     if model.kept.without_sets:
         return ["The model has no probabilities, so that there are no sets of classes."]
     classes = model.kept.predicted.classes

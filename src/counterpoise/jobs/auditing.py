@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.diagnostics.projection import project
 from counterpoise.encoding.rows import some_rows
-from counterpoise.jobs.answer import Answer, Plane
+from counterpoise.jobs.answer import Answer, Plane, Tables
 from counterpoise.jobs.design import used_weights, weights_name, with_unknown
 from counterpoise.jobs.loading import READING, Data, load_data, load_example
 from counterpoise.jobs.request import Progress, Request, quiet
@@ -90,8 +90,9 @@ def make_answer(
     data: Data, request: Request, diagnostics: Diagnostics, notes: Sequence[str], /, **found: Any
 ) -> Answer:
     """Put an answer together; `found` are its fields from `warnings` on."""
+    pair = data.pair
     return Answer(
-        data.tables(notes),
+        Tables(data.source, data.target, pair.kinds, data.label, pair.rows, notes),
         with_unknown(diagnostics, data.unknown),
         weights_name(data, request["weights"]),
         _place_rows(data, diagnostics.weights),

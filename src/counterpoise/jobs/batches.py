@@ -192,11 +192,7 @@ LEDGER = "watch.jsonl"
 class Ledger:
     """The batches that a watch has recorded, in their order; kept in memory without a folder.
 
-    Parameters
-    ----------
-    folder : Path or None
-    answer : str
-        Digest of the answer that is watched: its lines bear it.
+    Lines bear the digest of the answer that is watched.
     """
 
     def __init__(self, folder: Path | None, answer: str, /) -> None:

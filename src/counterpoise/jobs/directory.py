@@ -84,21 +84,10 @@ def output_directory(
 
 
 def write_or_keep(directory: Path, out: Path, write: Callable[[Path], None], /) -> None:
-    """Write the files of a finished job into `directory`, or elsewhere if that fails.
+    """Write files into `directory` from :func:`output_directory`, or elsewhere if that fails.
 
-    Parameters
-    ----------
-    directory : path
-        From :func:`output_directory`.
-    out : path
-        What the user named.
-    write : callable
-        Called with the directory to write into.
-
-    Raises
-    ------
-    InputError
-        If `directory` could not be written. The message says where the files are instead.
+    `write` takes the directory to write into, and `out` is what the user named. The error says
+    where the files are instead.
     """
     try:
         write(directory)

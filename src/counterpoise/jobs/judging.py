@@ -110,21 +110,8 @@ def judge_pair(
     """Return the diagnosis and the estimates of a model, from what :func:`weigh` returns.
 
     The numbers are those of a search that delivers this model, for the same folds and weights.
-
-    Parameters
-    ----------
-    method : str, default="controlled"
-        Of risk estimation.
-    metrics : str, Metric or several of them
-        To report; none: the usual ones.
-    labelled : Labelled, optional
-        Random target rows with labels, which are part of every estimate and test it.
-    aside : Labelled, optional
-        Target rows with labels that only test the estimate, in place of `labelled`.
-    by : str
-        Name of the column that `groups` come from.
-    groups : tuple of arrays of shape (n,) and (m,), optional
-        Group of every source row and of every target row, reported one by one.
+    `labelled` target rows are part of every estimate and test it; `aside` only test it. `groups`
+    are those of every source row and of every target row, by the column `by`.
     """
     chosen, wanted = get_method(method), choose_metrics(metrics, kept.predicted)
     order = np.argsort(kept.fold, kind="stable")

@@ -118,18 +118,17 @@ class Kept:
 def row_record(model: Any, kept: Kept | None, /) -> RowRecord:
     """Return a model with what says how sure it is about new rows."""
     if kept is None:
-        raise InputError(without_kept())
+        raise InputError(WITHOUT_KEPT)
     known = kept.predicted, kept.weights, kept.labelled, kept.estimator, kept.encoder
     return RowRecord(model, *known)
 
 
-def without_kept() -> str:
-    """Say why there are no row intervals, and what to do."""
-    return (
-        "Row intervals need what `select` keeps of the source, which is not here: the answer was "
-        "saved with watch=False (--no-watch), or source.parquet or weights.skops was removed. "
-        "Save it again without watch=False, with weights of counterpoise."
-    )
+#: Why there are no row intervals, and what to do.
+WITHOUT_KEPT = (
+    "Row intervals need what `select` keeps of the source, which is not here: the answer was saved "
+    "with watch=False (--no-watch), or source.parquet or weights.skops was removed. Save it again "
+    "without watch=False, with weights of counterpoise."
+)
 
 
 def write_kept(kept: Kept, directory: Path, /) -> list[str]:
@@ -176,13 +175,7 @@ def _columns(kept: Kept) -> dict[str, np.ndarray]:
 
 
 def read_kept(source: bytes, weights: bytes, folder: Path, /) -> Kept:
-    """Return what the bytes of the two files hold.
-
-    Raises
-    ------
-    InputError
-        If one of them holds something else.
-    """
+    """Return what the bytes of the two files hold, if it is what :func:`write_kept` writes."""
     import pyarrow as pa
     from pyarrow import parquet
 

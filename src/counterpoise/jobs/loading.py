@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
-from counterpoise.jobs.answer import Sample, Tables
+from counterpoise.jobs.answer import Sample
 from counterpoise.jobs.design import draw_margins, weigh_source, weigh_target
 from counterpoise.jobs.request import Progress
 
@@ -80,11 +80,6 @@ class Data:
     everyone: Any = None
     weights: np.ndarray | None = None
     unknown: str = ""
-
-    def tables(self, notes: Sequence[str], /) -> Tables:
-        """Return what an answer keeps of them."""
-        kinds = dict(self.pair.kinds)
-        return Tables(self.source, self.target, kinds, self.label, self.pair.rows, list(notes))
 
 
 def load_data(
@@ -233,38 +228,25 @@ def as_table(given: Any, name: str, encoding: str | None, notes: list[str], /) -
     return pa.Table.from_pandas(given.set_axis(columns, axis=1), preserve_index=False)
 
 
-def load_example(
-    name: str, /, *, gamma: float = 0.7, n_source: int = 500, n_target: int = 2000, seed: int = 0
-) -> Data:
-    """Draw a problem whose target labels are known, because it is simulated.
-
-    Parameters
-    ----------
-    name : str
-        "gaussian-2d" or "gaussian-2d-released" (:func:`counterpoise.datasets.gaussian_2d`).
-    gamma : float, default=0.7
-        Variance of the source; 1 in the target.
-    n_source, n_target : int
-        Rows to draw.
-    seed : int, default=0
-    """
+def load_example(name: str, /, *, seed: int = 0) -> Data:
+    """Draw 500 source and 2000 target rows of a problem whose target labels are simulated."""
     import pandas as pd
 
     from counterpoise.encoding.pairing import TablePair
 
     protocol = EXAMPLES[check_choice(name, "example", EXAMPLES)]
-    problem = gaussian_2d(gamma, protocol=protocol)
-    drawn = problem.sample(n_source, n_target, random_state=seed)
+    problem = gaussian_2d(0.7, protocol=protocol)
+    drawn = problem.sample(500, 2000, random_state=seed)
     more = problem.sample(1, _TRUTH_ROWS, random_state=np.random.default_rng([seed, 1]))
     columns = ["x1", "x2"]
     source, target, rows = (
         pd.DataFrame(X, columns=columns) for X in (drawn.X_source, drawn.X_target, more.X_target)
     )
     kinds = dict.fromkeys(columns, "number")
-    pair = TablePair(source, target, kinds, np.arange(n_source), drawn.y_source, None, [])
+    pair = TablePair(source, target, kinds, np.arange(len(source)), drawn.y_source, None, [])
     words = (
         "The problem is simulated, so the truth is known: from "
         f"{_TRUTH_ROWS:,} more target rows with their labels, used for nothing else."
     )
-    samples = Sample(f"{name} source", n_source, 3), Sample(f"{name} target", n_target, 2)
+    samples = Sample(f"{name} source", len(source), 3), Sample(f"{name} target", len(target), 2)
     return Data(pair, *samples, "y", Truth(rows, more.y_target, words))

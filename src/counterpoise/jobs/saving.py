@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,19 +20,7 @@ import numpy as np
 
 from counterpoise._shown import shown_page
 from counterpoise.jobs.answer import Answer, Choice, Estimates
-from counterpoise.jobs.directory import output_directory, write_or_keep
 from counterpoise.jobs.kept import write_kept
-
-
-def save_answer(
-    answer: Answer, folder: str | os.PathLike[str], /, *, force: bool = False, watch: bool = True
-) -> None:
-    """Write the files into a folder, all of them or nothing."""
-    place, tables = Path(folder), answer.tables
-    inputs = [path for path in (tables.source.path, tables.target.path) if path]
-    with output_directory(place, force=force, inputs=inputs) as directory:
-        assert directory is not None  # a folder was given
-        write_or_keep(directory, place, lambda where: write_answer(answer, where, watch=watch))
 
 
 def write_answer(answer: Answer, directory: Path, /, *, watch: bool = True) -> None:

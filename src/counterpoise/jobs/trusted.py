@@ -25,7 +25,7 @@ _LOSSES = [
 _OBJECTS = {
     "counterpoise._neighbors": ["Neighbors"],
     "counterpoise.encoding.encoder": ["TableEncoder", "_Categories", "_Numbers"],
-    "counterpoise.jobs.boosters": ["LabelEncodedClassifier"],
+    "counterpoise.jobs.models": ["LabelEncodedClassifier"],
     "counterpoise.search.offset": ["OffsetClassifier", "OffsetRegressor"],
     "counterpoise.weights.classifier": ["ClassifierRatio"],
     "counterpoise.weights.design": ["DesignRatio"],
@@ -92,13 +92,7 @@ TRUSTED_TYPES = frozenset().union(*_ALLOWED.values())
 
 
 def load_trusted(content: bytes, name: str, /) -> Any:
-    """Return the object in the bytes of a skops file.
-
-    Raises
-    ------
-    InputError
-        If the file holds another type, which is named, or is no skops file.
-    """
+    """Return the object in the bytes of a skops file, if it holds no other type."""
     from skops.io import loads
 
     try:
