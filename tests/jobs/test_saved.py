@@ -255,6 +255,16 @@ def forge(saved, content, **changes):
     (saved / "run.json").write_text(json.dumps({**run, "sha256": digest_of(run)}))
 
 
+@pytest.mark.parametrize("other", [{"versions": {"counterpoise": "0.1.0"}}, {"versions": {}}])
+def test_an_answer_of_another_version_says_to_run_select_again(saved, files, other):
+    loaded = cp.load(saved)
+    vars(loaded.model).clear()  # as a model of another scikit-learn
+    forge(saved, (saved / "model.skops").read_bytes(), **other)
+    for use in (lambda: cp.load(saved), lambda: loaded.predict_file(files / "target.csv")):
+        with pytest.raises(InputError, match=r"was saved by .*\. Run counterpoise select again"):
+            use()
+
+
 class Loud:
     """Says that it was made."""
 

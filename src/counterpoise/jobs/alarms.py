@@ -21,7 +21,7 @@ from counterpoise._folds import Folds
 from counterpoise._format import format_number
 from counterpoise._validation import InputError, check_number
 from counterpoise.jobs.answer import Estimates
-from counterpoise.jobs.judging import weigh
+from counterpoise.jobs.judging import limited_threads, weigh
 from counterpoise.jobs.kept import Kept
 from counterpoise.metrics import METRICS
 from counterpoise.risk import LabelTest
@@ -87,7 +87,7 @@ def batch_noise(kept: Kept, weights: Any, /) -> float:
     kept, rng = kept.some(_SOURCE_ROWS), np.random.default_rng(0)
     chance = kept.weights / kept.weights.sum()
     values = []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), limited_threads(len(chance)):
         warnings.simplefilter("ignore")
         for _ in range(_DRAWN):
             rows = rng.choice(len(chance), _ROWS, p=chance)

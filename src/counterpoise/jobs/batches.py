@@ -58,6 +58,20 @@ class Reader:
     missing: Sequence[str] = ()
     encoding: str | None = None
 
+    @classmethod
+    def of_run(cls, run: Mapping[str, Any], /) -> Reader:
+        """Return the reader of an answer with this ``run.json``."""
+        asked = run["arguments"]
+        missing, encoding = asked.get("missing") or (), asked.get("encoding")
+        return cls(run["columns"], run["label"], missing, encoding)
+
+    def frame(self, path: Path, notes: list[str], /) -> Any:
+        """Return all rows of a file as columns of the model."""
+        from counterpoise.encoding.pairing import read_frame
+
+        options: Any = {"missing": self.missing, "encoding": self.encoding, "notes": notes}
+        return read_frame(path, self.kinds, **options)
+
     def batches(self, given: Any, time: str | None, every: str, /) -> Iterator[Batch]:
         """Yield the batches of files, frames, pairs of name and frame, or a dict of them."""
         if isinstance(given, str | os.PathLike) or hasattr(given, "columns"):

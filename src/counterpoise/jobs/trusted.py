@@ -106,7 +106,8 @@ def load_trusted(content: bytes, name: str, /) -> Any:
         listed = ", ".join(strange[:5]) + (" ..." if len(strange) > 5 else "")
         raise InputError(
             f"{name} must hold only types that counterpoise writes; it holds {listed}. It was not "
-            "loaded. Do not use the file, unless you know who made it and why."
+            "loaded. If an older version has saved it, run counterpoise select again; else do not "
+            "use it, unless you know who made it and why."
         )
     try:
         return loads(content, trusted=sorted(TRUSTED_TYPES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -167,14 +167,15 @@ def watch(
     with one_watcher(watched.folder):
         ledger = Ledger(watched.folder, digest_of(dict(watched.run)) if watched.folder else "")
         try:
-            for batch in watched.reader.batches(batches, time, every):
+            for batch in Reader.of_run(watched.run).batches(batches, time, every):
                 name = _new_name(batch, ledger, notes)
                 if name is None:
                     continue
                 progress(f"judging {name}", len(added), 0)
-                noise = ledger.records[-1]["noise"] if ledger.records else None
-                if noise is None:
-                    noise = watched.noise()
+                if ledger.records:
+                    noise = ledger.records[-1]["noise"]
+                else:
+                    noise = batch_noise(watched.kept, watched.weights)
                 found = watched.judge(name, batch.read(), every, limits, noise)
                 ledger.append({"digest": batch.digest, "noise": noise, "batch": found})
                 added.append(name)
@@ -228,7 +229,6 @@ class _Watched:
     kept: Kept
     model: Any
     folder: Path | None
-    reader: Reader = field(repr=False)
 
     @classmethod
     def of(cls, answer: Any, /) -> _Watched:
@@ -246,12 +246,8 @@ class _Watched:
                 "audit, or was saved with watch=False (--no-watch). Save a selection without it."
             )
         run = answer.run if isinstance(answer, SavedModel) else summary(answer)
-        asked = run["arguments"]
-        reader = Reader(
-            run["columns"], run["label"], asked.get("missing") or (), asked.get("encoding")
-        )
         folder = answer.folder if isinstance(answer, SavedModel) else None
-        return cls(run, kept.some(_SOURCE_ROWS), answer.model, folder, reader)
+        return cls(run, kept.some(_SOURCE_ROWS), answer.model, folder)
 
     @property
     def weights(self) -> str:
@@ -269,10 +265,6 @@ class _Watched:
         known["metrics"] = {n: known["metrics"][n] for n in self.metrics} or known["metrics"]
         before = {row["column"]: row["before"] for row in self.run["balance"]}
         return {**known, "outside": self.run["outside_share"], "columns": before}
-
-    def noise(self) -> float:
-        with limited_threads(len(self.kept.losses)):
-            return batch_noise(self.kept, self.weights)
 
     def judge(
         self, name: str, rows: Rows, every: str, limits: Mapping[str, Any], noise: float
