@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,15 +21,7 @@ from counterpoise._files import write_atomically
 from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import (
-    Commands,
-    Json,
-    Quiet,
-    guarded,
-    option,
-    screen_width,
-    stages,
-)
+from counterpoise.cli.terminal import Commands, Quiet, guarded, option, screen_width, stages
 from counterpoise.jobs.alarms import YEAR
 from counterpoise.jobs.answer import Answer
 from counterpoise.jobs.auditing import noted, weights_names
@@ -98,7 +91,7 @@ _SHOWN: dict[str, Any] = {
         bool, option("Keep source rows in --out, for intervals and watch.", "--watch/--no-watch")
     ],
     "details": Annotated[bool, option("Print everything that is known.", "--details")],
-    "json": Json,
+    "json": Annotated[bool, option("Print run.json instead of tables.", "--json")],
     "quiet": Quiet,
     "strict": Annotated[bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")],
 }
@@ -133,19 +126,16 @@ def _give_answer(job: Callable[..., Answer], params: Mapping[str, Any]) -> None:
     asked = {k: v for k, v in params.items() if k not in _SHOWN and v not in (None, [], ())}
     out, quiet, watch = params["out"], params["quiet"], params.get("watch", True)
     inputs = [params["source"], params["target"], params.get("margins")]
-    with (
-        guarded(),
-        output_directory(out, force=params["force"], inputs=inputs) as directory,
-        stages(quiet=quiet) as progress,
-    ):
+    claim = output_directory(out, force=params["force"], inputs=inputs) if out else nullcontext()
+    with guarded(), claim as place, stages(quiet=quiet) as progress:
         if "probability" in asked:
             asked["probability"] = _columns(asked["probability"])
         answer = job(**asked, progress=progress)
         command = shlex.join(["counterpoise", *sys.argv[1:]])
         answer = replace(answer, made=replace(answer.made, command=command))
-        if directory is not None:
+        if place is not None:
             progress("writing", 0, 0)
-            write_or_keep(directory, out, lambda place: write_answer(answer, place, watch=watch))
+            write_or_keep(place, out, lambda where: write_answer(answer, where, watch=watch))
     if params["json"]:
         typer.echo(json_text(summary(answer)))
     elif quiet:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -36,7 +35,6 @@ def option(text: str, *names: str, choices: Iterable[str] = ()) -> Any:
     return typer.Option(*names, help=help_text, autocompletion=(lambda: known) if known else None)
 
 
-Json = Annotated[bool, option("Print run.json instead of tables.", "--json")]
 Quiet = Annotated[bool, option("Show no progress, and one line of result.", "--quiet", "-q")]
 
 
@@ -61,23 +59,16 @@ class Commands(TyperGroup):
     invoke = _printable_errors()(TyperGroup.invoke)
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
+def hear_terminations() -> None:
     """Let a request to end interrupt like Ctrl-C, so that half-written files are removed."""
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt(number)
 
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    # A process started with nohup ignores SIGHUP, and shall go on doing so.
-    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-    former = {number: signal.signal(number, end) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        # A process started with nohup ignores SIGHUP, and shall go on doing so.
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) != signal.SIG_IGN:
+            signal.signal(getattr(signal, name), end)
 
 
 @contextmanager
@@ -90,8 +81,7 @@ def guarded(left: str = ": nothing was written.", /) -> Iterator[None]:
     `left` ends what is said after an interruption.
     """
     try:
-        with _terminable():
-            yield
+        yield
     except (InputError, InvalidParameterError, OSError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         _end("Error: " + " ... ".join(dict.fromkeys([lines[0], lines[-1]])), 2, error)

@@ -294,5 +294,4 @@ class Answer(RowIntervals, Shown):
         place = Path(folder)
         inputs = [self.tables.source.path, self.tables.target.path]
         with output_directory(place, force=force, inputs=list(filter(None, inputs))) as directory:
-            assert directory is not None  # a folder was given
             write_or_keep(directory, place, lambda where: write_answer(self, where, watch=watch))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -274,7 +275,7 @@ def _skill(X: Any, y: np.ndarray, classes: bool) -> float:
     )
     model = Pipeline([("encode", TableEncoder()), ("model", tree)])
     said = cross_val_predict(model, X, y, cv=KFold(5, shuffle=True, random_state=0))
-    if classes:
-        constant = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
-        return float(1 - np.mean(said != y) / constant) if constant > 0 else 0.0
-    return float(1 - np.mean((said - y) ** 2) / np.var(y)) if np.var(y) > 0 else 0.0
+    if not classes:
+        return float(r2_score(y, said))
+    constant = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
+    return float(1 - np.mean(said != y) / constant)

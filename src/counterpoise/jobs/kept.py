@@ -27,42 +27,18 @@ _PREFIX = "counterpoise "
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Held-out predictions of one model on labelled source rows: what judging new rows needs.
+    """Held-out predictions of one model on labelled source rows: what judging new rows needs."""
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The feature columns of the n source rows.
-    predicted : Predicted
-        Labels and held-out predictions (n,), in the order of the rows.
-    losses : array of shape (n,)
-        Of these predictions.
-    loss : str
-        Name of the loss.
-    fold : int array of shape (n,)
-        Which fold held the row out; zeros where there are none.
-    groups : int array of shape (n,) or None
-        Rows that belong together, coded from 0 up.
-    weights : array of shape (n,)
-        Importance weights towards the target of the answer.
-    estimator : DensityRatio or None
-        Gives the weights of new rows; None where all weights are 1.
-    encoder : TableEncoder or None
-        Fitted; what the estimator takes rows from.
-    labelled : Predicted or None
-        Labelled target rows, predicted by models that had not seen them.
-    """
-
-    frame: Any
-    predicted: Predicted
-    losses: np.ndarray
-    loss: str
-    fold: np.ndarray
-    groups: np.ndarray | None
-    weights: np.ndarray
-    estimator: Any = None
-    encoder: Any = None
-    labelled: Predicted | None = None
+    frame: Any  # pandas: the feature columns of the n source rows
+    predicted: Predicted  # their labels and held-out predictions
+    losses: np.ndarray  # (n,), of these predictions
+    loss: str  # its name
+    fold: np.ndarray  # (n,), which fold held the row out; zeros where there are none
+    groups: np.ndarray | None  # (n,), rows that belong together, coded from 0 up
+    weights: np.ndarray  # (n,), importance weights towards the target of the answer
+    estimator: Any = None  # DensityRatio of new rows; None where all weights are 1
+    encoder: Any = None  # fitted TableEncoder, which the estimator takes rows from
+    labelled: Predicted | None = None  # target rows, by models that had not seen them
 
     @classmethod
     def of_search(cls, search: Any, frame: Any, /) -> Kept:

@@ -26,20 +26,11 @@ _RARE = 5
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels ready to learn from.
+    """Labels ready to learn from."""
 
-    Attributes
-    ----------
-    task : {"classification", "regression"}
-    y : array of shape (n,)
-        Floats for regression; integers or text for classification.
-    words : str
-        How the task was decided, in a sentence.
-    """
-
-    task: str
-    y: np.ndarray
-    words: str
+    task: str  # "classification" or "regression"
+    y: np.ndarray  # (n,), floats for regression; integers or text for classification
+    words: str  # how the task was decided, in a sentence
 
 
 def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
@@ -166,21 +157,11 @@ _NAMED = 5
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Target rows whose labels are known, and what the model said of them.
+    """Target rows whose labels are known, and what the model said of them."""
 
-    Attributes
-    ----------
-    rows : int array of shape (k,)
-        Their places among the target rows.
-    losses : array of shape (k,)
-        Of the predictions; 1 where they are wrong and else 0 if `predicted` is None.
-    predicted : Predicted or None
-        None if some label is of a class that the source does not have.
-    """
-
-    rows: np.ndarray
-    losses: np.ndarray
-    predicted: Predicted | None
+    rows: np.ndarray  # (k,), their places among the target rows
+    losses: np.ndarray  # (k,), of the predictions; 1 where they are wrong if `predicted` is None
+    predicted: Predicted | None  # None if a label is of a class that the source does not have
 
 
 def label_rows(known: TargetLabels, labels: Labels, respond: Respond, /) -> Labelled:

@@ -44,42 +44,23 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Two samples as they were read.
-
-    Attributes
-    ----------
-    pair : TablePair
-    source, target : Sample
-    label : str
-        Name of the label column; empty where there is none.
-    truth : Truth or None
-        Labelled target rows of an example.
-    aside : dict
-        Columns that are no features but were asked for: the name, and the values of the source
-        rows and of the target rows (None where the table has no such column).
-    design : array of shape (n_source,) or None
-        Design weights of the source rows.
-    drawn : int array of shape (n_target,) or None
-        Rows of the table that stand for the target, if not all do: in order, maybe repeated.
-    everyone : data frame or None
-        Then, all rows of the target table; None if there is no table.
-    weights : array of shape (n_source,) or None
-        Those that balance the margins of a target without a table.
-    unknown : str
-        What the margins leave unknown.
-    """
+    """Two samples as they were read."""
 
     pair: TablePair
     source: Sample
     target: Sample
-    label: str = ""
-    truth: Truth | None = None
+    label: str = ""  # name of the column; empty where there is none
+    truth: Truth | None = None  # labelled target rows of an example
+    # Columns that are no features but were asked for: the name, and the values of the source rows
+    # and of the target rows (None where the table has no such column).
     aside: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    design: np.ndarray | None = None
+    design: np.ndarray | None = None  # (n_source,), design weights of the source rows
+    # (n_target,), rows of the table that stand for the target, if not all do: in order, maybe
+    # repeated. Then `everyone` has all rows of the target table; None if there is no table.
     drawn: np.ndarray | None = None
     everyone: Any = None
-    weights: np.ndarray | None = None
-    unknown: str = ""
+    weights: np.ndarray | None = None  # those that balance margins of a target without a table
+    unknown: str = ""  # what the margins leave unknown
 
 
 def load_data(

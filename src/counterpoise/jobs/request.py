@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+import numpy as np
 
 from counterpoise import __version__
 from counterpoise._validation import InputError, check_choice, check_number
@@ -24,12 +27,6 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skops")
 
 def quiet(stage: str, done: int, total: int) -> None:
     """Show nothing."""
-
-
-def check_seed(seed: Any, /) -> int:
-    """Return a random seed if it is one."""
-    checked: int = check_number(seed, "seed", low=0, high=2**32 - 1, closed="both", integer=True)
-    return checked
 
 
 def check_jobs(jobs: Any, /) -> int:
@@ -87,7 +84,7 @@ class Request:
     start: float = field(default_factory=time.perf_counter, repr=False)
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        check_number(self.seed, "seed", low=0, high=2**32 - 1, closed="both", integer=True)
         check_jobs(self.jobs)
 
     def __getitem__(self, name: str) -> Any:
@@ -112,21 +109,25 @@ class Request:
                 continue
         seconds = time.perf_counter() - self.start
         started = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
-        arguments = {name: _plain(value) for name, value in self.arguments.items()}
-        arguments.pop("progress", None)
+        options = {name: value for name, value in self.arguments.items() if name != "progress"}
+        arguments = plain_values(options)
         passed = [f"{k}={v!r}" for k, v in arguments.items() if v not in (None, [], "auto")]
         command = f"counterpoise.{self.job}({', '.join(passed)})"
         return Provenance(command, arguments, versions, self.seed, seconds, started)
 
 
-def _plain(value: Any) -> Any:
-    """Return an option as JSON holds it; a table by what it is."""
+def plain_values(value: Any, /) -> Any:
+    """Return what JSON holds: None for NaN and infinity, a table or a function by its name."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return getattr(value, "__name__", None) or type(value).__name__

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 from counterpoise._shown import shown_page
 from counterpoise.jobs.answer import Answer, Choice, Estimates
 from counterpoise.jobs.kept import write_kept
+from counterpoise.jobs.request import plain_values
 
 
 def write_answer(answer: Answer, directory: Path, /, *, watch: bool = True) -> None:
@@ -178,19 +178,6 @@ def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return a parameter's values, as text if of several kinds; None for models without it."""
     mixed = len({type(own[name]) for own in parameters if name in own}) > 1
     return [str(own[name]) if mixed and name in own else own.get(name) for own in parameters]
-
-
-def plain_values(value: Any, /) -> Any:
-    """Return nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 # Also the full-width forms, which some spreadsheets read alike.

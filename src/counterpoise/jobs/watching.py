@@ -32,9 +32,9 @@ from counterpoise.jobs.batches import Batch, Ledger, Reader, Rows, one_watcher
 from counterpoise.jobs.judging import judge_pair, limited_threads, weigh
 from counterpoise.jobs.kept import Kept
 from counterpoise.jobs.labels import Labelled, Labels, label_rows, match_labels, respond_with
-from counterpoise.jobs.request import Progress, quiet
+from counterpoise.jobs.request import Progress, plain_values, quiet
 from counterpoise.jobs.saved import SavedModel, load
-from counterpoise.jobs.saving import digest_of, estimate_numbers, json_text, plain_values, summary
+from counterpoise.jobs.saving import digest_of, estimate_numbers, json_text, summary
 from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
