@@ -21,7 +21,7 @@ from counterpoise._files import write_atomically
 from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError
 from counterpoise.cli.reproduce import reproduce
-from counterpoise.cli.terminal import Commands, Quiet, guarded, option, screen_width, stages
+from counterpoise.cli.terminal import QUIET, Commands, guarded, option, screen_width, stages
 from counterpoise.jobs.alarms import YEAR
 from counterpoise.jobs.answer import Answer
 from counterpoise.jobs.auditing import noted, weights_names
@@ -47,53 +47,43 @@ _LABELS = (
     "Use labels in the target file in every estimate, or keep them aside as the truth (default: "
     "use if fewer than half of the rows have one)"
 )
+_MARGINS = "In place of the target: a table of column, level and share, or mean."
+_WATCH = "Keep source rows in --out, for intervals and watch."
 _Text, _Texts, _File = str | None, list[str] | None, Path | None
 
 # Parameter of a job -> its option. Texts have the default of the job, files and others none.
 _ASKED: dict[str, Any] = {
-    "source": Annotated[
-        _File, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .xlsx, .parquet.")
-    ],
-    "target": Annotated[_File, typer.Argument(help="Rows of the population that matters.")],
-    "label": Annotated[_Text, option("Column of the label, which is no feature.")],
-    "prediction": Annotated[_Text, option("Column of predicted numbers or classes.")],
-    "probability": Annotated[_Texts, option(_PROBABILITY)],
-    "drop": Annotated[_Texts, option("Column to leave out; repeat for several.")],
-    "missing": Annotated[
-        _Texts, option("Text for a missing value, such as ? or -999; repeat for several.")
-    ],
-    "encoding": Annotated[_Text, option("Character encoding of text files, such as latin-1.")],
-    "model": Annotated[_Texts, option(_MODEL, choices=MODEL_NAMES)],
-    "weights": Annotated[str, option("Weight estimator", choices=weights_names())],
-    "loss": Annotated[str, option("Loss per row", choices=["auto", *LOSSES])],
-    "metrics": Annotated[_Texts, option("Report; repeat for several", "--metric", choices=METRICS)],
-    "by": Annotated[_Text, option("Column of both files whose groups are reported.")],
-    "groups": Annotated[
-        _Text, option("Column of rows that belong together: a person, a clinic, a day.")
-    ],
-    "target_labels": Annotated[_Text, option(_LABELS, choices=LABEL_USES)],
-    "source_weight": Annotated[_Text, option("Column of design weights of the source rows.")],
-    "target_weight": Annotated[_Text, option("Column of design weights of the target rows.")],
-    "margins": Annotated[
-        _File, option("In place of the target: a table of column, level and share, or mean.")
-    ],
-    "example": Annotated[_Text, option("Problem with a known truth", choices=EXAMPLES)],
-    "time": Annotated[float | None, option("Seconds for the search; slow models are left out.")],
-    "jobs": Annotated[
-        str, option('Processes, -1 for one per core; or Dask: "local" or tcp://host:port.')
-    ],
+    "source": (_File, typer.Argument(help="Labelled rows: .csv[.gz], .tsv, .xlsx, .parquet.")),
+    "target": (_File, typer.Argument(help="Rows of the population that matters.")),
+    "label": (_Text, option("Column of the label, which is no feature.")),
+    "prediction": (_Text, option("Column of predicted numbers or classes.")),
+    "probability": (_Texts, option(_PROBABILITY)),
+    "drop": (_Texts, option("Column to leave out; repeat for several.")),
+    "missing": (_Texts, option("Text for a missing value, such as ? or -999; repeat for several.")),
+    "encoding": (_Text, option("Character encoding of text files, such as latin-1.")),
+    "model": (_Texts, option(_MODEL, choices=MODEL_NAMES)),
+    "weights": (str, option("Weight estimator", choices=weights_names())),
+    "loss": (str, option("Loss per row", choices=["auto", *LOSSES])),
+    "metrics": (_Texts, option("Report; repeat for several", "--metric", choices=METRICS)),
+    "by": (_Text, option("Column of both files whose groups are reported.")),
+    "groups": (_Text, option("Column of rows that belong together: a person, a clinic, a day.")),
+    "target_labels": (_Text, option(_LABELS, choices=LABEL_USES)),
+    "source_weight": (_Text, option("Column of design weights of the source rows.")),
+    "target_weight": (_Text, option("Column of design weights of the target rows.")),
+    "margins": (_File, option(_MARGINS)),
+    "example": (_Text, option("Problem with a known truth", choices=EXAMPLES)),
+    "time": (float | None, option("Seconds for the search; slow models are left out.")),
+    "jobs": (str, option('Processes, -1 for one per core; or Dask: "local" or tcp://host:port.')),
 }
 # Options that are not about the job.
 _SHOWN: dict[str, Any] = {
-    "out": Annotated[_File, option("Directory for the report and the files.")],
-    "force": Annotated[bool, option("Write into --out even if it is not empty.", "--force")],
-    "watch": Annotated[
-        bool, option("Keep source rows in --out, for intervals and watch.", "--watch/--no-watch")
-    ],
-    "details": Annotated[bool, option("Print everything that is known.", "--details")],
-    "json": Annotated[bool, option("Print run.json instead of tables.", "--json")],
-    "quiet": Quiet,
-    "strict": Annotated[bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")],
+    "out": (_File, option("Directory for the report and the files.")),
+    "force": (bool, option("Write into --out even if it is not empty.", "--force")),
+    "watch": (bool, option(_WATCH, "--watch/--no-watch")),
+    "details": (bool, option("Print everything that is known.", "--details")),
+    "json": (bool, option("Print run.json instead of tables.", "--json")),
+    "quiet": (bool, QUIET),
+    "strict": (bool, option('Exit with 3 if the verdict is "do not trust".', "--strict")),
 }
 
 
@@ -105,18 +95,18 @@ def add_command(
     options = {name: kind for name, kind in _ASKED.items() if name in known}
     options |= {name: kind for name, kind in _SHOWN.items() if name not in without}
 
-    def parameter(name: str, kind: Any) -> inspect.Parameter:
+    def parameter(name: str, kind: Any, how: Any) -> inspect.Parameter:
         default: Any = None
-        if kind.__origin__ in (str, bool):
+        if kind in (str, bool):
             default = str(known[name].default) if name in known else name == "watch"
-        only = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(name, only, default=default, annotation=kind)
+        only, annotation = inspect.Parameter.KEYWORD_ONLY, Annotated[kind, how]
+        return inspect.Parameter(name, only, default=default, annotation=annotation)
 
     def run(**params: Any) -> None:
         _give_answer(job, params)
 
     command: Any = run
-    command.__signature__ = inspect.Signature([parameter(*item) for item in options.items()])
+    command.__signature__ = inspect.Signature([parameter(k, *v) for k, v in options.items()])
     strict = f'{EXIT}; 3 with --strict if the verdict is "do not trust".'
     app.command(job.__name__, help=text, epilog=strict)(command)
 
@@ -173,7 +163,7 @@ def predict(
     level: Annotated[float, option("Share of target rows whose label is in its interval.")] = 0.9,
     out: Annotated[Path | None, option("CSV file to write (default: standard output).")] = None,
     force: Annotated[bool, option("Replace the file of --out.", "--force")] = False,
-    quiet: Quiet = False,
+    quiet: Annotated[bool, QUIET] = False,
 ) -> None:
     """Predict new rows with a saved answer, with an interval or a set of classes for each row.
 
@@ -250,7 +240,7 @@ def watch(
         list[str] | None, option("METRIC=VALUE: alarm if it is below; repeatable.", "--min")
     ] = None,
     json: Annotated[bool, option("Print watch.json instead of a table.", "--json")] = False,
-    quiet: Quiet = False,
+    quiet: Annotated[bool, QUIET] = False,
 ) -> None:
     """Judge new batches by a saved answer, record them in its folder, raise alarms.
 

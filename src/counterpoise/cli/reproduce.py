@@ -10,7 +10,7 @@ import typer
 from counterpoise import jobs as work
 from counterpoise._format import printable
 from counterpoise._validation import check_choice
-from counterpoise.cli.terminal import Quiet, guarded, option, stages
+from counterpoise.cli.terminal import QUIET, guarded, option, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
@@ -50,7 +50,7 @@ def reproduce(
     dask: Annotated[
         str | None, option('Compute on Dask: "local" or tcp://host:port of a scheduler.')
     ] = None,
-    quiet: Quiet = False,
+    quiet: Annotated[bool, QUIET] = False,
 ) -> None:
     """Run the paper's experiments and check its claims.
 

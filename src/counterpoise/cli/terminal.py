@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -35,7 +35,7 @@ def option(text: str, *names: str, choices: Iterable[str] = ()) -> Any:
     return typer.Option(*names, help=help_text, autocompletion=(lambda: known) if known else None)
 
 
-Quiet = Annotated[bool, option("Show no progress, and one line of result.", "--quiet", "-q")]
+QUIET = option("Show no progress, and one line of result.", "--quiet", "-q")
 
 
 # Of the click that typer itself uses: the installed one, or one of its own.

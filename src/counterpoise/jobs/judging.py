@@ -130,11 +130,11 @@ def judge_pair(
         risks = judge_groups(found, pair, groups, kept.weights, kept.losses)
     baseline = baseline_risk(
         held_out,
-        _labels(predicted),
+        Labels.of_predicted(predicted).y,
         get_loss(kept.loss),
         predicted.classes,
         chosen,
-        y_labelled=None if said is None else _labels(said),
+        y_labelled=None if said is None else Labels.of_predicted(said).y,
     )
     report = estimate_metrics(held_out, predicted, wanted, chosen, labelled=said)
     known: Any = {"method": method, "metrics": report, "baseline": baseline, "groups": risks}
@@ -142,11 +142,6 @@ def judge_pair(
         known["design"] = np.asarray(kept.estimator.design)[order]
     estimates = estimates_of(held_out, risk, loss=kept.loss, by=by, **known)
     return diagnose_encoded(pair, kept.weights, kept.losses, label_test=tested), estimates
-
-
-def _labels(predicted: Predicted) -> np.ndarray:
-    """Return the labels, which classes are stored as places of."""
-    return predicted.y if predicted.classes is None else predicted.classes[predicted.y]
 
 
 def _held_out(

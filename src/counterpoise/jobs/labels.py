@@ -30,7 +30,13 @@ class Labels:
 
     task: str  # "classification" or "regression"
     y: np.ndarray  # (n,), floats for regression; integers or text for classification
-    words: str  # how the task was decided, in a sentence
+    words: str = ""  # how the task was decided, in a sentence
+
+    @classmethod
+    def of_predicted(cls, predicted: Predicted, /) -> Labels:
+        """Return the labels beside predictions, which hold classes as their places."""
+        classes = predicted.classes
+        return cls(predicted.task, predicted.y if classes is None else classes[predicted.y])
 
 
 def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:

@@ -100,10 +100,17 @@ def load_data(
         raise InputError("`label` is missing. Pass the column that is to be predicted.")
     names = _names(source, target if margins is None else margins)
     notes: list[str] = []
-    tables = _read_tables((source, target), names, label, encoding, notes, progress)
+    tables: list[Any] = []
+    for given, name in zip((source, target), names, strict=True):
+        if given is None:  # rows of a target without a table are drawn from the source later
+            own = [column for column in [label] if column in tables[0].column_names]
+            tables.append(tables[0].drop_columns(own))
+        else:
+            progress(f"reading {printable(name)}", 0, 0)
+            tables.append(as_table(given, name, encoding, notes))
     progress("comparing the columns", 0, 0)
-    given = {"groups": groups, "source_weight": source_weight, "target_weight": target_weight}
-    special = [(column, option) for option, column in given.items() if column is not None]
+    options = {"groups": groups, "source_weight": source_weight, "target_weight": target_weight}
+    special = [(column, option) for option, column in options.items() if column is not None]
     special += (predictions or {}).items()
     for column, option in special:
         place = int(option == "target_weight")
@@ -111,23 +118,20 @@ def load_data(
         if column == label:
             raise InputError(f"`{option}` {column!r} is the label. Pass another column.")
     columns = [column for column, _ in special]
-    options: Any = {"label": label, "need_label": need_label, "missing": missing}
-    pair = pair_tables(*tables, names=names, drop=[*drop, *columns], **options)
+    read: Any = {"label": label, "need_label": need_label, "missing": missing}
+    pair = pair_tables(*tables, names=names, drop=[*drop, *columns], **read)
     pair.notes[:0] = notes
     asked = [c for c in dict.fromkeys([*columns, by]) if c and c not in pair.kinds]
-    for name, frame in zip(names, (pair.source, pair.target), strict=True):
+    samples = []
+    frames = pair.source, pair.target
+    for name, frame, table, given in zip(names, frames, tables, (source, target), strict=True):
         if len(frame) < _ENOUGH:
             what = " with a label" if need_label and frame is pair.source else ""
             raise InputError(
                 f"{name} has {format_count(len(frame), 'row')}{what}. At least {_ENOUGH} are "
                 "needed to compare the two samples, and many more are wise. Pass more rows."
             )
-    samples = [
-        Sample(name, len(frame), table.num_columns, _path(given))
-        for name, frame, table, given in zip(
-            names, (pair.source, pair.target), tables, (source, target), strict=True
-        )
-    ]
+        samples.append(Sample(name, len(frame), table.num_columns, _path(given)))
     aside = _aside(tables, asked, pair.rows, missing)
     data = Data(pair, samples[0], samples[1], label or "", aside=aside)
     if source_weight is not None:
@@ -135,26 +139,6 @@ def load_data(
     if target_weight is not None:
         data = weigh_target(data, target_weight)
     return data if margins is None else draw_margins(data, margins)
-
-
-def _read_tables(
-    given: tuple[Any, Any],
-    names: tuple[str, str],
-    label: str | None,
-    encoding: str | None,
-    notes: list[str],
-    progress: Progress,
-) -> list[Any]:
-    """Read both tables. Rows of a target without a table are drawn from the source later."""
-    tables: list[Any] = []
-    for table, name in zip(given, names, strict=True):
-        if table is None:
-            source = tables[0]
-            tables.append(source.drop_columns([label]) if label in source.column_names else source)
-            continue
-        progress(f"reading {printable(name)}", 0, 0)
-        tables.append(as_table(table, name, encoding, notes))
-    return tables
 
 
 def _aside(

@@ -37,10 +37,6 @@ from counterpoise.search.label_use import LEAST_TRAINING
 from counterpoise.search.labels import TargetLabels
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
-#: What the options may be, the default first.
-SELECTIONS = ("source", "target")
-DELIVERIES = ("blend", "one")
-
 
 def select(
     source: Any = None,
@@ -149,7 +145,8 @@ def select(
     workers, cluster = read_jobs(jobs)
     arguments["jobs"] = workers if cluster is None else cluster
     request = Request(arguments, seed, workers, progress or quiet, "select")
-    request.check(weights=weights_names(), method=METHODS, selection=SELECTIONS, deliver=DELIVERIES)
+    request.check(weights=weights_names(), method=METHODS)
+    request.check(selection=("source", "target"), deliver=("blend", "one"))
     if example is not None:
         if source is not None:
             raise InputError("`example` brings its own data: leave out the two tables.")

@@ -313,10 +313,7 @@ class _Watched:
         """Return the rows with labels and what the model says of them; None for fewer than 2."""
         if rows.labels is None or self.model is None:
             return None
-        predicted = self.kept.predicted
-        classes = predicted.classes
-        task = "regression" if classes is None else "classification"
-        labels = Labels(task, predicted.y if classes is None else classes[predicted.y], "")
+        labels = Labels.of_predicted(self.kept.predicted)
         known = match_labels(rows.labels, labels)
         if len(known.rows) < 2:
             return None
