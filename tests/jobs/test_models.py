@@ -12,9 +12,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import ParameterGrid
 
 from counterpoise._validation import InputError
-from counterpoise.jobs.boosters import BOOSTERS
-from counterpoise.jobs.labels import match_labels, read_labels
-from counterpoise.jobs.models import MODELS, make_families, parse_grid
+from counterpoise.jobs.labels import match_labels, read_labels, unseen_classes
+from counterpoise.jobs.models import BOOSTERS, MODELS, make_families, parse_grid
 
 CLASSES = np.asarray(["a", "b"] * 10)
 NUMBERS = np.linspace(0, 1, 20)
@@ -120,15 +119,14 @@ def test_labels_that_cannot_be_learned_are_refused(values, loss, message):
 def test_labels_of_the_target_are_matched_by_their_text():
     classes = read_labels(np.asarray([1.0, 2.0] * 5), "y", "auto")
     found = match_labels(np.asarray(["2", None, "1", "both"], dtype=object), classes)
-    assert found.present.tolist() == [True, False, True, True]
-    assert found.unseen.tolist() == [False, False, False, True]
-    assert found.y[[0, 2]].tolist() == [2, 1]
-    nothing = match_labels(np.asarray([1.5, 2.5]), classes)
-    assert not nothing.present.any()
+    assert found.rows.tolist() == [0, 2, 3]
+    assert found.y.tolist() == [2, 1, "both"]
+    assert unseen_classes(found, classes).tolist() == [False, False, True]
+    assert not len(match_labels(np.asarray([1.5, 2.5]), classes).rows)
     numbers = read_labels(NUMBERS, "y", "auto")
     text = match_labels(np.asarray(["unknown", "0.5", None], dtype=object), numbers)
-    assert text.present.tolist() == [False, True, False]
-    assert text.y[1] == 0.5
+    assert text.rows.tolist() == [1]
+    assert text.y.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 import counterpoise as cp
 from counterpoise._validation import InputError
-from counterpoise.jobs.boosters import BOOSTERS
+from counterpoise.jobs.models import BOOSTERS
 from counterpoise.jobs.saving import digest_of, file_digest, summary
 
 # Texts that readers take for something else: missing, a number, a formula.
@@ -253,6 +253,16 @@ def forge(saved, content, **changes):
     run |= changes
     run["files"] |= changes.get("more", {})
     (saved / "run.json").write_text(json.dumps({**run, "sha256": digest_of(run)}))
+
+
+@pytest.mark.parametrize("other", [{"versions": {"counterpoise": "0.1.0"}}, {"versions": {}}])
+def test_an_answer_of_another_version_says_to_run_select_again(saved, files, other):
+    loaded = cp.load(saved)
+    vars(loaded.model).clear()  # as a model of another scikit-learn
+    forge(saved, (saved / "model.skops").read_bytes(), **other)
+    for use in (lambda: cp.load(saved), lambda: loaded.predict_file(files / "target.csv")):
+        with pytest.raises(InputError, match=r"was saved by .*\. Run counterpoise select again"):
+            use()
 
 
 class Loud:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.groups import group_rows
-from counterpoise.jobs.loading import load_data, load_example
+from counterpoise.jobs.loading import load_data
 from counterpoise.jobs.models import make_families
 from counterpoise.jobs.request import quiet
 
@@ -238,7 +238,6 @@ def test_the_same_seed_gives_the_same_answer_and_another_problem_another():
     one, two = (cp.select(example="gaussian-2d", seed=3, **LOGISTIC) for _ in range(2))
     assert one.risk.value == two.risk.value
     assert cp.select(example="gaussian-2d", seed=4, **LOGISTIC).risk.value != one.risk.value
-    assert len(load_example("gaussian-2d", n_source=50, gamma=0.9).pair.source) == 50
 
 
 def test_a_column_that_is_no_feature_can_tell_the_groups(frames):

@@ -12,6 +12,7 @@ def main() -> None:
     """Run the `counterpoise` command."""
     try:
         from counterpoise.cli.app import app
+        from counterpoise.cli.terminal import hear_terminations
     except ModuleNotFoundError as error:
         sys.exit(
             f"The command line needs the package {error.name!r}. "
@@ -19,6 +20,7 @@ def main() -> None:
         )
     except KeyboardInterrupt:
         sys.exit(130)
+    hear_terminations()
     try:
         app()
     except OSError as error:

@@ -10,7 +10,7 @@ import typer
 from counterpoise import jobs as work
 from counterpoise._format import printable
 from counterpoise._validation import check_choice
-from counterpoise.cli.terminal import Jobs, Quiet, Seed, guarded, option, stages
+from counterpoise.cli.terminal import QUIET, guarded, option, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
@@ -35,8 +35,8 @@ def reproduce(
     protocol: Annotated[
         str, option("paper: as the text says; released: as the scripts do, bugs corrected.")
     ] = "paper",
-    seed: Seed = 0,
-    jobs: Jobs = -1,
+    seed: Annotated[int, option("Random seed.")] = 0,
+    jobs: Annotated[int, option("Number of processes; -1 means one per core.")] = -1,
     device: Annotated[str, option("cpu or cuda.")] = "cpu",
     out: Annotated[Path, option("Directory of the results.")] = Path("reproduction"),
     resume: Annotated[bool, option("Continue the results in --out.", "--resume")] = False,
@@ -50,14 +50,14 @@ def reproduce(
     dask: Annotated[
         str | None, option('Compute on Dask: "local" or tcp://host:port of a scheduler.')
     ] = None,
-    quiet: Quiet = False,
+    quiet: Annotated[bool, QUIET] = False,
 ) -> None:
     """Run the paper's experiments and check its claims.
 
     Example: counterpoise reproduce synthetic --reps 10000 --out results
     """
-    stopped = "Interrupted. Finished chunks are kept: continue with --resume."
-    with guarded(interrupted=stopped), stages(quiet=quiet) as progress:
+    left = ". Finished chunks are kept: continue with --resume."
+    with guarded(left), stages(quiet=quiet) as progress:
         made = work.Request(seed=seed, jobs=jobs, progress=progress)
         for problem in problems or ():
             check_choice(problem, "problem", (*PROBLEMS, "all"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -35,29 +35,12 @@ def option(text: str, *names: str, choices: Iterable[str] = ()) -> Any:
     return typer.Option(*names, help=help_text, autocompletion=(lambda: known) if known else None)
 
 
-Jobs = Annotated[int, option("Number of processes; -1 means one per core.")]
-Seed = Annotated[int, option("Random seed.")]
-Json = Annotated[bool, option("Print run.json instead of tables.", "--json")]
-Quiet = Annotated[bool, option("Show no progress, and one line of result.", "--quiet", "-q")]
+QUIET = option("Show no progress, and one line of result.", "--quiet", "-q")
 
 
 # Of the click that typer itself uses: the installed one, or one of its own.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _QUICK = ("reading", "comparing", "encoding")
-
-
-class Commands(TyperGroup):
-    """The commands; what a wrong one says about itself cannot control the terminal."""
-
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Parse the arguments before the command."""
-        with _printable_errors():
-            return super().make_context(*arguments, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Parse the arguments of the command and run it."""
-        with _printable_errors():
-            return super().invoke(ctx)
 
 
 @contextmanager
@@ -69,50 +52,43 @@ def _printable_errors() -> Iterator[None]:
         raise
 
 
-class _Terminated(BaseException):
-    """The process was asked to end."""
+class Commands(TyperGroup):
+    """The commands; what a wrong one says about itself cannot control the terminal."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    make_context = _printable_errors()(TyperGroup.make_context)
+    invoke = _printable_errors()(TyperGroup.invoke)
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn a request to end into an exception, so that half-written files are removed."""
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+def hear_terminations() -> None:
+    """Let a request to end interrupt like Ctrl-C, so that half-written files are removed."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise _Terminated(number)
+        raise KeyboardInterrupt(number)
 
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    # A process started with nohup ignores SIGHUP, and shall go on doing so.
-    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-    former = {number: signal.signal(number, end) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        # A process started with nohup ignores SIGHUP, and shall go on doing so.
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) != signal.SIG_IGN:
+            signal.signal(getattr(signal, name), end)
 
 
 @contextmanager
-def guarded(*, interrupted: str = "Interrupted: nothing was written.") -> Iterator[None]:
+def guarded(left: str = ": nothing was written.", /) -> Iterator[None]:
     """Turn errors into one line on standard error and an exit code.
 
     2 for bad input: an `InputError`, a parameter that scikit-learn refuses, or a file that cannot
     be read or written. 130 for an interruption, 143 for a termination. 1 for any other error, which
     is a fault of the program; the environment variable COUNTERPOISE_TRACEBACK shows where it arose.
+    `left` ends what is said after an interruption.
     """
     try:
-        with _terminable():
-            yield
-    except _Terminated as error:
-        _end(interrupted.replace("Interrupted", "Terminated"), 128 + error.number, error)
+        yield
     except (InputError, InvalidParameterError, OSError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         _end("Error: " + " ... ".join(dict.fromkeys([lines[0], lines[-1]])), 2, error)
     except KeyboardInterrupt as error:
-        _end(interrupted, 130, error)
+        number = error.args[0] if error.args else signal.SIGINT
+        word = "Interrupted" if number == signal.SIGINT else "Terminated"
+        _end(f"{word}{left}", 128 + number, error)
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:
@@ -126,6 +102,11 @@ def _end(line: str, code: int, error: BaseException) -> None:
     # Messages quote file names: nothing in them may control the terminal.
     typer.echo(printable(line), err=True)
     raise typer.Exit(code) from error
+
+
+def screen_width(most: int, /) -> int:
+    """Return the columns of text that a terminal shows."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, 40), most)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,8 @@ from scipy.special import stdtrit
 from counterpoise._folds import Folds
 from counterpoise._format import format_number
 from counterpoise._validation import InputError, check_number
-from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.answer import Estimates
-from counterpoise.jobs.judging import weigh
+from counterpoise.jobs.judging import limited_threads, weigh
 from counterpoise.jobs.kept import Kept
 from counterpoise.metrics import METRICS
 from counterpoise.risk import LabelTest
@@ -30,7 +29,6 @@ from counterpoise.risk.averages import Controlled, Normalized
 from counterpoise.risk.errors import jackknife_deviations, rows_deciding
 from counterpoise.risk.estimate import Link, link_of
 from counterpoise.risk.sums import fold_sums
-from counterpoise.weights.design import DesignRatio
 
 #: How often batches come, to their number in a year.
 YEAR = {"day": 365, "week": 52, "month": 12, "quarter": 4}
@@ -86,37 +84,16 @@ def batch_noise(kept: Kept, weights: Any, /) -> float:
     60 batches of 500 rows are drawn from the source with the weights of the answer and weighed as
     any other: their spread has the error of the finite rows and of weights fitted to them.
     """
-    kept, rng = some_source_rows(kept, _SOURCE_ROWS), np.random.default_rng(0)
+    kept, rng = kept.some(_SOURCE_ROWS), np.random.default_rng(0)
     chance = kept.weights / kept.weights.sum()
     values = []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), limited_threads(len(chance)):
         warnings.simplefilter("ignore")
         for _ in range(_DRAWN):
             rows = rng.choice(len(chance), _ROWS, p=chance)
             drawn, _ = weigh(kept, kept.frame.iloc[rows].reset_index(drop=True), weights)
             values.append(risk_change(kept, drawn.weights).value)
     return float(np.std(values, ddof=1) * np.sqrt(_ROWS))
-
-
-def some_source_rows(kept: Kept, most: int, /) -> Kept:
-    """Return what is kept of at most so many random source rows."""
-    rows = some_rows(len(kept.losses), most, np.random.default_rng(0))
-    if isinstance(rows, slice):
-        return kept
-    groups = None if kept.groups is None else np.unique(kept.groups[rows], return_inverse=True)[1]
-    estimator = kept.estimator
-    if isinstance(estimator, DesignRatio):
-        estimator = DesignRatio(np.asarray(estimator.design)[rows])
-    return replace(
-        kept,
-        estimator=estimator,
-        frame=kept.frame.iloc[rows].reset_index(drop=True),
-        predicted=kept.predicted.take(rows),
-        losses=kept.losses[rows],
-        fold=kept.fold[rows],
-        groups=groups,
-        weights=kept.weights[rows],
-    )
 
 
 def change_limit(change: Change, noise: float, rows: int, delivered_rows: int, every: str) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -287,6 +288,10 @@ class Answer(RowIntervals, Shown):
         watch : bool, default=True
             Keep the source rows, with what judges new rows: row intervals and watching need it.
         """
-        from counterpoise.jobs.saving import save_answer
+        from counterpoise.jobs.directory import output_directory, write_or_keep
+        from counterpoise.jobs.saving import write_answer
 
-        save_answer(self, folder, force=force, watch=watch)
+        place = Path(folder)
+        inputs = [self.tables.source.path, self.tables.target.path]
+        with output_directory(place, force=force, inputs=list(filter(None, inputs))) as directory:
+            write_or_keep(directory, place, lambda where: write_answer(self, where, watch=watch))

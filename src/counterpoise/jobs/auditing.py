@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import check_choice
-from counterpoise.diagnostics import diagnose
+from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.diagnostics.projection import project
 from counterpoise.encoding.rows import some_rows
-from counterpoise.jobs.answer import Answer, Plane
-from counterpoise.jobs.design import used_weights, weights_name
-from counterpoise.jobs.loading import Data, load_data, load_example
+from counterpoise.jobs.answer import Answer, Plane, Tables
+from counterpoise.jobs.design import used_weights, weights_name, with_unknown
+from counterpoise.jobs.loading import READING, Data, load_data, load_example
 from counterpoise.jobs.request import Progress, Request, quiet
 from counterpoise.weights.names import NAMES
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
@@ -73,25 +72,36 @@ def audit(
     >>> answer.verdict
     'caution'
     """
-    request = Request(arguments=dict(locals()), seed=seed, progress=progress or quiet)
-    check_choice(weights, "weights", weights_names())
+    request = Request(dict(locals()), seed, progress=progress or quiet, job="audit")
+    request.check(weights=weights_names())
     if example is not None:
         data = load_example(example, seed=seed)
     else:
-        read: Any = {"label": label, "drop": drop, "missing": missing, "encoding": encoding}
-        read |= {"source_weight": source_weight, "target_weight": target_weight}
-        data = load_data(source, target, request.progress, **read)
+        data = load_data(source, target, request.progress, **request.some(READING))
     notes = list(data.pair.notes)
     request.progress("diagnosing", 0, 0)
-    used = None if weights == "none" else weights
     with noted(notes):
-        diagnostics = diagnose(data.pair.source, data.pair.target, weights=used_weights(data, used))
-    plane = place_rows(data, diagnostics.weights)
-    name = weights_name(data, used)
-    return Answer(data.tables(notes), diagnostics, name, plane, request.provenance("audit"))
+        used = used_weights(data, weights)
+        diagnostics = diagnose(data.pair.source, data.pair.target, weights=used)
+    return make_answer(data, request, diagnostics, notes)
 
 
-def place_rows(data: Data, weights: np.ndarray, /) -> Plane:
+def make_answer(
+    data: Data, request: Request, diagnostics: Diagnostics, notes: Sequence[str], /, **found: Any
+) -> Answer:
+    """Put an answer together; `found` are its fields from `warnings` on."""
+    pair = data.pair
+    return Answer(
+        Tables(data.source, data.target, pair.kinds, data.label, pair.rows, notes),
+        with_unknown(diagnostics, data.unknown),
+        weights_name(data, request["weights"]),
+        _place_rows(data, diagnostics.weights),
+        request.provenance(),
+        **found,
+    )
+
+
+def _place_rows(data: Data, weights: np.ndarray) -> Plane:
     """Return some rows of both samples in one plane."""
     rng = np.random.default_rng(0)
     rows, others = (

@@ -1,8 +1,7 @@
 """Batches of new rows, and the ledger of a watch: one line for each batch, never lost.
 
-Batches are files, data frames, or the calendar periods of their rows. A line of the ledger that a
-killed run left unfinished has no end; it is ignored and overwritten. The other files of a watch are
-made again from the ledger.
+Batches are files, data frames, or the calendar periods of their rows. The other files of a watch
+are made again from the ledger.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterpoise._files import lock_directory
+from counterpoise._files import lock_directory, write_atomically
 from counterpoise._format import format_count
 from counterpoise._validation import InputError
 from counterpoise.jobs.loading import as_table
@@ -58,6 +58,20 @@ class Reader:
     missing: Sequence[str] = ()
     encoding: str | None = None
 
+    @classmethod
+    def of_run(cls, run: Mapping[str, Any], /) -> Reader:
+        """Return the reader of an answer with this ``run.json``."""
+        asked = run["arguments"]
+        missing, encoding = asked.get("missing") or (), asked.get("encoding")
+        return cls(run["columns"], run["label"], missing, encoding)
+
+    def frame(self, path: Path, notes: list[str], /) -> Any:
+        """Return all rows of a file as columns of the model."""
+        from counterpoise.encoding.pairing import read_frame
+
+        options: Any = {"missing": self.missing, "encoding": self.encoding, "notes": notes}
+        return read_frame(path, self.kinds, **options)
+
     def batches(self, given: Any, time: str | None, every: str, /) -> Iterator[Batch]:
         """Yield the batches of files, frames, pairs of name and frame, or a dict of them."""
         if isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
@@ -80,10 +94,10 @@ class Reader:
             path = Path(item)
             if not path.is_file():
                 raise InputError(f"There is no file {path}. Check the name and the directory.")
-            return Batch(name or path.name, file_digest(path), lambda: self._file(path))
+            return Batch(name or path.name, file_digest(path), partial(self._file, path))
         notes: list[str] = []
         table = as_table(item, name or "batch", None, notes)
-        return Batch(name, _digest(table), lambda: self._rows(table, name or "The batch", notes))
+        return Batch(name, _digest(table), partial(self._rows, table, name or "The batch", notes))
 
     def _file(self, path: Path) -> Rows:
         from counterpoise.encoding.reading import read_sample
@@ -137,11 +151,7 @@ class Reader:
         for place, name in enumerate(names):
             part = table.take(np.flatnonzero(codes == place))
             own = notes if place == 0 else []
-
-            def read(part: Any = part, name: str = name, own: list[str] = own) -> Rows:
-                return self._rows(part, name, [*own])
-
-            yield Batch(name, _digest(part), read)
+            yield Batch(name, _digest(part), partial(self._rows, part, name, own))
 
     def _whole(self, path: Path) -> Any:
         from counterpoise.encoding.reading import read_table
@@ -174,16 +184,11 @@ def period_names(values: Any, time: str, every: str, /) -> tuple[list[str], np.n
     dated = np.flatnonzero(~np.isnat(days))
     distinct, places = np.unique(days[dated], return_inverse=True)
     index = pd.DatetimeIndex(distinct)
-    if every == "quarter":
-        labels = [
-            f"{year}-Q{quarter}" for year, quarter in zip(index.year, index.quarter, strict=True)
-        ]
-    else:
-        labels = list(index.strftime(_NAMES[every]))
-    names = list(dict.fromkeys(labels))
-    rank = {name: place for place, name in enumerate(names)}
-    codes[dated] = np.asarray([rank[label] for label in labels], dtype=int)[places]
-    return names, codes
+    quarters = every == "quarter"
+    labels = index.to_period("Q").strftime("%Y-Q%q") if quarters else index.strftime(_NAMES[every])
+    period, names = pd.factorize(labels)
+    codes[dated] = period[places]
+    return list(names), codes
 
 
 def _digest(table: Any) -> str:
@@ -201,23 +206,18 @@ LEDGER = "watch.jsonl"
 class Ledger:
     """The batches that a watch has recorded, in their order; kept in memory without a folder.
 
-    Parameters
-    ----------
-    folder : Path or None
-    answer : str
-        Digest of the answer that is watched: its lines bear it.
+    Lines bear the digest of the answer that is watched.
     """
 
     def __init__(self, folder: Path | None, answer: str, /) -> None:
         self.path = None if folder is None else folder / LEDGER
         self.answer = answer
         self.records: list[dict[str, Any]] = []
-        self._end = 0
         if self.path is None or not self.path.exists():
             return
         content = self.path.read_bytes()
-        self._end = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[: self._end].splitlines(), start=1):
+        whole = content[: content.rfind(b"\n") + 1]  # a line that was cut off has no end
+        for number, line in enumerate(whole.splitlines(), start=1):
             self.records.append(self._read(line, number))
 
     def _read(self, line: bytes, number: int) -> dict[str, Any]:
@@ -238,17 +238,11 @@ class Ledger:
 
     def append(self, record: dict[str, Any], /) -> None:
         """Write a batch to the disk before it counts as recorded."""
-        record = {"answer": self.answer, **record}
+        records = [*self.records, {"answer": self.answer, **record}]
         if self.path is not None:
-            line = json.dumps(record, allow_nan=False).encode() + b"\n"
-            with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-                file.seek(self._end)
-                file.truncate()
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-            self._end += len(line)
-        self.records.append(record)
+            lines = "".join(f"{json.dumps(own, allow_nan=False)}\n" for own in records)
+            write_atomically(self.path, lines.encode())
+        self.records = records
 
 
 @contextmanager

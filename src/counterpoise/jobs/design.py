@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpoise._format import format_count
+from counterpoise._format import format_count, format_number, format_share
 from counterpoise._validation import InputError
-from counterpoise.weights.design import DesignRatio, proportional_rows
-
-if TYPE_CHECKING:
-    from counterpoise.jobs.loading import Data
-
-
-import os
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from counterpoise._format import format_number, format_share
 from counterpoise.diagnostics import Diagnostics
 from counterpoise.diagnostics.verdict import VERDICTS
 from counterpoise.risk import get_method
-from counterpoise.weights.design import entropy_weights
+from counterpoise.weights.design import DesignRatio, entropy_weights, proportional_rows
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 if TYPE_CHECKING:
     from counterpoise.jobs.loading import Data
-
 
 # Row numbers that a message names, and rows with a weight that a table needs.
 _NAMED, _ENOUGH = 5, 10
@@ -84,21 +74,22 @@ def _take(column: Any, rows: np.ndarray) -> Any:
     return None if column is None else column.iloc[rows]
 
 
-def used_weights(data: Data, weights: Any, /) -> Any:
+def used_weights(data: Data, name: str, /) -> Any:
     """Return the `weights` of a search or a diagnosis: those asked for, times the design's.
 
     The weights of margins are known and are returned as they are.
     """
     if data.weights is not None:
         return data.weights
+    weights = None if name == "none" else name
     return weights if data.design is None else DesignRatio(data.design, weights=weights)
 
 
-def weights_name(data: Data, weights: str | None, /) -> str:
+def weights_name(data: Data, name: str, /) -> str:
     """Return what the weights of an answer are called."""
     if data.weights is not None:
         return "margins"
-    return (weights or "none") + ("" if data.design is None else ", times the design weights")
+    return name + ("" if data.design is None else ", times the design weights")
 
 
 def _design(column: Any, name: str, table: str, rows: np.ndarray) -> tuple[np.ndarray, str]:

@@ -42,16 +42,16 @@ _LAST = "run.json"
 
 @contextmanager
 def output_directory(
-    path: Path | None, /, *, force: bool = False, inputs: Sequence[Any] = ()
-) -> Iterator[Path | None]:
+    path: Path, /, *, force: bool = False, inputs: Sequence[Any] = ()
+) -> Iterator[Path]:
     """Give a hidden directory whose files are in `path` after the `with` block.
 
-    None gives None: nothing is written. A `path` that does not exist appears in one step. In a
-    directory that exists (a mount point, the working directory, what a link points to) the files
-    appear one by one, ``run.json`` last, and the directory stays the same. After an error or an
-    interruption the hidden directory is removed and nothing else has changed. With `force`, a
-    directory that is not empty keeps its other files; links of the same name are replaced, not
-    followed. Files that are among `inputs` are never replaced.
+    A `path` that does not exist appears in one step. In a directory that exists (a mount point, the
+    working directory, what a link points to) the files appear one by one, ``run.json`` last, and
+    the directory stays the same. After an error or an interruption the hidden directory is removed
+    and nothing else has changed. With `force`, a directory that is not empty keeps its other files;
+    links of the same name are replaced, not followed. Files that are among `inputs` are never
+    replaced.
 
     Raises
     ------
@@ -60,9 +60,6 @@ def output_directory(
         of an output, cannot be written, has no space, or is being written by another run. At the
         end, if the files cannot be moved; the message says where they are kept.
     """
-    if path is None:
-        yield None
-        return
     place = Path(os.path.realpath(path))
     _protect(place, [Path(given) for given in inputs if isinstance(given, str | os.PathLike)])
     try:
@@ -70,10 +67,7 @@ def output_directory(
     except OSError as error:
         raise _unwritable(place, error) from error
     try:
-        try:
-            _check_space(hidden)
-        except OSError as error:
-            raise _unwritable(place, error) from error
+        _check_space(hidden, place)
         yield hidden
         with _uninterrupted():
             _publish(hidden, place, force)
@@ -84,21 +78,10 @@ def output_directory(
 
 
 def write_or_keep(directory: Path, out: Path, write: Callable[[Path], None], /) -> None:
-    """Write the files of a finished job into `directory`, or elsewhere if that fails.
+    """Write files into `directory` from :func:`output_directory`, or elsewhere if that fails.
 
-    Parameters
-    ----------
-    directory : path
-        From :func:`output_directory`.
-    out : path
-        What the user named.
-    write : callable
-        Called with the directory to write into.
-
-    Raises
-    ------
-    InputError
-        If `directory` could not be written. The message says where the files are instead.
+    `write` takes the directory to write into, and `out` is what the user named. The error says
+    where the files are instead.
     """
     try:
         write(directory)
@@ -188,12 +171,15 @@ def _clear(directory: Path) -> None:
             entry.unlink()
 
 
-def _check_space(directory: Path) -> None:
+def _check_space(directory: Path, place: Path) -> None:
     """Write and delete a file, so that a full disk is known before the work."""
-    with tempfile.TemporaryFile(dir=directory) as file:
-        file.write(os.urandom(_LEAST_SPACE))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(os.urandom(_LEAST_SPACE))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _unwritable(place, error) from error
 
 
 def _publish(hidden: Path, place: Path, force: bool) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from counterpoise._validation import InputError, check_choice
+from counterpoise._validation import InputError
 from counterpoise.jobs.answer import Answer
-from counterpoise.jobs.auditing import noted, place_rows, weights_names
-from counterpoise.jobs.design import used_weights, weights_name
+from counterpoise.jobs.auditing import make_answer, noted, weights_names
+from counterpoise.jobs.design import used_weights
 from counterpoise.jobs.groups import group_rows, rows_together
 from counterpoise.jobs.judging import (
     cautions,
@@ -22,15 +22,8 @@ from counterpoise.jobs.judging import (
     weigh,
 )
 from counterpoise.jobs.kept import Kept
-from counterpoise.jobs.labels import (
-    Labelled,
-    Labels,
-    label_rows,
-    read_labels,
-    split_labels,
-    true_values,
-)
-from counterpoise.jobs.loading import Data, load_data
+from counterpoise.jobs.labels import Labels, label_rows, read_labels, split_labels, true_values
+from counterpoise.jobs.loading import READING, Data, load_data
 from counterpoise.jobs.predictions import (
     column_options,
     read_predictions,
@@ -55,26 +48,6 @@ _PERFECT = (
     "The predictions are almost perfect. Either the model was trained on these rows, or a column "
     "is not known before the label."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is judged, and how, checked."""
-
-    labels: Labels
-    predicted: Predicted  # of the source rows
-    there: Predicted | None  # of the target rows, without labels
-    loss: Loss
-    weights: str | None
-    method: str
-    metrics: Any
-    request: Request
-
-    def respond(self, rows: np.ndarray, y: np.ndarray) -> tuple[Predicted, np.ndarray]:
-        """Return predictions and losses of target rows with labels `y`."""
-        assert self.there is not None  # labels of rows without predictions are not used
-        predicted = with_labels(self.there.take(rows), y)
-        return predicted, loss_of(self.loss, predicted)
 
 
 def evaluate(
@@ -146,15 +119,10 @@ def evaluate(
     >>> bool(low < 1 < high)
     True
     """
-    arguments = dict(locals())
-    request = Request(arguments=arguments, progress=progress or quiet)
-    every = {"weights": weights_names(), "method": METHODS, "loss": ("auto", *LOSSES)}
-    for name, known in every.items():
-        check_choice(arguments[name], name, known)
+    request = Request(dict(locals()), progress=progress or quiet, job="evaluate")
+    request.check(weights=weights_names(), method=METHODS, loss=("auto", *LOSSES))
     columns = column_options(prediction, probability)
-    names = ["label", "drop", "missing", "encoding", "groups", "by"]
-    names += ["source_weight", "target_weight"]
-    read: Any = {name: arguments[name] for name in names}
+    read = request.some(READING)
     data = load_data(source, target, request.progress, need_label=True, predictions=columns, **read)
     notes = [*data.pair.notes, _HELD_OUT]
     data = without_gaps(data, columns, notes)
@@ -164,9 +132,19 @@ def evaluate(
     notes.append(labels.words)
     here, there = read_predictions(data, labels, prediction, probability, notes)
     judged_by = _loss(loss, labels.task, probable=here.probability is not None)
-    used = None if weights == "none" else weights
-    asked = _Asked(labels, here, there, judged_by, used, method, metrics or (), request)
-    return _answer(data, asked, by, groups, target_labels, notes)
+    if target_labels == "use" and there is None:
+        raise InputError(
+            f"`target_labels` is 'use', but {data.target.name} has no predictions. Add them."
+        )
+    losses = loss_of(judged_by, here)
+    if not np.all(np.isfinite(losses)):
+        raise InputError(
+            f"`loss` {judged_by.name!r} is not defined for all of these labels and predictions. "
+            "Pass another loss."
+        )
+    one_fold, equal = np.zeros(len(losses), dtype=np.int64), np.ones(len(losses))
+    kept = Kept(data.pair.source, here, losses, judged_by.name, one_fold, None, equal)
+    return _answer(data, labels, kept, there, request, notes)
 
 
 def _has_fractions(data: Data, prediction: str) -> bool:
@@ -193,67 +171,47 @@ def _loss(name: str, task: str, *, probable: bool) -> Loss:
 
 def _answer(
     data: Data,
-    asked: _Asked,
-    by: str | None,
-    groups: str | None,
-    target_labels: str | None,
+    labels: Labels,
+    kept: Kept,
+    there: Predicted | None,
+    request: Request,
     notes: list[str],
 ) -> Answer:
-    """Judge the predictions, and put the answer together."""
-    labels, loss, request = asked.labels, asked.loss, asked.request
-    if target_labels == "use" and asked.there is None:
-        raise InputError(
-            f"`target_labels` is 'use', but {data.target.name} has no predictions. Add them."
-        )
-    predicted = asked.predicted
-    losses = loss_of(loss, predicted)
-    if not np.all(np.isfinite(losses)):
-        raise InputError(
-            f"`loss` {loss.name!r} is not defined for all of these labels and predictions. Pass "
-            "another loss."
-        )
-    wanted = choose_metrics(asked.metrics, predicted)
-    compared = None if by is None else group_rows(data, by)
-    together = rows_together(data, labels, groups, notes, held_out=False)
-    y_target, truth = split_labels(data, labels, target_labels, notes)
+    """Judge the predictions, those of target rows (`there`) too, and put the answer together."""
+    predicted, loss, by = kept.predicted, LOSSES[kept.loss], request["by"]
+    wanted = choose_metrics(request["metrics"] or (), predicted)
+    groups = None if by is None else group_rows(data, by)
+    together = rows_together(data, labels, request["groups"], notes, held_out=False)
+    known, truth = split_labels(data, labels, request["target_labels"], notes)
+    known = resolve_target_labels(
+        known, data.pair.target, labels.y, loss, classifier=predicted.classes is not None
+    )
     alerts: list[str] = []
-    one_fold, equal = np.zeros(len(losses), dtype=np.int64), np.ones(len(losses))
+
+    def respond(rows: np.ndarray, y: np.ndarray) -> tuple[Predicted, np.ndarray]:
+        assert there is not None  # labels of rows without predictions are not used
+        said = with_labels(there.take(rows), y)
+        return said, loss_of(loss, said)
+
     request.progress("diagnosing", 0, 0)
-    with noted(notes), limited_threads(len(losses)):
-        labelled = _labelled(data, asked, y_target)
+    with noted(notes), limited_threads(len(kept.losses)):
+        labelled = None if known is None else label_rows(known, labels, respond)
         own = {metric.name: metric for metric in wanted}
-        true, aside = true_values(truth, data, labels, asked.respond, own, loss.name, alerts)
+        true, aside = true_values(truth, data, labels, respond, own, loss.name, alerts)
         if too_good(predicted):
             alerts += leak_warnings(predicted, data, labels) or [_PERFECT]
-        kept = Kept(data.pair.source, predicted, losses, loss.name, one_fold, together, equal)
-        kept, pair = weigh(kept, data.pair.target, used_weights(data, asked.weights))
-        options: Any = {"labelled": labelled, "aside": aside, "by": by or "", "groups": compared}
-        found = judge_pair(kept, pair, method=asked.method, metrics=wanted, **options)
-    diagnostics, estimates = found[0], replace(found[1], truth=true)
-    classes = predicted.classes
+        used = used_weights(data, request["weights"])
+        kept, pair = weigh(replace(kept, groups=together), data.pair.target, used)
+        options: Any = {"labelled": labelled, "aside": aside, "by": by or "", "groups": groups}
+        found = judge_pair(kept, pair, method=request["method"], metrics=wanted, **options)
+    estimates, classes = replace(found[1], truth=true), predicted.classes
     values = predicted.prediction if classes is None else classes[predicted.prediction]
-    return Answer(
-        tables=data.tables(notes),
-        diagnostics=diagnostics,
-        weights_name=weights_name(data, asked.weights),
-        plane=place_rows(data, kept.weights),
-        made=request.provenance("evaluate"),
+    return make_answer(
+        data,
+        request,
+        found[0],
+        notes,
         warnings=[*alerts, *cautions(estimates, values, labels.task)],
         estimates=estimates,
         kept=replace(kept, labelled=None if labelled is None else labelled.predicted),
     )
-
-
-def _labelled(data: Data, asked: _Asked, y_target: np.ndarray | None) -> Labelled | None:
-    """Return the target rows whose labels are part of the estimates."""
-    classes = asked.predicted.classes
-    rows = resolve_target_labels(
-        y_target, data.pair.target, asked.labels.y, asked.loss, classifier=classes is not None
-    )
-    if rows is None:
-        return None
-    y, unseen = rows.y, np.zeros(len(rows.y), dtype=bool)
-    if classes is not None:
-        unseen = ~np.isin(y, classes)
-        y = np.where(unseen, classes[0], y)
-    return label_rows(rows.rows, y, unseen, asked.respond)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -110,21 +111,8 @@ def judge_pair(
     """Return the diagnosis and the estimates of a model, from what :func:`weigh` returns.
 
     The numbers are those of a search that delivers this model, for the same folds and weights.
-
-    Parameters
-    ----------
-    method : str, default="controlled"
-        Of risk estimation.
-    metrics : str, Metric or several of them
-        To report; none: the usual ones.
-    labelled : Labelled, optional
-        Random target rows with labels, which are part of every estimate and test it.
-    aside : Labelled, optional
-        Target rows with labels that only test the estimate, in place of `labelled`.
-    by : str
-        Name of the column that `groups` come from.
-    groups : tuple of arrays of shape (n,) and (m,), optional
-        Group of every source row and of every target row, reported one by one.
+    `labelled` target rows are part of every estimate and test it; `aside` only test it. `groups`
+    are those of every source row and of every target row, by the column `by`.
     """
     chosen, wanted = get_method(method), choose_metrics(metrics, kept.predicted)
     order = np.argsort(kept.fold, kind="stable")
@@ -142,11 +130,11 @@ def judge_pair(
         risks = judge_groups(found, pair, groups, kept.weights, kept.losses)
     baseline = baseline_risk(
         held_out,
-        _labels(predicted),
+        Labels.of_predicted(predicted).y,
         get_loss(kept.loss),
         predicted.classes,
         chosen,
-        y_labelled=None if said is None else _labels(said),
+        y_labelled=None if said is None else Labels.of_predicted(said).y,
     )
     report = estimate_metrics(held_out, predicted, wanted, chosen, labelled=said)
     known: Any = {"method": method, "metrics": report, "baseline": baseline, "groups": risks}
@@ -154,11 +142,6 @@ def judge_pair(
         known["design"] = np.asarray(kept.estimator.design)[order]
     estimates = estimates_of(held_out, risk, loss=kept.loss, by=by, **known)
     return diagnose_encoded(pair, kept.weights, kept.losses, label_test=tested), estimates
-
-
-def _labels(predicted: Predicted) -> np.ndarray:
-    """Return the labels, which classes are stored as places of."""
-    return predicted.y if predicted.classes is None else predicted.classes[predicted.y]
 
 
 def _held_out(
@@ -287,7 +270,7 @@ def _skill(X: Any, y: np.ndarray, classes: bool) -> float:
     )
     model = Pipeline([("encode", TableEncoder()), ("model", tree)])
     said = cross_val_predict(model, X, y, cv=KFold(5, shuffle=True, random_state=0))
-    if classes:
-        constant = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
-        return float(1 - np.mean(said != y) / constant) if constant > 0 else 0.0
-    return float(1 - np.mean((said - y) ** 2) / np.var(y)) if np.var(y) > 0 else 0.0
+    if not classes:
+        return float(r2_score(y, said))
+    constant = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
+    return float(1 - np.mean(said != y) / constant)

@@ -7,7 +7,7 @@ gives the weights of new rows, and the labelled target rows.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED
@@ -15,9 +15,11 @@ from zipfile import ZIP_DEFLATED
 import numpy as np
 
 from counterpoise._validation import InputError
+from counterpoise.encoding.rows import some_rows
 from counterpoise.jobs.trusted import foreign_types, load_trusted
 from counterpoise.metrics import Predicted
 from counterpoise.risk.rows import RowRecord
+from counterpoise.weights.design import DesignRatio
 
 KEPT_FILES = ("source.parquet", "weights.skops")
 _PREFIX = "counterpoise "
@@ -25,42 +27,18 @@ _PREFIX = "counterpoise "
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Held-out predictions of one model on labelled source rows: what judging new rows needs.
+    """Held-out predictions of one model on labelled source rows: what judging new rows needs."""
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The feature columns of the n source rows.
-    predicted : Predicted
-        Labels and held-out predictions (n,), in the order of the rows.
-    losses : array of shape (n,)
-        Of these predictions.
-    loss : str
-        Name of the loss.
-    fold : int array of shape (n,)
-        Which fold held the row out; zeros where there are none.
-    groups : int array of shape (n,) or None
-        Rows that belong together, coded from 0 up.
-    weights : array of shape (n,)
-        Importance weights towards the target of the answer.
-    estimator : DensityRatio or None
-        Gives the weights of new rows; None where all weights are 1.
-    encoder : TableEncoder or None
-        Fitted; what the estimator takes rows from.
-    labelled : Predicted or None
-        Labelled target rows, predicted by models that had not seen them.
-    """
-
-    frame: Any
-    predicted: Predicted
-    losses: np.ndarray
-    loss: str
-    fold: np.ndarray
-    groups: np.ndarray | None
-    weights: np.ndarray
-    estimator: Any = None
-    encoder: Any = None
-    labelled: Predicted | None = None
+    frame: Any  # pandas: the feature columns of the n source rows
+    predicted: Predicted  # their labels and held-out predictions
+    losses: np.ndarray  # (n,), of these predictions
+    loss: str  # its name
+    fold: np.ndarray  # (n,), which fold held the row out; zeros where there are none
+    groups: np.ndarray | None  # (n,), rows that belong together, coded from 0 up
+    weights: np.ndarray  # (n,), importance weights towards the target of the answer
+    estimator: Any = None  # DensityRatio of new rows; None where all weights are 1
+    encoder: Any = None  # fitted TableEncoder, which the estimator takes rows from
+    labelled: Predicted | None = None  # target rows, by models that had not seen them
 
     @classmethod
     def of_search(cls, search: Any, frame: Any, /) -> Kept:
@@ -86,6 +64,27 @@ class Kept:
             getattr(search, "predicted_labelled_", None),
         )
 
+    def some(self, most: int, /) -> Kept:
+        """Return what is kept of at most so many random source rows."""
+        rows = some_rows(len(self.losses), most, np.random.default_rng(0))
+        if isinstance(rows, slice):
+            return self
+        groups, estimator = self.groups, self.estimator
+        if groups is not None:
+            groups = np.unique(groups[rows], return_inverse=True)[1]
+        if isinstance(estimator, DesignRatio):
+            estimator = DesignRatio(np.asarray(estimator.design)[rows])
+        return replace(
+            self,
+            frame=self.frame.iloc[rows].reset_index(drop=True),
+            predicted=self.predicted.take(rows),
+            losses=self.losses[rows],
+            fold=self.fold[rows],
+            groups=groups,
+            weights=self.weights[rows],
+            estimator=estimator,
+        )
+
     @property
     def without_sets(self) -> bool:
         """Whether these are classes without probabilities, for which there are no sets."""
@@ -95,18 +94,17 @@ class Kept:
 def row_record(model: Any, kept: Kept | None, /) -> RowRecord:
     """Return a model with what says how sure it is about new rows."""
     if kept is None:
-        raise InputError(without_kept())
+        raise InputError(WITHOUT_KEPT)
     known = kept.predicted, kept.weights, kept.labelled, kept.estimator, kept.encoder
     return RowRecord(model, *known)
 
 
-def without_kept() -> str:
-    """Say why there are no row intervals, and what to do."""
-    return (
-        "Row intervals need what `select` keeps of the source, which is not here: the answer was "
-        "saved with watch=False (--no-watch), or source.parquet or weights.skops was removed. "
-        "Save it again without watch=False, with weights of counterpoise."
-    )
+#: Why there are no row intervals, and what to do.
+WITHOUT_KEPT = (
+    "Row intervals need what `select` keeps of the source, which is not here: the answer was saved "
+    "with watch=False (--no-watch), or source.parquet or weights.skops was removed. Save it again "
+    "without watch=False, with weights of counterpoise."
+)
 
 
 def write_kept(kept: Kept, directory: Path, /) -> list[str]:
@@ -153,13 +151,7 @@ def _columns(kept: Kept) -> dict[str, np.ndarray]:
 
 
 def read_kept(source: bytes, weights: bytes, folder: Path, /) -> Kept:
-    """Return what the bytes of the two files hold.
-
-    Raises
-    ------
-    InputError
-        If one of them holds something else.
-    """
+    """Return what the bytes of the two files hold, if it is what :func:`write_kept` writes."""
     import pyarrow as pa
     from pyarrow import parquet
 

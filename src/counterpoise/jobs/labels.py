@@ -15,6 +15,7 @@ from counterpoise.jobs.answer import TrueValues
 from counterpoise.jobs.loading import Data, Truth
 from counterpoise.losses import LOSSES, Loss
 from counterpoise.metrics import Metric, Predicted
+from counterpoise.search.labels import TargetLabels
 from counterpoise.search.responses import Responses, respond, richest_response
 
 # Whole numbers with at most so many different values are classes.
@@ -25,20 +26,17 @@ _RARE = 5
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels ready to learn from.
+    """Labels ready to learn from."""
 
-    Attributes
-    ----------
-    task : {"classification", "regression"}
-    y : array of shape (n,)
-        Floats for regression; integers or text for classification.
-    words : str
-        How the task was decided, in a sentence.
-    """
+    task: str  # "classification" or "regression"
+    y: np.ndarray  # (n,), floats for regression; integers or text for classification
+    words: str = ""  # how the task was decided, in a sentence
 
-    task: str
-    y: np.ndarray
-    words: str
+    @classmethod
+    def of_predicted(cls, predicted: Predicted, /) -> Labels:
+        """Return the labels beside predictions, which hold classes as their places."""
+        classes = predicted.classes
+        return cls(predicted.task, predicted.y if classes is None else classes[predicted.y])
 
 
 def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
@@ -116,40 +114,26 @@ def _enough(values: np.ndarray, name: str) -> np.ndarray:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class Matched:
-    """Labels of target rows in the type of the source's.
+def match_labels(values: np.ndarray, labels: Labels, /) -> TargetLabels:
+    """Return the target rows that have a label, with labels in the type of the source's.
 
-    `y` (n,) holds any class of the source where the label is missing or `unseen`: a class that the
-    source does not have. `present` tells whether there is a label.
+    Classes are compared by their text, so that numbers in one file and text in the other agree; a
+    class that the source does not have stays as it is. Numbers that cannot be read are missing.
+    Where no label at all agrees, the two tables code their labels in different ways, and no row
+    counts as labelled.
     """
-
-    y: np.ndarray
-    present: np.ndarray
-    unseen: np.ndarray
-
-
-def match_labels(values: np.ndarray, labels: Labels, /) -> Matched:
-    """Bring labels of the target to those of the source.
-
-    Classes are compared by their text, so that numbers in one file and text in the other agree.
-    Numbers that cannot be read are missing. Where no label at all agrees, the two tables code their
-    labels in different ways, and none counts as present.
-    """
-    nothing = np.zeros(len(values), dtype=bool)
     if labels.task == "regression":
-        numeric = values.dtype.kind == "f"
-        y = values if numeric else np.asarray([_number(value) for value in values])
-        return Matched(y, np.isfinite(y), nothing)
-    texts = np.asarray([class_text(value) for value in values], dtype=object)
-    present = np.asarray([text != "" for text in texts], dtype=bool)
-    classes = np.unique(labels.y)
-    places = {class_text(label): place for place, label in enumerate(classes)}
-    place = np.asarray([places.get(text, -1) for text in texts], dtype=np.int64)
-    unseen = present & (place < 0)
-    if np.all(unseen == present):
-        return Matched(classes[np.zeros(len(values), dtype=int)], nothing, nothing)
-    return Matched(classes[np.maximum(place, 0)], present, unseen)
+        y = values if values.dtype.kind == "f" else np.asarray([_number(v) for v in values])
+        rows = np.flatnonzero(np.isfinite(y))
+        return TargetLabels(rows, y[rows])
+    classes = {class_text(label): label for label in np.unique(labels.y)}
+    texts = [class_text(value) for value in values]
+    rows = np.asarray([row for row, text in enumerate(texts) if text], dtype=int)
+    own = [classes.get(texts[row], values[row]) for row in rows]
+    agree = [texts[row] in classes for row in rows]
+    if not any(agree):
+        return TargetLabels(rows[:0], labels.y[:0])
+    return TargetLabels(rows, np.asarray(own, dtype=None if all(agree) else object))
 
 
 def class_text(value: Any, /) -> str:
@@ -179,27 +163,35 @@ _NAMED = 5
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Target rows whose labels are known, and what the model said of them.
+    """Target rows whose labels are known, and what the model said of them."""
 
-    Attributes
-    ----------
-    rows : int array of shape (k,)
-        Their places among the target rows.
-    losses : array of shape (k,)
-        Of the predictions; 1 where they are wrong and else 0 if `predicted` is None.
-    predicted : Predicted or None
-        None if some label is of a class that the source does not have.
-    """
+    rows: np.ndarray  # (k,), their places among the target rows
+    losses: np.ndarray  # (k,), of the predictions; 1 where they are wrong if `predicted` is None
+    predicted: Predicted | None  # None if a label is of a class that the source does not have
 
-    rows: np.ndarray
-    losses: np.ndarray
-    predicted: Predicted | None
+
+def label_rows(known: TargetLabels, labels: Labels, respond: Respond, /) -> Labelled:
+    """Return what a model says of labelled target rows."""
+    unseen = unseen_classes(known, labels)
+    if not np.any(unseen):
+        predicted, losses = respond(known.rows, known.y)
+        return Labelled(known.rows, losses, predicted)
+    predicted, _ = respond(known.rows, np.where(unseen, labels.y[0], known.y))
+    wrong = (predicted.y != predicted.prediction) | unseen
+    return Labelled(known.rows, wrong.astype(np.float64), None)
+
+
+def unseen_classes(known: TargetLabels, labels: Labels, /) -> np.ndarray:
+    """Tell which labels (k,) of target rows are of a class that the source does not have."""
+    if labels.task == "regression":
+        return np.zeros(len(known.y), dtype=bool)
+    return ~np.isin(known.y, np.unique(labels.y))
 
 
 def split_labels(
     data: Data, labels: Labels, use: str | None, notes: list[str], /
-) -> tuple[np.ndarray | None, Truth | None]:
-    """Return the target's labels to be used (n_target,), or those that are kept aside.
+) -> tuple[TargetLabels | None, Truth | None]:
+    """Return the target's labels that are used, or those that are kept aside.
 
     "use" makes them part of the estimates, "check" keeps them aside. Without an option, labels of
     fewer than half of the rows are used: that many are collected to judge a model, and a full
@@ -212,38 +204,32 @@ def split_labels(
         if use == "use":
             raise InputError(f"`target_labels` is 'use', but {name} has no label {data.label!r}.")
         return None, data.truth
-    matched = match_labels(values, labels)
-    known = int(np.count_nonzero(matched.present))
-    if known == 0:
+    known = match_labels(values, labels)
+    if not len(known.rows):
         text = f"The label {data.label!r} of {name} has no values like those of {data.source.name}"
         if use == "use":
             raise InputError(f"{text}: there is nothing to use. Leave out target_labels='use'.")
         notes.append(f"{text}.")
         return None, None
-    if use == "check" or (use is None and 2 * known >= len(values)):
+    if use == "check" or (use is None and 2 * len(known.rows) >= len(values)):
         words = (
             f"{name} has the label too. It is kept aside: it shows the truth and tests the "
             "estimate, and has no part in choosing, training or estimating."
         )
         return None, Truth(data.pair.target, values, words)
-    present = matched.present
     if data.drawn is not None:  # a label that is drawn twice is one label
-        present = present & (np.diff(data.drawn, prepend=-1) > 0)
-    known = int(np.count_nonzero(present))
-    if known < 2:
+        first = np.diff(data.drawn, prepend=-1)[known.rows] > 0
+        known = TargetLabels(known.rows[first], known.y[first])
+    if len(known.rows) < 2:
         raise InputError(
             f"{name} has one label in {data.label!r}; at least 2 are needed. Add labels, or pass "
             "target_labels='check'."
         )
     notes.append(
-        f"{format_count(known, 'label')} in {name} are part of every estimate, and test it. They "
-        "must be of rows drawn at random from the table."
+        f"{format_count(len(known.rows), 'label')} in {name} are part of every estimate, and test "
+        "it. They must be of rows drawn at random from the table."
     )
-    if labels.task == "regression":
-        return np.where(present, matched.y, np.nan), None
-    y = np.where(matched.unseen, values, matched.y.astype(object))
-    y[~present] = None
-    return y, None
+    return known, None
 
 
 def true_values(
@@ -264,33 +250,21 @@ def true_values(
     """
     if truth is None:
         return None, None
-    matched = match_labels(truth.y, labels)
-    rows = np.flatnonzero(matched.present)
-    rows = rows[some_rows(len(rows), _ROWS, np.random.default_rng(0))]
-    unseen = matched.unseen[rows]
-    aside = label_rows(rows, matched.y[rows], unseen, respond)
-    left_out = int(np.count_nonzero(~matched.present))
+    every = match_labels(truth.y, labels)
+    some = some_rows(len(every.rows), _ROWS, np.random.default_rng(0))
+    known = TargetLabels(every.rows[some], every.y[some])
+    aside = label_rows(known, labels, respond)
+    left_out = len(truth.y) - len(every.rows)
     note = truth.words
     if left_out:
         note += f" {format_count(left_out, 'row')} without a label left out."
     risk = float(np.mean(aside.losses))
     if aside.predicted is None:
-        warnings.append(_unseen_words(data, unseen, truth.y[rows][unseen]))
+        warnings.append(_unseen_words(data, unseen_classes(known, labels), truth.y[known.rows]))
         right = {"accuracy": 1 - risk} if "accuracy" in metrics else {}
         return TrueValues(risk if loss == "zero_one" else float("nan"), right, note), aside
-    known = {name: float(metric(aside.predicted)) for name, metric in metrics.items()}
-    return TrueValues(risk, known, note), None if truth is data.truth else aside
-
-
-def label_rows(
-    rows: np.ndarray, y: np.ndarray, unseen: np.ndarray, respond: Respond, /
-) -> Labelled:
-    """Return what a model says of target rows with labels `y`, which hold any class if `unseen`."""
-    predicted, losses = respond(rows, y)
-    if not np.any(unseen):
-        return Labelled(rows, losses, predicted)
-    wrong = (predicted.y != predicted.prediction) | unseen
-    return Labelled(rows, wrong.astype(np.float64), None)
+    found = {name: float(metric(aside.predicted)) for name, metric in metrics.items()}
+    return TrueValues(risk, found, note), None if truth is data.truth else aside
 
 
 def respond_with(model: Any, frame: Any, loss: Loss, labels: Labels, /) -> Respond:
@@ -309,7 +283,7 @@ def respond_with(model: Any, frame: Any, loss: Loss, labels: Labels, /) -> Respo
 
 
 def _unseen_words(data: Data, unseen: np.ndarray, values: np.ndarray) -> str:
-    names, counts = np.unique(values.astype(str), return_counts=True)
+    names, counts = np.unique(values[unseen].astype(str), return_counts=True)
     ordered = [str(name) for name in names[np.argsort(-counts, kind="stable")]]
     return (
         f"{format_share(float(np.mean(unseen)))} of the labelled rows of {data.target.name} have a "

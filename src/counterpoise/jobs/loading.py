@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._format import format_count, printable
 from counterpoise._validation import InputError, check_choice
 from counterpoise.datasets import gaussian_2d
-from counterpoise.jobs.answer import Sample, Tables
+from counterpoise.jobs.answer import Sample
 from counterpoise.jobs.design import draw_margins, weigh_source, weigh_target
 from counterpoise.jobs.request import Progress
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 #: Name of an example -> protocol of :func:`counterpoise.datasets.gaussian_2d`.
 EXAMPLES = {"gaussian-2d": "paper", "gaussian-2d-released": "released"}
+#: Options of a job that say how its tables are read.
+READING = (
+    *("label", "drop", "missing", "encoding", "groups", "by"),
+    *("source_weight", "target_weight", "margins"),
+)
 # Rows of each sample without which there is nothing to compare, test or learn from.
 _ENOUGH = 10
 # Labelled target rows drawn for the truth of an example.
@@ -39,47 +44,23 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Two samples as they were read.
-
-    Attributes
-    ----------
-    pair : TablePair
-    source, target : Sample
-    label : str
-        Name of the label column; empty where there is none.
-    truth : Truth or None
-        Labelled target rows of an example.
-    aside : dict
-        Columns that are no features but were asked for: the name, and the values of the source
-        rows and of the target rows (None where the table has no such column).
-    design : array of shape (n_source,) or None
-        Design weights of the source rows.
-    drawn : int array of shape (n_target,) or None
-        Rows of the table that stand for the target, if not all do: in order, maybe repeated.
-    everyone : data frame or None
-        Then, all rows of the target table; None if there is no table.
-    weights : array of shape (n_source,) or None
-        Those that balance the margins of a target without a table.
-    unknown : str
-        What the margins leave unknown.
-    """
+    """Two samples as they were read."""
 
     pair: TablePair
     source: Sample
     target: Sample
-    label: str = ""
-    truth: Truth | None = None
+    label: str = ""  # name of the column; empty where there is none
+    truth: Truth | None = None  # labelled target rows of an example
+    # Columns that are no features but were asked for: the name, and the values of the source rows
+    # and of the target rows (None where the table has no such column).
     aside: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    design: np.ndarray | None = None
+    design: np.ndarray | None = None  # (n_source,), design weights of the source rows
+    # (n_target,), rows of the table that stand for the target, if not all do: in order, maybe
+    # repeated. Then `everyone` has all rows of the target table; None if there is no table.
     drawn: np.ndarray | None = None
     everyone: Any = None
-    weights: np.ndarray | None = None
-    unknown: str = ""
-
-    def tables(self, notes: Sequence[str], /) -> Tables:
-        """Return what an answer keeps of them."""
-        kinds = dict(self.pair.kinds)
-        return Tables(self.source, self.target, kinds, self.label, self.pair.rows, list(notes))
+    weights: np.ndarray | None = None  # those that balance margins of a target without a table
+    unknown: str = ""  # what the margins leave unknown
 
 
 def load_data(
@@ -119,10 +100,17 @@ def load_data(
         raise InputError("`label` is missing. Pass the column that is to be predicted.")
     names = _names(source, target if margins is None else margins)
     notes: list[str] = []
-    tables = _read_tables((source, target), names, label, encoding, notes, progress)
+    tables: list[Any] = []
+    for given, name in zip((source, target), names, strict=True):
+        if given is None:  # rows of a target without a table are drawn from the source later
+            own = [column for column in [label] if column in tables[0].column_names]
+            tables.append(tables[0].drop_columns(own))
+        else:
+            progress(f"reading {printable(name)}", 0, 0)
+            tables.append(as_table(given, name, encoding, notes))
     progress("comparing the columns", 0, 0)
-    given = {"groups": groups, "source_weight": source_weight, "target_weight": target_weight}
-    special = [(column, option) for option, column in given.items() if column is not None]
+    options = {"groups": groups, "source_weight": source_weight, "target_weight": target_weight}
+    special = [(column, option) for option, column in options.items() if column is not None]
     special += (predictions or {}).items()
     for column, option in special:
         place = int(option == "target_weight")
@@ -130,23 +118,20 @@ def load_data(
         if column == label:
             raise InputError(f"`{option}` {column!r} is the label. Pass another column.")
     columns = [column for column, _ in special]
-    options: Any = {"label": label, "need_label": need_label, "missing": missing}
-    pair = pair_tables(*tables, names=names, drop=[*drop, *columns], **options)
+    read: Any = {"label": label, "need_label": need_label, "missing": missing}
+    pair = pair_tables(*tables, names=names, drop=[*drop, *columns], **read)
     pair.notes[:0] = notes
     asked = [c for c in dict.fromkeys([*columns, by]) if c and c not in pair.kinds]
-    for name, frame in zip(names, (pair.source, pair.target), strict=True):
+    samples = []
+    frames = pair.source, pair.target
+    for name, frame, table, given in zip(names, frames, tables, (source, target), strict=True):
         if len(frame) < _ENOUGH:
             what = " with a label" if need_label and frame is pair.source else ""
             raise InputError(
                 f"{name} has {format_count(len(frame), 'row')}{what}. At least {_ENOUGH} are "
                 "needed to compare the two samples, and many more are wise. Pass more rows."
             )
-    samples = [
-        Sample(name, len(frame), table.num_columns, _path(given))
-        for name, frame, table, given in zip(
-            names, (pair.source, pair.target), tables, (source, target), strict=True
-        )
-    ]
+        samples.append(Sample(name, len(frame), table.num_columns, _path(given)))
     aside = _aside(tables, asked, pair.rows, missing)
     data = Data(pair, samples[0], samples[1], label or "", aside=aside)
     if source_weight is not None:
@@ -154,26 +139,6 @@ def load_data(
     if target_weight is not None:
         data = weigh_target(data, target_weight)
     return data if margins is None else draw_margins(data, margins)
-
-
-def _read_tables(
-    given: tuple[Any, Any],
-    names: tuple[str, str],
-    label: str | None,
-    encoding: str | None,
-    notes: list[str],
-    progress: Progress,
-) -> list[Any]:
-    """Read both tables. Rows of a target without a table are drawn from the source later."""
-    tables: list[Any] = []
-    for table, name in zip(given, names, strict=True):
-        if table is None:
-            source = tables[0]
-            tables.append(source.drop_columns([label]) if label in source.column_names else source)
-            continue
-        progress(f"reading {printable(name)}", 0, 0)
-        tables.append(as_table(table, name, encoding, notes))
-    return tables
 
 
 def _aside(
@@ -228,38 +193,25 @@ def as_table(given: Any, name: str, encoding: str | None, notes: list[str], /) -
     return pa.Table.from_pandas(given.set_axis(columns, axis=1), preserve_index=False)
 
 
-def load_example(
-    name: str, /, *, gamma: float = 0.7, n_source: int = 500, n_target: int = 2000, seed: int = 0
-) -> Data:
-    """Draw a problem whose target labels are known, because it is simulated.
-
-    Parameters
-    ----------
-    name : str
-        "gaussian-2d" or "gaussian-2d-released" (:func:`counterpoise.datasets.gaussian_2d`).
-    gamma : float, default=0.7
-        Variance of the source; 1 in the target.
-    n_source, n_target : int
-        Rows to draw.
-    seed : int, default=0
-    """
+def load_example(name: str, /, *, seed: int = 0) -> Data:
+    """Draw 500 source and 2000 target rows of a problem whose target labels are simulated."""
     import pandas as pd
 
     from counterpoise.encoding.pairing import TablePair
 
     protocol = EXAMPLES[check_choice(name, "example", EXAMPLES)]
-    problem = gaussian_2d(gamma, protocol=protocol)
-    drawn = problem.sample(n_source, n_target, random_state=seed)
+    problem = gaussian_2d(0.7, protocol=protocol)
+    drawn = problem.sample(500, 2000, random_state=seed)
     more = problem.sample(1, _TRUTH_ROWS, random_state=np.random.default_rng([seed, 1]))
     columns = ["x1", "x2"]
     source, target, rows = (
         pd.DataFrame(X, columns=columns) for X in (drawn.X_source, drawn.X_target, more.X_target)
     )
     kinds = dict.fromkeys(columns, "number")
-    pair = TablePair(source, target, kinds, np.arange(n_source), drawn.y_source, None, [])
+    pair = TablePair(source, target, kinds, np.arange(len(source)), drawn.y_source, None, [])
     words = (
         "The problem is simulated, so the truth is known: from "
         f"{_TRUTH_ROWS:,} more target rows with their labels, used for nothing else."
     )
-    samples = Sample(f"{name} source", n_source, 3), Sample(f"{name} target", n_target, 2)
+    samples = Sample(f"{name} source", len(source), 3), Sample(f"{name} target", len(target), 2)
     return Data(pair, *samples, "y", Truth(rows, more.y_target, words))

@@ -8,9 +8,11 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from sklearn.base import clone
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -23,7 +25,6 @@ from sklearn.svm import SVC, SVR
 
 from counterpoise._validation import InputError, check_choice
 from counterpoise.encoding import TableEncoder
-from counterpoise.jobs.boosters import BOOSTERS, LabelEncodedClassifier, make_booster
 from counterpoise.jobs.labels import Labels
 from counterpoise.search import menu
 
@@ -35,6 +36,18 @@ _POWERS = [10.0**k for k in range(-4, 7)]
 _TREES: Grid = {"min_samples_leaf": [1, 2, 5, 20], "max_features": [0.33, 1.0]}
 _BOOSTING: Grid = {"learning_rate": [0.03, 0.1, 0.3], "max_leaf_nodes": [4, 8, 31]}
 _KERNEL: Grid = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": ["scale", "auto"]}
+
+# Package -> start of its two class names, and what keeps it quiet and on one thread.
+_QUIET: dict[str, tuple[str, dict[str, Any]]] = {
+    "lightgbm": ("LGBM", {"n_jobs": 1, "verbosity": -1}),
+    "xgboost": ("XGB", {"n_jobs": 1, "verbosity": 0}),
+    "catboost": (
+        "CatBoost",
+        {"thread_count": 1, "verbose": 0, "allow_writing_files": False, "random_state": 0},
+    ),
+}
+#: Packages that `model` may name; they are not required.
+BOOSTERS = tuple(_QUIET)
 
 #: Name of a family -> task -> its estimator and grid. "auto" is :func:`counterpoise.search.menu`.
 MODELS: dict[str, dict[str, tuple[Any, Grid]]] = {
@@ -55,6 +68,50 @@ MODELS: dict[str, dict[str, tuple[Any, Grid]]] = {
 }
 #: What `model` may name.
 MODEL_NAMES = ("auto", *MODELS, *BOOSTERS)
+
+
+class LabelEncodedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that learns classes as 0, 1, 2, ...: XGBoost takes no others.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_proba
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelEncodedClassifier:
+        """Fit a clone of the estimator."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.estimator_ = clone(self.estimator).fit(X, codes, sample_weight=sample_weight)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, which sum to 1 in double precision."""
+        shares = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+        probability: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
+        return probability
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class."""
+        labels: np.ndarray = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return labels
+
+
+def _make_booster(name: str, task: str, /) -> Any:
+    """Return the estimator of a package with its own defaults, on one thread."""
+    start, options = _QUIET[name]
+    try:
+        package = import_module(name)
+    except ImportError as error:
+        raise InputError(
+            f"`model` {name!r} needs {name}, which is not installed. Install it with pip install "
+            f"{name}, or pass model='auto'."
+        ) from error
+    if task == "regression":
+        return getattr(package, f"{start}Regressor")(**options)
+    return LabelEncodedClassifier(getattr(package, f"{start}Classifier")(**options))
 
 
 def make_families(labels: Labels, models: Sequence[str], seed: int, /) -> list[Family]:
@@ -82,7 +139,7 @@ def make_families(labels: Labels, models: Sequence[str], seed: int, /) -> list[F
 def _estimator(name: str, labels: Labels) -> tuple[Any, Grid]:
     """Return a named estimator and its usual grid."""
     if name in BOOSTERS:
-        return make_booster(name, labels.task), {}
+        return _make_booster(name, labels.task), {}
     fitting = [known for known, tasks in MODELS.items() if labels.task in tasks]
     if name not in fitting:
         raise InputError(

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from counterpoise._format import format_count, format_number, listed
 from counterpoise._validation import InputError
 from counterpoise.jobs.design import take_source
-from counterpoise.jobs.labels import Labels, class_text, match_labels
+from counterpoise.jobs.labels import Labels, class_text
 from counterpoise.jobs.loading import Data
 from counterpoise.jobs.request import Progress, quiet
 from counterpoise.metrics import Predicted
@@ -225,20 +225,16 @@ def _numbers(column: Any, name: str, option: str, where: str) -> np.ndarray:
 
 def _classes(column: Any, labels: Labels, name: str, where: str) -> np.ndarray:
     """Return the places of predicted classes; any where they are missing."""
-    values: np.ndarray = column.to_numpy(dtype=object, na_value=None)
-    classes = np.unique(labels.y)
-    known = {class_text(label) for label in classes}
-    unknown = [
-        text for text in dict.fromkeys(map(class_text, values)) if text and text not in known
-    ]
+    texts = [class_text(value) for value in column.to_numpy(dtype=object, na_value=None)]
+    places = {class_text(label): place for place, label in enumerate(np.unique(labels.y))}
+    unknown = [text for text in dict.fromkeys(texts) if text and text not in places]
     if unknown:
         raise InputError(
             f"`prediction` {name!r} holds {unknown[0]!r} in {where}, which is no class of the "
-            f"label in the source ({listed(sorted(known), _NAMED)}). Write predictions as the "
+            f"label in the source ({listed(sorted(places), _NAMED)}). Write predictions as the "
             "label is written; a probability goes to `probability`."
         )
-    places: np.ndarray = np.searchsorted(classes, match_labels(values, labels).y)
-    return places
+    return np.asarray([places.get(text, 0) for text in texts])
 
 
 def _probabilities(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 from counterpoise import __version__
-from counterpoise._validation import InputError, check_number
+from counterpoise._validation import InputError, check_choice, check_number
 from counterpoise.jobs.answer import Provenance
 
 # Called with (stage, done, total); total 0 where the end is not known.
@@ -24,12 +27,6 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skops")
 
 def quiet(stage: str, done: int, total: int) -> None:
     """Show nothing."""
-
-
-def check_seed(seed: Any, /) -> int:
-    """Return a random seed if it is one."""
-    checked: int = check_number(seed, "seed", low=0, high=2**32 - 1, closed="both", integer=True)
-    return checked
 
 
 def check_jobs(jobs: Any, /) -> int:
@@ -75,20 +72,35 @@ class Request:
         Threads or processes; -1 for one per core.
     progress : callable
         Called with (stage, done, total); total is 0 where the end is not known.
+    job : str
+        Name of the function that was called.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     jobs: int = 1
     progress: Progress = quiet
+    job: str = ""
     start: float = field(default_factory=time.perf_counter, repr=False)
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        check_number(self.seed, "seed", low=0, high=2**32 - 1, closed="both", integer=True)
         check_jobs(self.jobs)
 
-    def provenance(self, function: str = "", /) -> Provenance:
-        """Return the call of a function, versions, seed and the seconds so far."""
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    def some(self, names: Iterable[str], /) -> dict[str, Any]:
+        """Return those of these options that the job has."""
+        return {name: self[name] for name in names if name in self.arguments}
+
+    def check(self, **known: Iterable[str]) -> None:
+        """Refuse options that are not among what they may be."""
+        for name, values in known.items():
+            check_choice(self[name], name, values)
+
+    def provenance(self) -> Provenance:
+        """Return the call of the job, versions, seed and the seconds so far."""
         versions = {"counterpoise": __version__, "python": platform.python_version()}
         for package in _PACKAGES:
             try:
@@ -97,21 +109,25 @@ class Request:
                 continue
         seconds = time.perf_counter() - self.start
         started = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
-        arguments = {name: _plain(value) for name, value in self.arguments.items()}
-        arguments.pop("progress", None)
+        options = {name: value for name, value in self.arguments.items() if name != "progress"}
+        arguments = plain_values(options)
         passed = [f"{k}={v!r}" for k, v in arguments.items() if v not in (None, [], "auto")]
-        command = f"counterpoise.{function}({', '.join(passed)})"
+        command = f"counterpoise.{self.job}({', '.join(passed)})"
         return Provenance(command, arguments, versions, self.seed, seconds, started)
 
 
-def _plain(value: Any) -> Any:
-    """Return an option as JSON holds it; a table by what it is."""
+def plain_values(value: Any, /) -> Any:
+    """Return what JSON holds: None for NaN and infinity, a table or a function by its name."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return getattr(value, "__name__", None) or type(value).__name__

@@ -6,15 +6,19 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import __version__ as sklearn_version
 
+from counterpoise import __version__
 from counterpoise._validation import InputError
+from counterpoise.jobs.batches import Reader
 from counterpoise.jobs.kept import KEPT_FILES, Kept, read_kept, row_record
 from counterpoise.jobs.predictions import predict_target
 from counterpoise.jobs.request import Progress, quiet
@@ -44,7 +48,8 @@ def load(folder: str | os.PathLike[str], /) -> SavedModel:
     Raises
     ------
     InputError
-        If the folder holds no model, or a file that is damaged or not to be trusted.
+        If the folder holds no model, or a file that is damaged or not to be trusted, or was saved
+        by another minor version of counterpoise: then run `select` again.
 
     Examples
     --------
@@ -66,7 +71,8 @@ def load(folder: str | os.PathLike[str], /) -> SavedModel:
     if _MODEL not in run["files"]:
         return SavedModel(None, run, place)
     content = _read_checked(place / _MODEL, run["files"][_MODEL])
-    return SavedModel(load_trusted(content, str(place / _MODEL)), run, place)
+    with _of_this_version(run):
+        return SavedModel(load_trusted(content, str(place / _MODEL)), run, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +135,8 @@ class SavedModel(RowIntervals):
         -------
         pandas.DataFrame
         """
-        from counterpoise.encoding.pairing import read_frame
-
         notes: list[str] = []
-        asked = self.run["arguments"]
-        read: Any = {"missing": asked.get("missing") or (), "encoding": asked.get("encoding")}
-        frame = read_frame(path, self.run["columns"], **read, notes=notes)
+        frame = Reader.of_run(self.run).frame(Path(path), notes)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return frame
@@ -165,9 +167,10 @@ class SavedModel(RowIntervals):
 
         check_level(level)
         model = self._own_model()
-        record = None if self.kept is None or self.kept.without_sets else self._row_record()
-        frame = self.read(path)
-        said = predict_target(model, frame, progress, rows=record, level=level)
+        with _of_this_version(self.run):
+            record = None if self.kept is None or self.kept.without_sets else self._row_record()
+            frame = self.read(path)
+            said = predict_target(model, frame, progress, rows=record, level=level)
         return pd.DataFrame({"row": np.arange(1, len(frame) + 1), **said})
 
     def predict(self, X: Any, /) -> np.ndarray:
@@ -219,7 +222,24 @@ def _read_run(path: Path) -> dict[str, Any]:
         raise _damaged(path, "it is not complete") from error
     if not whole:
         raise _damaged(path, "its checksum is not the one it was written with")
+    with _of_this_version(run):
+        if run["versions"]["counterpoise"].split(".")[:2] != __version__.split(".")[:2]:
+            raise LookupError("another format")
     return run
+
+
+@contextmanager
+def _of_this_version(run: Mapping[str, Any]) -> Iterator[None]:
+    """Say who has saved an answer that lacks something, and what to do."""
+    try:
+        yield
+    except (AttributeError, LookupError) as error:
+        by = run.get("versions", {})
+        raise InputError(
+            f"This answer was saved by counterpoise {by.get('counterpoise')} with scikit-learn "
+            f"{by.get('scikit-learn')}, and cannot be used by counterpoise {__version__} with "
+            f"scikit-learn {sklearn_version} ({error}). Run counterpoise select again."
+        ) from error
 
 
 def _read_checked(path: Path, digest: str) -> bytes:

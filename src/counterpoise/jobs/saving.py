@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,19 +19,8 @@ import numpy as np
 
 from counterpoise._shown import shown_page
 from counterpoise.jobs.answer import Answer, Choice, Estimates
-from counterpoise.jobs.directory import output_directory, write_or_keep
 from counterpoise.jobs.kept import write_kept
-
-
-def save_answer(
-    answer: Answer, folder: str | os.PathLike[str], /, *, force: bool = False, watch: bool = True
-) -> None:
-    """Write the files into a folder, all of them or nothing."""
-    place, tables = Path(folder), answer.tables
-    inputs = [path for path in (tables.source.path, tables.target.path) if path]
-    with output_directory(place, force=force, inputs=inputs) as directory:
-        assert directory is not None  # a folder was given
-        write_or_keep(directory, place, lambda where: write_answer(answer, where, watch=watch))
+from counterpoise.jobs.request import plain_values
 
 
 def write_answer(answer: Answer, directory: Path, /, *, watch: bool = True) -> None:
@@ -191,19 +178,6 @@ def _values(name: str, parameters: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return a parameter's values, as text if of several kinds; None for models without it."""
     mixed = len({type(own[name]) for own in parameters if name in own}) > 1
     return [str(own[name]) if mixed and name in own else own.get(name) for own in parameters]
-
-
-def plain_values(value: Any, /) -> Any:
-    """Return nested dicts, lists and scalars that JSON knows; None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 # Also the full-width forms, which some spreadsheets read alike.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from sklearn.base import is_classifier
 
-from counterpoise._validation import InputError, check_choice, check_number
+from counterpoise._validation import InputError, check_number
 from counterpoise.diagnostics.diagnosis import fit_weights
 from counterpoise.jobs.answer import Answer, Choice, TrueValues
-from counterpoise.jobs.auditing import noted, place_rows, weights_names
-from counterpoise.jobs.design import check_margins, used_weights, weights_name, with_unknown
+from counterpoise.jobs.auditing import make_answer, noted, weights_names
+from counterpoise.jobs.design import check_margins, used_weights
 from counterpoise.jobs.groups import group_rows, rows_together, split_rows
 from counterpoise.jobs.judging import (
     cautions,
@@ -26,8 +25,8 @@ from counterpoise.jobs.judging import (
 )
 from counterpoise.jobs.kept import Kept
 from counterpoise.jobs.labels import Labels, read_labels, respond_with, split_labels, true_values
-from counterpoise.jobs.loading import Data, Truth, load_data, load_example
-from counterpoise.jobs.models import Family, make_families
+from counterpoise.jobs.loading import READING, Data, Truth, load_data, load_example
+from counterpoise.jobs.models import make_families
 from counterpoise.jobs.predictions import predict_target
 from counterpoise.jobs.request import Progress, Request, quiet, read_jobs
 from counterpoise.jobs.size import fit_into, measure, some_source_rows, worth_measuring
@@ -35,31 +34,8 @@ from counterpoise.metrics import METRICS, get_metrics
 from counterpoise.risk import METHODS, get_method
 from counterpoise.search import ShiftGridSearchCV
 from counterpoise.search.label_use import LEAST_TRAINING
-from counterpoise.search.labels import missing_labels
+from counterpoise.search.labels import TargetLabels
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
-
-#: What the options may be, the default first.
-SELECTIONS = ("source", "target")
-DELIVERIES = ("blend", "one")
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What a selection was asked for, checked."""
-
-    families: list[Family]
-    labels: Labels
-    groups: str | None
-    weights: str | None
-    method: str
-    loss: str
-    metrics: Any
-    selection: str
-    deliver: str
-    cluster: str | None
-    request: Request
-    time: float | None
-    all_rows: tuple[Any, np.ndarray]  # to train what is chosen on
 
 
 def select(
@@ -168,23 +144,16 @@ def select(
         check_number(time, "time", low=0, remedy="Pass a number of seconds, such as 60.")
     workers, cluster = read_jobs(jobs)
     arguments["jobs"] = workers if cluster is None else cluster
-    request = Request(arguments=arguments, seed=seed, jobs=workers, progress=progress or quiet)
-    for name, known in (
-        ("weights", weights_names()),
-        ("method", METHODS),
-        ("selection", SELECTIONS),
-        ("deliver", DELIVERIES),
-    ):
-        check_choice(arguments[name], name, known)
+    request = Request(arguments, seed, workers, progress or quiet, "select")
+    request.check(weights=weights_names(), method=METHODS)
+    request.check(selection=("source", "target"), deliver=("blend", "one"))
     if example is not None:
         if source is not None:
             raise InputError("`example` brings its own data: leave out the two tables.")
         data = load_example(example, seed=seed)
     else:
         check_margins(margins, weights, method)
-        names = ["label", "drop", "missing", "encoding", "groups", "by"]
-        names += ["source_weight", "target_weight", "margins"]
-        read: Any = {name: arguments[name] for name in names}
+        read = request.some(READING)
         data = load_data(source, target, request.progress, need_label=True, **read)
     assert data.pair.y is not None  # read with labels
     labels = read_labels(data.pair.y, data.label, loss)
@@ -194,34 +163,45 @@ def select(
     if deliver == "blend" and (True, False) in kinds:
         notes.append("One model is delivered: there are no probabilities to blend.")
         deliver = "one"
-    used = None if weights == "none" else weights
     all_rows = data.pair.source, labels.y
     data, labels = some_source_rows(data, labels, seed, notes)
-    given = (used, method, loss, metrics or "auto", selection, deliver, cluster, request, time)
-    return _answer(
-        data, _Asked(families, labels, groups, *given, all_rows), by, target_labels, notes
+    search = ShiftGridSearchCV(
+        families,
+        weights=used_weights(data, weights),
+        method=method,
+        loss=loss,
+        selection=selection,
+        refit="blend" if deliver == "blend" else True,
+        metrics=metrics or "auto",
+        n_jobs=workers,
     )
+    search._all_rows = all_rows
+    return _answer(search, data, labels, request, cluster, notes)
 
 
 def _answer(
-    data: Data, asked: _Asked, by: str | None, target_labels: str | None, notes: list[str]
+    search: ShiftGridSearchCV,
+    data: Data,
+    labels: Labels,
+    request: Request,
+    cluster: str | None,
+    notes: list[str],
 ) -> Answer:
     """Search, and put the answer together."""
-    request, labels = asked.request, asked.labels
-    groups = None if by is None else group_rows(data, by)
-    y_target, truth = split_labels(data, labels, target_labels, notes)
+    by, predictions = request["by"], None
     alerts: list[str] = []
+    groups = None if by is None else group_rows(data, by)
+    known, truth = split_labels(data, labels, request["target_labels"], notes)
     with noted(notes), limited_threads(len(labels.y)):
-        search = _search(data, asked, y_target, notes)
+        with _cluster(cluster):
+            _fit(search, data, labels, known, request, notes)
         request.progress("diagnosing", 0, 0)
-        true = _true_values(search, data, asked, truth, alerts)
+        true = _true_values(search, data, labels, truth, alerts)
         diagnostics = search.diagnostics_
         alerts += leak_warnings(search.predicted_, data, labels)
         rows = data.pair.target if data.drawn is None else data.everyone
-        predictions, said = None, None
         if rows is not None:
             predictions = predict_target(search.best_estimator_, rows, request.progress)
-            said = predictions["prediction"]
     if groups is not None:
         request.progress("looking at the groups", 0, 0)
     estimates = estimates_of(
@@ -229,109 +209,101 @@ def _answer(
         search.best_risk_,
         loss=search.loss_.name,
         design=None if data.design is None else data.design[search._held_out_rows],
-        method=asked.method,
+        method=search.method,
         metrics=search.metrics_,
         baseline=search.baseline_,
         by=by or "",
         groups=None if groups is None else search.risk_by_group(*groups),
         truth=true,
     )
-    return Answer(
-        tables=data.tables(notes),
-        diagnostics=with_unknown(diagnostics, data.unknown),
-        weights_name=weights_name(data, asked.weights),
-        plane=place_rows(data, search.weights_),
-        made=request.provenance("select"),
+    said = None if predictions is None else predictions["prediction"]
+    return make_answer(
+        data,
+        request,
+        diagnostics,
+        notes,
         warnings=[*alerts, *cautions(estimates, said, labels.task)],
         estimates=estimates,
-        choice=_choice(search, asked),
+        choice=_choice(search, labels.task),
         model=search.best_estimator_,
         predictions=predictions,
         kept=Kept.of_search(search, data.pair.source),
     )
 
 
-def _search(
-    data: Data, asked: _Asked, y_target: np.ndarray | None, notes: list[str]
-) -> ShiftGridSearchCV:
-    request = asked.request
-    together = rows_together(data, asked.labels, asked.groups, notes)
-    splits = split_rows(asked.labels, together, request.seed, notes)
-    families, stage = _planned(data, asked, y_target, len(splits), notes)
+def _fit(
+    search: ShiftGridSearchCV,
+    data: Data,
+    labels: Labels,
+    known: TargetLabels | None,
+    request: Request,
+    notes: list[str],
+) -> None:
+    """Search with folds of whole groups, after a forecast of the time."""
+    together = rows_together(data, labels, request["groups"], notes)
+    splits = split_rows(labels, together, request.seed, notes)
+    trains = known is not None and len(known.rows) >= LEAST_TRAINING
+    stage = _forecast(search, data, labels, len(splits) * (1 + trains), request, notes)
     request.progress(stage, 0, 0)
-    search = ShiftGridSearchCV(
-        families,
-        weights=used_weights(data, asked.weights),
-        method=asked.method,
-        loss=asked.loss,
-        cv=splits,
-        selection=asked.selection,
-        refit="blend" if asked.deliver == "blend" else True,
-        metrics=asked.metrics,
-        n_jobs=request.jobs,
-    )
     search._progress = lambda done, total: request.progress(stage, done, total)
-    search._all_rows = asked.all_rows
-    rows: Any = {"X_target": data.pair.target, "y_target": y_target, "groups": together}
-    with _cluster(asked.cluster):
-        try:
-            search.fit(data.pair.source, asked.labels.y, **rows)
-        except ValueError as error:
-            # Disjoint supports: that is the answer, and not a failure to give one.
-            if "gives every source point weight 0" not in str(error):
-                raise
-            notes.append(
-                "No source row lies where the target does: models were judged without weights."
-            )
-            search.set_params(weights=used_weights(data, None))
-            search.fit(data.pair.source, asked.labels.y, **rows)
+    rows: Any = {"X_target": data.pair.target, "y_target": known, "groups": together}
+    try:
+        search.set_params(cv=splits).fit(data.pair.source, labels.y, **rows)
+    except ValueError as error:
+        # Disjoint supports: that is the answer, and not a failure to give one.
+        if "gives every source point weight 0" not in str(error):
+            raise
+        notes.append(
+            "No source row lies where the target does: models were judged without weights."
+        )
+        search.set_params(weights=used_weights(data, "none"))
+        search.fit(data.pair.source, labels.y, **rows)
     if data.weights is not None:  # new rows are weighed by those that stand for the target
         encoder: Any = search._encoder
         frames = data.pair.source, data.pair.target
         encoded = [encoder.transform(frame)[:, encoder.independent_] for frame in frames]
         search.weight_estimator_ = fit_weights(DEFAULT_WEIGHTS, encoded[0], encoded[1])[1]
-    return search
 
 
-def _planned(
-    data: Data, asked: _Asked, y_target: np.ndarray | None, folds: int, notes: list[str]
-) -> tuple[list[Family], str]:
-    """Return the families that fit into the time, and what the search is called with its forecast.
+def _forecast(
+    search: ShiftGridSearchCV,
+    data: Data,
+    labels: Labels,
+    fits: int,
+    request: Request,
+    notes: list[str],
+) -> str:
+    """Keep the families that fit into the time; return what the search is called.
 
     A search of few rows and candidates has no forecast, unless its time is limited.
     """
-    families, labels = asked.families, asked.labels
-    if asked.time is None and not worth_measuring(families, len(labels.y)):
-        return families, "searching"
-    asked.request.progress("forecasting the time", 0, 0)
-    known = 0 if y_target is None else int(np.count_nonzero(~missing_labels(y_target)))
-    size = measure(
-        families,
-        data,
-        labels,
-        all_rows=len(asked.all_rows[1]),
-        fits=folds * (2 if known >= LEAST_TRAINING else 1),
-        workers=effective_n_jobs(asked.request.jobs),
-    )
-    families, size = fit_into(families, size, asked.time, notes)
+    families, seconds = search.estimator, request["time"]
+    if seconds is None and not worth_measuring(families, len(labels.y)):
+        return "searching"
+    request.progress("forecasting the time", 0, 0)
+    assert search._all_rows is not None
+    every, workers = len(search._all_rows[1]), effective_n_jobs(request.jobs)
+    size = measure(families, data, labels, all_rows=every, fits=fits, workers=workers)
+    families, size = fit_into(families, size, seconds, notes)
+    search.set_params(estimator=families)
     notes.append(f"Forecast before the search: {size.words}.")
-    return families, f"searching, {size.words}"
+    return f"searching, {size.words}"
 
 
 def _true_values(
-    search: ShiftGridSearchCV, data: Data, asked: _Asked, truth: Truth | None, alerts: list[str]
+    search: ShiftGridSearchCV, data: Data, labels: Labels, truth: Truth | None, alerts: list[str]
 ) -> TrueValues | None:
     """Judge what is delivered on labels that are kept aside; they enter the verdict."""
     if truth is None:
         return None
-    respond = respond_with(search.best_estimator_, truth.frame, search.loss_, asked.labels)
-    own = () if isinstance(asked.metrics, str) else asked.metrics
-    every = METRICS | {metric.name: metric for metric in get_metrics(own, asked.labels.task)}
+    respond = respond_with(search.best_estimator_, truth.frame, search.loss_, labels)
+    own = () if isinstance(search.metrics, str) else search.metrics
+    every = METRICS | {metric.name: metric for metric in get_metrics(own, labels.task)}
     metrics = {name: every[name] for name in search.metrics_}
     options = (respond, metrics, search.loss_.name, alerts)
-    true, aside = true_values(truth, data, asked.labels, *options)
+    true, aside = true_values(truth, data, labels, *options)
     if aside is not None:
-        method = get_method(asked.method)
+        method = get_method(search.method)
         tested = compare_labels(search.delivered_, search.predicted_, aside, method)
         if tested is not None:
             search.label_test_ = tested
@@ -349,7 +321,7 @@ def _cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-def _choice(search: ShiftGridSearchCV, asked: _Asked) -> Choice:
+def _choice(search: ShiftGridSearchCV, task: str) -> Choice:
     results = search.cv_results_
     shares = np.zeros(len(results["params"]))
     if hasattr(search, "blend_"):
@@ -362,8 +334,8 @@ def _choice(search: ShiftGridSearchCV, asked: _Asked) -> Choice:
         for params in results["params"]
     ]
     return Choice(
-        task=asked.labels.task,
-        selection=asked.selection,
+        task=task,
+        selection=search.selection,
         models=[str(name) for name in results["model"]],
         parameters=parameters,
         risks=search.risk_,

@@ -94,19 +94,8 @@ def measure(
 ) -> Size:
     """Forecast time and memory from one fit of every family to 500 rows, more where it is quick.
 
-    Forests and kernels grow as n log n, boosting as its trial fit says and then slowly.
-
-    Parameters
-    ----------
-    families : list of (name, estimator, grid)
-    data, labels
-        Rows that the candidates are judged on.
-    all_rows : int
-        Rows that what is chosen is trained on.
-    fits : int
-        Fits of every candidate: folds, twice as many where target labels train.
-    workers : int
-        Fits at a time.
+    Forests and kernels grow as n log n, boosting as its trial fit says and then slowly. `all_rows`
+    train what is chosen; every candidate has so many `fits`, of which `workers` run at a time.
     """
     n, m = len(labels.y), len(data.pair.target)
     seconds, features = {}, 0

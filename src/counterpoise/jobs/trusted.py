@@ -25,7 +25,7 @@ _LOSSES = [
 _OBJECTS = {
     "counterpoise._neighbors": ["Neighbors"],
     "counterpoise.encoding.encoder": ["TableEncoder", "_Categories", "_Numbers"],
-    "counterpoise.jobs.boosters": ["LabelEncodedClassifier"],
+    "counterpoise.jobs.models": ["LabelEncodedClassifier"],
     "counterpoise.search.offset": ["OffsetClassifier", "OffsetRegressor"],
     "counterpoise.weights.classifier": ["ClassifierRatio"],
     "counterpoise.weights.design": ["DesignRatio"],
@@ -92,13 +92,7 @@ TRUSTED_TYPES = frozenset().union(*_ALLOWED.values())
 
 
 def load_trusted(content: bytes, name: str, /) -> Any:
-    """Return the object in the bytes of a skops file.
-
-    Raises
-    ------
-    InputError
-        If the file holds another type, which is named, or is no skops file.
-    """
+    """Return the object in the bytes of a skops file, if it holds no other type."""
     from skops.io import loads
 
     try:
@@ -112,7 +106,8 @@ def load_trusted(content: bytes, name: str, /) -> Any:
         listed = ", ".join(strange[:5]) + (" ..." if len(strange) > 5 else "")
         raise InputError(
             f"{name} must hold only types that counterpoise writes; it holds {listed}. It was not "
-            "loaded. Do not use the file, unless you know who made it and why."
+            "loaded. If an older version has saved it, run counterpoise select again; else do not "
+            "use it, unless you know who made it and why."
         )
     try:
         return loads(content, trusted=sorted(TRUSTED_TYPES))

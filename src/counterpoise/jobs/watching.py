@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from counterpoise.jobs.alarms import (
     label_reasons,
     limit_reasons,
     risk_change,
-    some_source_rows,
 )
 from counterpoise.jobs.answer import Answer, Estimates
 from counterpoise.jobs.auditing import noted, weights_names
@@ -33,9 +32,9 @@ from counterpoise.jobs.batches import Batch, Ledger, Reader, Rows, one_watcher
 from counterpoise.jobs.judging import judge_pair, limited_threads, weigh
 from counterpoise.jobs.kept import Kept
 from counterpoise.jobs.labels import Labelled, Labels, label_rows, match_labels, respond_with
-from counterpoise.jobs.request import Progress, quiet
+from counterpoise.jobs.request import Progress, plain_values, quiet
 from counterpoise.jobs.saved import SavedModel, load
-from counterpoise.jobs.saving import digest_of, estimate_numbers, json_text, plain_values, summary
+from counterpoise.jobs.saving import digest_of, estimate_numbers, json_text, summary
 from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
@@ -168,14 +167,15 @@ def watch(
     with one_watcher(watched.folder):
         ledger = Ledger(watched.folder, digest_of(dict(watched.run)) if watched.folder else "")
         try:
-            for batch in watched.reader.batches(batches, time, every):
+            for batch in Reader.of_run(watched.run).batches(batches, time, every):
                 name = _new_name(batch, ledger, notes)
                 if name is None:
                     continue
                 progress(f"judging {name}", len(added), 0)
-                noise = ledger.records[-1]["noise"] if ledger.records else None
-                if noise is None:
-                    noise = watched.noise()
+                if ledger.records:
+                    noise = ledger.records[-1]["noise"]
+                else:
+                    noise = batch_noise(watched.kept, watched.weights)
                 found = watched.judge(name, batch.read(), every, limits, noise)
                 ledger.append({"digest": batch.digest, "noise": noise, "batch": found})
                 added.append(name)
@@ -229,7 +229,6 @@ class _Watched:
     kept: Kept
     model: Any
     folder: Path | None
-    reader: Reader = field(repr=False)
 
     @classmethod
     def of(cls, answer: Any, /) -> _Watched:
@@ -247,12 +246,8 @@ class _Watched:
                 "audit, or was saved with watch=False (--no-watch). Save a selection without it."
             )
         run = answer.run if isinstance(answer, SavedModel) else summary(answer)
-        asked = run["arguments"]
-        reader = Reader(
-            run["columns"], run["label"], asked.get("missing") or (), asked.get("encoding")
-        )
         folder = answer.folder if isinstance(answer, SavedModel) else None
-        return cls(run, some_source_rows(kept, _SOURCE_ROWS), answer.model, folder, reader)
+        return cls(run, kept.some(_SOURCE_ROWS), answer.model, folder)
 
     @property
     def weights(self) -> str:
@@ -270,10 +265,6 @@ class _Watched:
         known["metrics"] = {n: known["metrics"][n] for n in self.metrics} or known["metrics"]
         before = {row["column"]: row["before"] for row in self.run["balance"]}
         return {**known, "outside": self.run["outside_share"], "columns": before}
-
-    def noise(self) -> float:
-        with limited_threads(len(self.kept.losses)):
-            return batch_noise(self.kept, self.weights)
 
     def judge(
         self, name: str, rows: Rows, every: str, limits: Mapping[str, Any], noise: float
@@ -322,16 +313,12 @@ class _Watched:
         """Return the rows with labels and what the model says of them; None for fewer than 2."""
         if rows.labels is None or self.model is None:
             return None
-        predicted = self.kept.predicted
-        classes = predicted.classes
-        task = "regression" if classes is None else "classification"
-        labels = Labels(task, predicted.y if classes is None else classes[predicted.y], "")
-        matched = match_labels(rows.labels, labels)
-        places = np.flatnonzero(matched.present)
-        if len(places) < 2:
+        labels = Labels.of_predicted(self.kept.predicted)
+        known = match_labels(rows.labels, labels)
+        if len(known.rows) < 2:
             return None
         respond = respond_with(self.model, rows.frame, get_loss(self.kept.loss), labels)
-        return label_rows(places, matched.y[places], matched.unseen[places], respond)
+        return label_rows(known, labels, respond)
 
 
 def _numbers(found: Diagnostics, estimates: Estimates) -> dict[str, Any]:
