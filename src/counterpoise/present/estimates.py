@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._format import candidate_names, format_interval, format_number, shorten
+from counterpoise._format import (
+    candidate_names,
+    format_change,
+    format_error,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_share,
+    shorten,
+)
 from counterpoise.present.sections import Column, Numeral, Table
 from counterpoise.risk import Link, RiskEstimate
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(NamedTuple):
     """An estimate per candidate and its interval, NaN where none is known: (n_candidates,)."""
 
     value: np.ndarray
@@ -24,7 +31,7 @@ class Band:
 
     def take(self, index: Any, /) -> Band:
         """Return some of the candidates."""
-        return Band(self.value[index], self.low[index], self.high[index])
+        return Band(*(numbers[index] for numbers in self))
 
 
 def as_band(risk: Any, /, *, drift: bool = True) -> Band:
@@ -32,16 +39,14 @@ def as_band(risk: Any, /, *, drift: bool = True) -> Band:
 
     Ends that are given are with drift: without it, they are not known.
     """
-    if isinstance(risk, Band):
-        risk = risk.value, risk.low, risk.high
-    elif isinstance(risk, RiskEstimate):
-        risk = (risk.value, *risk.interval(drift=drift))
+    if isinstance(risk, RiskEstimate):
+        risk = risk.value, *risk.interval(drift=drift)
     elif isinstance(risk, list) and risk and isinstance(risk[0], RiskEstimate):
-        risk = tuple(np.transpose([(own.value, *own.interval(drift=drift)) for own in risk]))
+        risk = np.transpose([(own.value, *own.interval(drift=drift)) for own in risk])
     elif not isinstance(risk, tuple) or len(risk) != 3:
-        risk = (risk, np.nan, np.nan)
+        risk = risk, np.nan, np.nan
     elif not drift:
-        risk = (risk[0], np.nan, np.nan)
+        risk = risk[0], np.nan, np.nan
     value, low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in risk)
     return Band(value, np.broadcast_to(low, value.shape), np.broadcast_to(high, value.shape))
 
@@ -59,17 +64,6 @@ def name_candidates(search: Any, /) -> list[str]:
     results = search.cv_results_
     names = candidate_names(results["params"], models=list(results.get("model", ())))
     return [shorten(name, 120) for name in names]
-
-
-def check_fitted(search: Any, /) -> RiskEstimate:
-    """Return the risks of all candidates of a fitted search, or refuse what is not one."""
-    risk = candidate_risks(search)
-    if isinstance(risk, RiskEstimate):
-        return risk
-    raise ValueError(
-        f"`estimator` must be a fitted search of counterpoise; got {type(search).__name__} without "
-        "`risk_` or `risk_curve_`. Call fit first."
-    )
 
 
 #: What stands in place of an interval that holds most of what is possible.
@@ -116,12 +110,12 @@ def _says_nothing(low: float, high: float, estimate: Any) -> bool:
 def both_intervals(estimate: Any, /) -> str:
     """Return a value with both intervals in one line."""
     wide, narrow = (interval_text(estimate, drift=drift) for drift in (True, False))
-    value = format_number(rounded(estimate.value, estimate))
-    return f"{value} ({wide}; {narrow} {SAME_WAY})"
+    return f"{number_cell(estimate.value, estimate)} ({wide}; {narrow} {SAME_WAY})"
 
 
-def number_cell(value: Any, /) -> Numeral:
-    """Return a number as a cell of a table."""
+def number_cell(value: Any, estimate: Any = None, /) -> Numeral:
+    """Return a number as a cell of a table, rounded on the scale of an estimate if one is given."""
+    value = value if estimate is None else rounded(value, estimate)
     return Numeral(format_number(value), value)
 
 
@@ -138,7 +132,7 @@ def estimate_cells(estimate: Any, /) -> list[str]:
         Numeral(interval_text(estimate, drift=drift), estimate.interval(drift=drift)[0])
         for drift in (True, False)
     )
-    return [number_cell(rounded(estimate.value, estimate)), *ends]
+    return [number_cell(estimate.value, estimate), *ends]
 
 
 def risk_table(first: str, estimates: Mapping[str, Any], /, *, most: int = 10) -> Table:
@@ -151,3 +145,98 @@ def risk_table(first: str, estimates: Mapping[str, Any], /, *, most: int = 10) -
     caption = f"and {left:,} more. {WITHOUT_DRIFT}" if left > 0 else WITHOUT_DRIFT
     columns = [Column(first, "text"), *estimate_columns(), Column("effective rows", optional=1)]
     return Table("", columns, rows, caption=caption)
+
+
+def metrics_table(report: Mapping[str, Any], /) -> Table:
+    """Return metrics with both intervals, beside the best constant prediction if it is known."""
+    columns = [Column("metric", "text"), *estimate_columns("value")]
+    rows = [[own.words, *estimate_cells(own)] for own in report.values()]
+    caption = WITHOUT_DRIFT
+    if any(own.baseline is not None for own in report.values()):
+        columns.append(Column("constant", optional=1))
+        rows = [
+            [*row, number_cell(own.baseline)]
+            for row, own in zip(rows, report.values(), strict=True)
+        ]
+        caption += " Constant: one answer for all rows."
+    return Table("", columns, rows, caption=caption)
+
+
+def groups_table(groups: Any, /, *, first: str = "group") -> Table:
+    """Return the groups of the target with their risk, rows and verdict, highest risk first."""
+
+    def height(group: Any) -> float:
+        return -math.inf if group.risk is None else float(group.risk.value)
+
+    columns = [
+        Column(first, "text"),
+        *estimate_columns(),
+        Column("share of the target", optional=3),
+        Column("source rows", optional=4),
+        Column("verdict", "word", optional=2),
+    ]
+    rows = [
+        [
+            group.name,
+            *estimate_cells(group.risk),
+            Numeral(format_share(group.target_share), group.target_share),
+            Numeral(f"{group.n_source:,}", group.n_source),
+            group.verdict,
+        ]
+        for group in sorted(groups.values(), key=height, reverse=True)
+    ]
+    caption = f"Each interval holds for its group alone, not for all at once. {WITHOUT_DRIFT}"
+    return Table("", columns, rows, caption=caption)
+
+
+def sensitivity_table(found: Any, /) -> Table:
+    """Return the range of the risk for each factor by which weights may be off."""
+    rows = [
+        [Numeral(format_number(gamma), gamma), Numeral(format_interval(low, high), low)]
+        for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
+    ]
+    caption = "Of the estimate: sampling error is not included."
+    return Table("", [Column("weights off by up to"), Column("risk")], rows, caption=caption)
+
+
+_TAIL = "Above 0.7, a few rows dominate the estimate."
+
+
+def diagnostics_table(found: Any, /) -> Table:
+    """Return the numbers of a Diagnostics record, with what each means."""
+    mean = f"{format_number(found.weight_mean)} ± {format_error(found.weight_mean_error)}"
+    auc = f"{format_number(found.auc)} (p = {format_p_value(found.auc_p_value)})"
+    share, number = format_share, format_number
+    before, after = (
+        _largest(found.features, differences)
+        for differences in (found.balance_before, found.balance_after)
+    )
+    effective = "Number of equally weighted rows with the same information."
+    rows = [
+        ["source rows", f"{found.n_source:,}", "Rows with labels."],
+        ["target rows", f"{found.n_target:,}", "Rows that the weights are fitted to."],
+        ["effective rows", number(found.n_effective), effective],
+        ["mean weight", mean, "Expected: 1."],
+        ["largest weight's share", share(found.largest_share), "Of the total weight."],
+        ["Pareto k of the weights", number(found.pareto_k), _TAIL],
+        ["Pareto k of the weighted losses", number(found.pareto_k_losses), _TAIL],
+        ["AUC of source against target", auc, "0.5: not distinguishable. 1: fully separated."],
+        ["target outside the source", share(found.outside_share), "Expected without a shift: 1%."],
+        ["largest difference of means", before, "In standard deviations, before weighting."],
+        ["largest after weighting", after, "Below 0.1 counts as balanced."],
+    ]
+    if found.pareto_k_losses is None:
+        del rows[6]
+    few = "The source has hardly any rows there."
+    rows += [[f"target where {gap.words}", share(gap.share), few] for gap in found.gaps]
+    columns = [Column("quantity", "text"), Column("value"), Column("meaning", "text", optional=1)]
+    return Table("", columns, rows, name="numbers")
+
+
+def _largest(features: Sequence[str], differences: Any) -> str:
+    """Return the difference that is largest in size, the first of equals, and its feature."""
+    sizes = np.abs(np.asarray(differences, dtype=np.float64))
+    if np.isnan(sizes).all():
+        return format_number(None)
+    place = int(np.nanargmax(sizes))
+    return f"{format_change(differences[place])} ({features[place]})"

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise.present import axes
 from counterpoise.present.axes import Display
-from counterpoise.present.estimates import as_band, check_fitted, name_candidates
+from counterpoise.present.estimates import as_band, candidate_risks, name_candidates
 from counterpoise.present.palette import Palette
 
 
@@ -92,7 +92,13 @@ class ForestDisplay(Display):
         ax, theme
             As for :meth:`plot`.
         """
-        risk, names = check_fitted(estimator), name_candidates(estimator)
+        risk = candidate_risks(estimator)
+        if risk is None:
+            raise ValueError(
+                "`estimator` must be a fitted search of counterpoise; got "
+                f"{type(estimator).__name__} without `risk_` or `risk_curve_`. Call fit first."
+            )
+        names = name_candidates(estimator)
         order = np.argsort(np.asarray(risk.value), kind="stable")  # NaN, failed, is last
         display = cls(
             [names[i] for i in order],

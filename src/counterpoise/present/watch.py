@@ -116,7 +116,7 @@ def _table(watch: Any, batches: _Batches, name: str, *, sortable: bool = False) 
 
 
 def _row(batch: Mapping[str, Any], metric: str) -> list[str]:
-    known, outside, nothing = batch["metrics"].get(metric, {}), batch["outside"], number_cell(None)
+    known = batch["metrics"].get(metric, {})
     ends = [(known.get(f"low{end}"), known.get(f"high{end}")) for end in ("", "_without_drift")]
     return [
         batch["name"],
@@ -124,8 +124,8 @@ def _row(batch: Mapping[str, Any], metric: str) -> list[str]:
         (batch["shift"] or {}).get("size", ""),
         batch["verdict"],
         number_cell(known.get("value")),
-        *(nothing if None in end else Numeral(format_interval(*end), end[0]) for end in ends),
-        nothing if outside is None else Numeral(format_share(outside), outside),
+        *(Numeral(format_interval(low, high), low) for low, high in ends),
+        Numeral(format_share(batch["outside"]), batch["outside"]),
         "ALARM" if batch["alarm"] else "",
     ]
 
