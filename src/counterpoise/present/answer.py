@@ -273,7 +273,7 @@ def _reliability(answer: Any) -> Section:
     found = answer.diagnostics
     worth = [] if answer.estimates is None else _worth_of_labels(answer.estimates)
     blocks: list[Block] = [Bullets("Why", found.reasons), Bullets("Next", [*found.advice, *worth])]
-    if found.label_test is not None:
+    if found.label_test is not None and found.label_test.words not in found.reasons:
         blocks.append(found.label_test.words)
     if answer.estimates is not None:
         blocks.append(answer.estimates.baseline.sentence(answer.estimates.loss_words))
@@ -333,10 +333,10 @@ def _shift(answer: Any) -> Section:
 
 def _made(answer: Any) -> list[Section]:
     made, notes = answer.made, answer.tables.notes
-    rows = [["command", made.command], ["started", made.started]]
-    rows.append(["duration", f"{format_number(made.seconds)} s"])
     versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    rows += [["versions", versions], *([name, str(v)] for name, v in made.arguments.items())]
+    rows = [["command", made.command], ["started", made.started]]
+    rows += [["duration", f"{format_number(made.seconds)} s"], ["versions", versions]]
+    rows += [[name, str(v)] for name, v in made.arguments.items() if v not in (None, [], ())]
     table = Table("", [Column("option", "text"), Column("value", "text")], rows, name="options")
     section = Section("made", "How it was made", [table], folded=True)
     title = f"What was assumed or left out ({len(notes)})"

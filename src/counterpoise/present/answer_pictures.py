@@ -17,9 +17,9 @@ from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
 
 # Inches: legible on a phone, and on half of a screen.
-_WIDTH, _HEIGHT = 4.5, 3.4
+_WIDTH, _HEIGHT = 4.0, 3.2
 # Characters of the names at the left of rows, and rows.
-_NAME, _ROWS = 24, 12
+_NAME, _ROWS = 22, 12
 
 
 def draw_picture(plot: Callable[..., Any], height: float = _HEIGHT, /) -> bytes:
@@ -50,13 +50,13 @@ def _risk(answer: Any) -> Picture:
     plainly = "plain cross-validation" if answer.choice is not None else "unweighted rows"
     truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
     display = ForestDisplay(
-        ["this model", f"by {plainly}", "one answer for all rows"],
+        ["this model", plainly, "one answer for all rows"],
         [found.risk, plain, found.baseline.risk],
         chosen=0,
         doubtful=range(3) if answer.verdict == "do not trust" else (),
         truth=truth,
         risk_name=f"{found.loss_words} in the target",
-        width=_NAME + 2,
+        width=_NAME + 1,
     )
     caption = (
         "The thin line allows for labels that depend on the columns in another way in the target; "
@@ -114,4 +114,4 @@ def _plane(answer: Any) -> Picture:
         "A sample of both. Large dots are source rows with a large weight. Crosses without dots "
         "near them are target rows without similar source rows."
     )
-    return Picture("plane", "Source and target", caption, partial(draw_picture, display.plot, 4.3))
+    return Picture("plane", "Source and target", caption, partial(draw_picture, display.plot, 4.1))

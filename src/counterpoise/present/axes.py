@@ -57,6 +57,8 @@ class Display:
 
 #: Rows that a display draws at most.
 MOST_ROWS = 30
+# Intervals that are wider than the narrowest by such a factor do not decide what an axis shows.
+_WIDE = 20.0
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -71,22 +73,19 @@ def legend_text(text: Any, /) -> str:
     return f"\N{THIN SPACE}{shown}" if shown.startswith("_") else shown
 
 
-def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int = 2) -> Any:
+def legend_above(ax: Axes, palette: Palette, /, *, note: str = "") -> Any:
     """Put a legend above the axes, with a remark as its heading; no label is a formula."""
-    handles, labels = ax.get_legend_handles_labels()
     legend = ax.legend(
-        handles,
-        labels,
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),
-        ncols=columns,
+        ncols=2,
         borderaxespad=0.2,
         columnspacing=1.2,
         handletextpad=0.5,
         title=note or None,
-        title_fontsize="small",
+        title_fontsize="medium",
         alignment="left",
-        fontsize="small",
+        fontsize="medium",
         frameon=False,
     )
     for text in (*legend.get_texts(), legend.get_title()):
@@ -103,7 +102,8 @@ def clip_limits(
     if points.size == 0:
         return None
     ends = np.concatenate([points, lows[np.isfinite(lows)], highs[np.isfinite(highs)]])
-    widths = (highs - lows)[np.isfinite(highs - lows)]
+    widths = (highs - lows)[np.isfinite(highs - lows) & (highs > lows)]
+    widths = widths[widths <= _WIDE * widths.min(initial=np.inf)]
     usual = float(np.median(widths)) if widths.size else 0.0
     reach = 2 * max(usual, float(np.ptp(points)) / 2)
     low = max(float(ends.min()), float(points.min()) - reach)

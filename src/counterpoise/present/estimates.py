@@ -104,7 +104,7 @@ def _says_nothing(low: float, high: float, estimate: Any) -> bool:
     near, far = low - link.low, high - link.low
     if math.isfinite(link.high):
         near, far = link.high - high, link.high - low
-    return 0 < near < math.inf and far > _FACTOR * near
+    return near < math.inf and far > _FACTOR * near and (near > 0 or math.isfinite(link.high))
 
 
 def both_intervals(estimate: Any, /) -> str:

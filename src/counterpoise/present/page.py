@@ -128,6 +128,7 @@ def inline_svg(content: bytes, /, *, name: str, description: str) -> str:
             element.set(key, _REFERENCE.sub(rf"url(#{name}-\1)", value))
     for key in _DROPPED:
         root.attrib.pop(key, None)
+    root.set("style", f"--width: {root.attrib['viewBox'].split()[2]}px")
     root.set("class", "picture")
     root.set("role", "img")
     root.set("aria-label", description)

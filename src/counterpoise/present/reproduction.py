@@ -228,7 +228,7 @@ def _classes(classes: ClassDensities) -> Figure:
             ax.plot([], [], color=color, label=f"p(x | y = {label:+d})")
         ax.set(title=domain, xlabel="x₁", aspect="equal")
     axes[0, 0].set_ylabel("x₂")
-    axes[0, 0].legend(loc="upper left", fontsize="small")
+    axes[0, 0].legend(loc="upper left")
     return figure
 
 
@@ -247,7 +247,7 @@ def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[
         axes[0, column].set_title(title)
         axes[1, column].set_xlabel("γ")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure, axes
 
 
@@ -312,7 +312,7 @@ def _rates(summary: Summary) -> Figure:
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes[0, 0].set_ylabel("RMSE of the estimated β")
     axes[0, 1].set_ylabel("|bias| of the risk")
-    axes[0, 0].legend(fontsize="small")
+    axes[0, 0].legend()
     return figure
 
 

@@ -188,7 +188,7 @@ def _timeline(
     plain_ticks(ax, "y")
     ax.set_ylabel(words, parse_math=False)
     _name_batches(ax, [b["name"] for b in batches])
-    legend_above(ax, LIGHT, columns=3)
+    legend_above(ax, LIGHT)
 
 
 def _name_batches(ax: Any, names: Sequence[str]) -> None:
@@ -229,4 +229,4 @@ def _heat(names: list[str], grid: np.ndarray, batches: list[str], ax: Any, theme
             color = LIGHT.classes[level]
             ax.bar(places, 0.9, 0.92, rows - 0.45, color=color, label=words, linewidth=0)
     _name_batches(ax, batches)
-    legend_above(ax, LIGHT, columns=3)
+    legend_above(ax, LIGHT)
