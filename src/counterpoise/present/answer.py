@@ -173,26 +173,22 @@ def _expected(answer: Any) -> Table:
     """Return the metrics with both intervals, the constant's value, and the truth if known."""
     found, doubtful = answer.estimates, answer.verdict == "do not trust"
     truth = found.truth
-    rows = [
+    numbers = [
         (SHORT_NAMES.get(name, own.words), own, own.baseline, truth and truth.metrics.get(name))
         for name, own in found.metrics.items()
     ]
     if _OF_LOSS.get(found.loss) not in found.metrics:
         constant, known = found.baseline.risk.value, truth and truth.risk
-        rows.insert(0, (found.loss_words, found.risk, constant, known))
-    columns = [Column("expected", "text"), *estimates.estimate_columns("value", optional=2)]
-    columns += [Column("constant", optional=3), Column("truth", optional=1)]
-    cells = []
-    for name, estimate, constant, known in rows:
-        value, *ends = estimates.estimate_cells(estimate)
-        value = Numeral(f"{value} ?", estimate.value) if doubtful else value
-        last = estimates.number_cell(constant, estimate), _truth_cell(estimate, known)
-        cells.append([name, value, *ends, *last][: 5 + (truth is not None)])
-    caption = f"{estimates.WITHOUT_DRIFT} Constant: one answer for all rows."
-    caption += " ?: do not trust." if doubtful else ""
-    looks = ["doubtful"] * len(cells) if doubtful else []
-    columns = columns[: 5 + (truth is not None)]
-    return Table("", columns, cells, caption=caption, name="expected", looks=looks)
+        numbers.insert(0, (found.loss_words, found.risk, constant, known))
+    more = [Column("constant", optional=3), Column("truth", optional=1)]
+    rows: list[Any] = []
+    for name, own, constant, known in numbers:
+        last = estimates.number_cell(constant, own), _truth_cell(own, known)
+        rows.append((name, own, *last[: 1 + (truth is not None)]))
+    more = more[: 1 + (truth is not None)]
+    caption = f"{estimates.CONSTANT}{' ?: do not trust.' if doubtful else ''}"
+    options: Any = {"doubtful": doubtful, "caption": caption, "name": "expected"}
+    return estimates.estimate_table("expected", rows, more, value="value", optional=2, **options)
 
 
 def _truth_cell(estimate: Any, known: float | None) -> Numeral:
@@ -286,25 +282,23 @@ def _candidates(choice: Any) -> list[Section]:
     if choice is None:
         return []
     order = np.argsort(choice.source_risks if choice.selection == "source" else choice.risks.value)
-    columns = [
-        Column("candidate", "text"),
-        *estimates.estimate_columns("target risk", optional=1),
-        Column("without weights", optional=2),
-        Column("weight"),
-    ]
-    rows, names, risks = [], choice.names, choice.risks
+    rows: list[Any] = []
     for i in order.tolist():
-        share = float(choice.shares[i])
-        failed = bool(np.isnan(risks.value[i]))
-        cells = estimates.estimate_cells(None if failed else risks[i])
+        name, risk, share = choice.names[i], choice.risks[i], float(choice.shares[i])
+        if np.isnan(risk.value):
+            name, risk = f"{name} (failed)", None
         weight = Numeral(format_share(share) if share else "", share)
-        name = f"{names[i]} (failed)" if failed else names[i]
-        rows.append([name, *cells, estimates.number_cell(choice.source_risks[i]), weight])
-    looks = ["chosen" if i == choice.chosen else "" for i in order]
+        rows.append((name, risk, estimates.number_cell(choice.source_risks[i]), weight))
     by = "held-out loss" if choice.selection == "source" else "target risk"
-    caption = f"The best by {by} first. Weight: of each model in what is delivered."
-    options: Any = {"name": "candidates-table", "looks": looks, "sortable": True}
-    table = Table("", columns, rows, caption=caption, **options)
+    options: Any = {
+        "caption": f"The best by {by} first. Weight: of each model in what is delivered.",
+        "looks": ["chosen" if i == choice.chosen else "" for i in order],
+        "name": "candidates-table",
+        "sortable": True,
+    }
+    more = [Column("without weights", optional=2), Column("weight")]
+    options |= {"value": "target risk", "optional": 1}
+    table = estimates.estimate_table("candidate", rows, more, **options)
     pictures = Pictures([answer_pictures.candidates_picture(choice, order)])
     title = f"{format_count(len(rows), 'candidate')}, {choice.delivered} delivered"
     return [Section("candidates", title, [table, pictures], folded=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,8 @@ NOTHING = "says nothing"
 SAME_WAY = "if labels depend on the columns in the same way"
 #: The name of the narrower interval, and what it means.
 WITHOUT_DRIFT = f"Without drift: {SAME_WAY} in source and target."
+#: The same of a table with the column "constant".
+CONSTANT = f"{WITHOUT_DRIFT} Constant: one answer for all rows."
 # A share of [0, 1], and a factor, from which on an interval says nothing.
 _SHARE, _FACTOR = 0.8, 100.0
 # What is below this is 0 on a scale that ends at 1, such as that of a share or of R^2.
@@ -119,12 +121,35 @@ def number_cell(value: Any, estimate: Any = None, /) -> Numeral:
     return Numeral(format_number(value), value)
 
 
-def estimate_columns(value: str = "risk", /, *, optional: int = 0) -> list[Column]:
-    """Return the headings of a value and its two intervals."""
-    return [Column(value), Column("95% interval"), Column("without drift", optional=optional)]
+def estimate_table(
+    first: str,
+    rows: Iterable[Sequence[Any]],
+    more: Sequence[Column] = (),
+    /,
+    *,
+    value: str = "risk",
+    optional: int = 0,
+    doubtful: bool = False,
+    caption: str = WITHOUT_DRIFT,
+    **options: Any,
+) -> Table:
+    """Return a table of estimates with both intervals.
+
+    A row is a name, an estimate (None: dashes) and the cells of the columns `more`. The interval
+    without drift is an `optional` column. If `doubtful`, every value has a question mark.
+    """
+    columns = [Column(first, "text"), Column(value), Column("95% interval")]
+    columns += [Column("without drift", optional=optional), *more]
+    cells = []
+    for name, estimate, *others in rows:
+        number, *ends = estimate_cells(estimate)
+        number = Numeral(f"{number} ?", number.value) if doubtful else number
+        cells.append([name, number, *ends, *others])
+    looks = ["doubtful"] * len(cells) if doubtful else []
+    return Table("", columns, cells, **{"caption": caption, "looks": looks, **options})
 
 
-def estimate_cells(estimate: Any, /) -> list[str]:
+def estimate_cells(estimate: Any, /) -> list[Numeral]:
     """Return a value and its two intervals; dashes for None."""
     if estimate is None:
         return [number_cell(None)] * 3
@@ -137,56 +162,43 @@ def estimate_cells(estimate: Any, /) -> list[str]:
 
 def risk_table(first: str, estimates: Mapping[str, Any], /, *, most: int = 10) -> Table:
     """Return estimates by name, one row each; of many, the first."""
-    rows = [
-        [name, *estimate_cells(estimate), number_cell(estimate.n_effective)]
-        for name, estimate in list(estimates.items())[:most]
-    ]
+    shown = list(estimates.items())[:most]
+    rows = [(name, estimate, number_cell(estimate.n_effective)) for name, estimate in shown]
     left = len(estimates) - len(rows)
     caption = f"and {left:,} more. {WITHOUT_DRIFT}" if left > 0 else WITHOUT_DRIFT
-    columns = [Column(first, "text"), *estimate_columns(), Column("effective rows", optional=1)]
-    return Table("", columns, rows, caption=caption)
+    return estimate_table(first, rows, [Column("effective rows", optional=1)], caption=caption)
 
 
 def metrics_table(report: Mapping[str, Any], /) -> Table:
     """Return metrics with both intervals, beside the best constant prediction if it is known."""
-    columns = [Column("metric", "text"), *estimate_columns("value")]
-    rows = [[own.words, *estimate_cells(own)] for own in report.values()]
-    caption = WITHOUT_DRIFT
-    if any(own.baseline is not None for own in report.values()):
-        columns.append(Column("constant", optional=1))
-        rows = [
-            [*row, number_cell(own.baseline)]
-            for row, own in zip(rows, report.values(), strict=True)
-        ]
-        caption += " Constant: one answer for all rows."
-    return Table("", columns, rows, caption=caption)
+    metrics = report.values()
+    if all(own.baseline is None for own in metrics):
+        return estimate_table("metric", [(own.words, own) for own in metrics], value="value")
+    rows = [(own.words, own, number_cell(own.baseline)) for own in metrics]
+    constant = Column("constant", optional=1)
+    return estimate_table("metric", rows, [constant], value="value", caption=CONSTANT)
 
 
 def groups_table(groups: Any, /, *, first: str = "group") -> Table:
     """Return the groups of the target with their risk, rows and verdict, highest risk first."""
-
-    def height(group: Any) -> float:
-        return -math.inf if group.risk is None else float(group.risk.value)
-
-    columns = [
-        Column(first, "text"),
-        *estimate_columns(),
+    more = [
         Column("share of the target", optional=3),
         Column("source rows", optional=4),
         Column("verdict", "word", optional=2),
     ]
     rows = [
-        [
+        (
             group.name,
-            *estimate_cells(group.risk),
+            group.risk,
             Numeral(format_share(group.target_share), group.target_share),
             Numeral(f"{group.n_source:,}", group.n_source),
             group.verdict,
-        ]
-        for group in sorted(groups.values(), key=height, reverse=True)
+        )
+        for group in groups.values()
     ]
+    rows.sort(key=lambda row: -math.inf if row[1] is None else row[1].value, reverse=True)
     caption = f"Each interval holds for its group alone, not for all at once. {WITHOUT_DRIFT}"
-    return Table("", columns, rows, caption=caption)
+    return estimate_table(first, rows, more, caption=caption)
 
 
 def sensitivity_table(found: Any, /) -> Table:
