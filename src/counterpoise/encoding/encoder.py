@@ -124,12 +124,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tables = [take(table, some_rows(table.shape[0], _ROWS, rng)) for table in tables]
         for name, *columns in zip(names, *map(columns_of, tables), strict=True):
             self.kinds_[name] = kind = column_kind(columns)
-            encoding = (
-                _Categories.learn(name, columns)
-                if kind == "category"
-                else _Numbers.learn(name, kind, columns, self.squares)
-            )
-            self.encodings_.append(encoding)
+            if kind == "category":
+                self.encodings_.append(_Categories.learn(name, columns))
+            else:
+                self.encodings_.append(_Numbers.learn(name, kind, columns, self.squares))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded features, shape (n, n_encoded), made column by column."""
@@ -188,28 +186,24 @@ class _Numbers:
         features = [*names, *([f"{column} missing"] if missing.any() else [])]
         numbers = cls(column, kind, features, fill, bool(missing.any()), [])
         raw = numbers._filled(values)
-        numbers.scales.append(_centre_and_scale(raw))
+        centre, scale = _centre_and_scale(raw)
+        numbers.scales.append((centre, scale))
         if squares and kind != "boolean":
-            scaled = _scaled(raw, *numbers.scales[0])
-            numbers.scales.append(_centre_and_scale(scaled[:, : len(names)] ** 2))
+            numbers.scales.append(_centre_and_scale(((raw - centre) / scale)[:, : len(names)] ** 2))
             features += [f"{name} squared" for name in names]
         return numbers
 
     def encode(self, column: Any) -> np.ndarray:
         values = _read(self.kind, self.column, column)
-        scaled = _scaled(self._filled(values), *self.scales[0])
-        squares = [_scaled(scaled[:, : values.shape[1]] ** 2, *own) for own in self.scales[1:]]
-        return np.concatenate([scaled, *squares], axis=1)
+        (centre, scale), *others = self.scales
+        scaled = (self._filled(values) - centre) / scale
+        squares = scaled[:, : values.shape[1]] ** 2
+        return np.concatenate([scaled, *((squares - c) / s for c, s in others)], axis=1)
 
     def _filled(self, values: np.ndarray) -> np.ndarray:
         missing = np.isnan(values[:, :1])
         filled = np.where(missing, self.fill, values)
         return np.concatenate([filled, missing], axis=1) if self.flagged else filled
-
-
-def _scaled(values: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    scaled: np.ndarray = (values - centre) / scale
-    return scaled
 
 
 @dataclass

@@ -177,10 +177,8 @@ def _check_path(path: Path) -> str:
     if not path.is_file():
         kind = "directory, not a file" if path.is_dir() else "pipe or a device, not a regular file"
         raise InputError(f"{path} is a {kind}. Pass one CSV, TSV, Excel or Parquet file.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-1] if suffixes else ""
-    if kind == ".gz" and len(suffixes) > 1 and suffixes[-2] in _DELIMITERS:
-        kind = suffixes[-2]
+    kind, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    kind = inner if kind == ".gz" and inner in _DELIMITERS else kind
     if kind not in (*_DELIMITERS, *_PARQUET, *_EXCEL):
         raise InputError(
             f"{path.name} has no suffix of a format that can be read: {_SUFFIXES}. Save the table "
@@ -269,8 +267,7 @@ def _separator(start: str, usual: str) -> str:
     It gives every row as many fields as the header has, at least 2; of several, the one with the
     most fields, then with the most numbers in them, then the one that goes with the suffix.
     """
-    order = [usual, *(mark for mark in _SEPARATORS if mark != usual)]
-    return max(order, key=lambda mark: _fields(start, mark))  # the first of equals
+    return max((usual, *_SEPARATORS), key=lambda mark: _fields(start, mark))  # first of equals
 
 
 def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
