@@ -242,8 +242,18 @@ def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[
                 rows = getattr(summary, table)
                 points = [row for row in rows if (row.problem, row.sets, row.estimator) == key]
                 # The oracle is far below the others, which would be squeezed together.
-                if points and not (table == "comparisons" and name == "oracle"):
-                    _line(ax, name, points, value, error)
+                if not points or (table == "comparisons" and name == "oracle"):
+                    continue
+                ax.errorbar(
+                    [row.gamma for row in points],
+                    [getattr(row, value) for row in points],
+                    yerr=[2 * getattr(row, error) for row in points],
+                    color=_COLORS[name],
+                    marker=_MARKERS[name],
+                    label=LABELS[name],
+                    capsize=2,
+                    linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
+                )
         axes[0, column].set_title(title)
         axes[1, column].set_xlabel("γ")
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -314,16 +324,3 @@ def _rates(summary: Summary) -> Figure:
     axes[0, 1].set_ylabel("|bias| of the risk")
     axes[0, 0].legend()
     return figure
-
-
-def _line(ax: Any, name: str, rows: list[Any], value: str, error: str) -> None:
-    ax.errorbar(
-        [row.gamma for row in rows],
-        [getattr(row, value) for row in rows],
-        yerr=[2 * getattr(row, error) for row in rows],
-        color=_COLORS[name],
-        marker=_MARKERS[name],
-        label=LABELS[name],
-        capsize=2,
-        linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
-    )
