@@ -14,6 +14,7 @@ from counterpoise._format import (
     format_number,
     format_share,
 )
+from counterpoise.metrics import METRICS
 from counterpoise.present import answer_pictures, estimates
 from counterpoise.present.page import render_page
 from counterpoise.present.sections import (
@@ -132,20 +133,19 @@ def _first_sentence(words: str) -> str:
 def _worth_of_labels(found: Any) -> list[str]:
     """Say how much narrower the interval would be with more labels, if it would."""
     metric, words = _OF_LOSS.get(found.loss, ""), found.loss_words
+    scale: Any = float
     if metric in found.metrics:
         words = SHORT_NAMES.get(metric, found.metrics[metric].words)
-
-    def ends(estimate: Any) -> list[float]:
-        low, high = map(float, estimate.interval())
-        if metric == "rmse" and metric in found.metrics:
-            return [low**0.5, high**0.5]
-        turned = metric == "accuracy" and metric in found.metrics
-        return [1 - high, 1 - low] if turned else [low, high]
-
-    now, then = ends(found.risk), {k: ends(own) for k, own in found.more_labels.items()}
-    if not np.ptp(list(then.values())[-1]) < _NARROWER * np.ptp(now):
+        scale = METRICS[metric].from_mean
+    now, *then = (
+        sorted(scale(float(end)) for end in own.interval())
+        for own in (found.risk, *found.more_labels.values())
+    )
+    if not np.ptp(then[-1]) < _NARROWER * np.ptp(now):
         return []
-    named = ", ".join(f"{format_interval(*own)} ({k})" for k, own in then.items())
+    named = ", ".join(
+        f"{format_interval(*own)} ({k})" for k, own in zip(found.more_labels, then, strict=True)
+    )
     return [f"Interval of the {words} with more labels of random target rows, about: {named}."]
 
 
