@@ -166,28 +166,6 @@ def test_rare_categories_share_an_indicator_and_so_do_new_ones(rng):
     assert features == [*(f"x0=c{i:02}" for i in range(29)), "x0=(rare)"]
 
 
-def test_trees_get_categories_and_missing_values_as_they_are():
-    frame = pd.DataFrame(
-        {
-            "colour": ["red", None, "blue", "red"] * 5,
-            "size": [1.5, np.nan, 3.0, 4.0] * 5,
-            "day": pd.to_datetime(["2024-02-29", None, "2024-03-01", "2024-03-02"] * 5),
-        }
-    )
-    encoder = TableEncoder(native=True).fit(frame)
-    new = frame.head(4).assign(colour=["never seen", None, "blue", "red"])
-    encoded = encoder.transform(new)
-    assert list(encoded) == ["colour", "size", "day days", "day month", "day weekday"]
-    np.testing.assert_array_equal(encoded["colour"].cat.codes, [-1, -1, 0, 1])
-    np.testing.assert_array_equal(encoded["size"], frame["size"].head(4))
-    np.testing.assert_array_equal(encoded["day month"], [2, np.nan, 3, 3])
-    # A rare category is one of its own, up to the 200 most frequent ones.
-    many = pd.DataFrame({"c": [f"c{i:03}" for i in [*range(210), *range(200)]]})
-    codes = TableEncoder(native=True).fit(many).transform(many)["c"].cat.codes
-    assert codes[:200].tolist() == list(range(200))
-    assert set(codes[200:210]) == {-1}
-
-
 @pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e150])
 def test_units_do_not_matter(rng, unit):
     X = rng.normal(2, 1, size=(30, 1))

@@ -6,12 +6,11 @@
 - date: days since 1970, month (1 to 12) and weekday (0 is Monday); then like numbers.
 - category: one indicator per value. Missing is a value. Values with fewer than 5 rows and those
   beyond the 30 most frequent share one indicator, and so do values that `fit` has not seen.
-
-For trees that handle categories and missing values themselves, both can be left as they are.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +34,6 @@ from counterpoise.encoding.rows import SPARSE_COLUMNS, columns_of, in_memory, so
 
 # Categories of one column that have their own indicator, and the rows that one must have.
 _CATEGORIES, _CATEGORY_ROWS = 30, 5
-# Categories of one column that are left as they are; scikit-learn's trees take at most 255.
-_NATIVE_CATEGORIES = 200
 # Rows of each table from which kinds, medians, scales and categories are learned.
 _ROWS = 100_000
 _DATE_PARTS = ("days", "month", "weekday")
@@ -55,10 +52,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Add the square of every number and date, scaled likewise.
     keep_numeric : bool, default=False
         Leave tables that hold only numbers, none missing, as they are.
-    native : bool, default=False
-        Return a pandas data frame with numbers as they are, NaN where missing, and columns of
-        categories: for estimators with ``categorical_features="from_dtype"``. Categories beyond
-        the 200 most frequent ones and those that `fit` has not seen are missing.
     random_state : int, default=0
         Seed of the draw of 100 000 rows of each table, where there are more.
 
@@ -88,12 +81,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         *,
         squares: bool = False,
         keep_numeric: bool = False,
-        native: bool = False,
         random_state: int = 0,
     ) -> None:
         self.squares = squares
         self.keep_numeric = keep_numeric
-        self.native = native
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_target: Any = None) -> TableEncoder:
@@ -118,9 +109,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._learn(names, tables)
         self.features_ = [f for e in self.encodings_ for f in e.features] or names
         self.feature_columns_ = [e.column for e in self.encodings_ for _ in e.features] or names
-        starts = np.cumsum([0, *(len(e.features) for e in self.encodings_)])[:-1]
-        redundant = starts[[isinstance(e, _Categories) for e in self.encodings_]]
-        kept = np.setdiff1d(np.arange(len(self.features_)), redundant)
+        redundant = [
+            isinstance(encoding, _Categories) and place == 0
+            for encoding in self.encodings_
+            for place in range(len(encoding.features))
+        ]
+        kept = np.flatnonzero(np.logical_not(redundant))
         self.independent_ = kept if len(kept) else np.arange(len(self.features_))
         return self
 
@@ -130,9 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tables = [take(table, some_rows(table.shape[0], _ROWS, rng)) for table in tables]
         for name, *columns in zip(names, *map(columns_of, tables), strict=True):
             self.kinds_[name] = kind = column_kind(columns)
-            if self.native:
-                self.encodings_.append(_Native.learn(name, kind, columns))
-            elif kind == "category":
+            if kind == "category":
                 self.encodings_.append(_Categories.learn(name, columns))
             else:
                 self.encodings_.append(_Numbers.learn(name, kind, columns, self.squares))
@@ -153,18 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             width = len(encoding.features)
             out[:, start : start + width] = encoding.encode(column)
             start += width
-        return self._frame(out) if self.native else out
-
-    def _frame(self, values: np.ndarray) -> Any:
-        """Return a data frame in which codes of categories are marked as such."""
-        import pandas as pd
-
-        frame = pd.DataFrame(values, columns=self.features_)
-        for encoding in self.encodings_:
-            if encoding.kind == "category":
-                levels = np.arange(len(encoding.kept), dtype=np.float64)
-                frame[encoding.column] = pd.Categorical(frame[encoding.column], categories=levels)
-        return frame
+        return out
 
     def _select(self, X: Any) -> list[Any]:
         """Return the columns that `fit` has seen: by name where both have names."""
@@ -205,28 +186,24 @@ class _Numbers:
         features = [*names, *([f"{column} missing"] if missing.any() else [])]
         numbers = cls(column, kind, features, fill, bool(missing.any()), [])
         raw = numbers._filled(values)
-        numbers.scales.append(_centre_and_scale(raw))
+        centre, scale = _centre_and_scale(raw)
+        numbers.scales.append((centre, scale))
         if squares and kind != "boolean":
-            scaled = _scaled(raw, *numbers.scales[0])
-            numbers.scales.append(_centre_and_scale(scaled[:, : len(names)] ** 2))
+            numbers.scales.append(_centre_and_scale(((raw - centre) / scale)[:, : len(names)] ** 2))
             features += [f"{name} squared" for name in names]
         return numbers
 
     def encode(self, column: Any) -> np.ndarray:
         values = _read(self.kind, self.column, column)
-        scaled = _scaled(self._filled(values), *self.scales[0])
-        squares = [_scaled(scaled[:, : values.shape[1]] ** 2, *own) for own in self.scales[1:]]
-        return np.concatenate([scaled, *squares], axis=1)
+        (centre, scale), *others = self.scales
+        scaled = (self._filled(values) - centre) / scale
+        squares = scaled[:, : values.shape[1]] ** 2
+        return np.concatenate([scaled, *((squares - c) / s for c, s in others)], axis=1)
 
     def _filled(self, values: np.ndarray) -> np.ndarray:
         missing = np.isnan(values[:, :1])
         filled = np.where(missing, self.fill, values)
         return np.concatenate([filled, missing], axis=1) if self.flagged else filled
-
-
-def _scaled(values: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    scaled: np.ndarray = (values - centre) / scale
-    return scaled
 
 
 @dataclass
@@ -240,8 +217,10 @@ class _Categories:
 
     @classmethod
     def learn(cls, column: str, parts: list[Any]) -> _Categories:
-        counts = _count_texts(parts)
-        present = sorted(counts)
+        counts: Counter[str] = Counter()
+        for texts, codes in map(as_codes, parts):
+            counts.update(dict(zip(texts, np.bincount(codes, minlength=len(texts)), strict=True)))
+        present = sorted(text for text in counts if counts[text])
         kept = [text for text in present if counts[text] >= _CATEGORY_ROWS]
         if len(kept) + (len(kept) < len(present)) > _CATEGORIES:
             kept = sorted(sorted(kept, key=lambda text: -counts[text])[: _CATEGORIES - 1])
@@ -255,49 +234,8 @@ class _Categories:
         places = {text: place for place, text in enumerate(self.kept)}
         rare = len(self.kept) if self.pooled else -1
         place = np.asarray([places.get(text, rare) for text in texts], dtype=np.int64)[codes]
-        indicators = np.zeros((len(place), len(self.features)))
-        rows = np.flatnonzero(place >= 0)
-        indicators[rows, place[rows]] = 1.0
-        return indicators
-
-
-@dataclass
-class _Native:
-    """One column as it is: numbers, parts of dates, or places of categories; NaN where missing."""
-
-    column: str
-    kind: str
-    features: list[str]
-    kept: list[str]
-
-    @classmethod
-    def learn(cls, column: str, kind: str, parts: list[Any]) -> _Native:
-        if kind == "category":
-            counts = _count_texts(parts)
-            counts.pop(MISSING, None)
-            kept = sorted(sorted(counts, key=lambda text: -counts[text])[:_NATIVE_CATEGORIES])
-            return cls(column, kind, [column], [str(text) for text in kept])
-        names = [f"{column} {part}" for part in _DATE_PARTS] if kind == "date" else [column]
-        return cls(column, kind, names, [])
-
-    def encode(self, column: Any) -> np.ndarray:
-        if self.kind != "category":
-            return _read(self.kind, self.column, column)
-        texts, codes = as_codes(column)
-        places = {text: float(place) for place, text in enumerate(self.kept)}
-        place: np.ndarray = np.asarray([places.get(text, np.nan) for text in texts])[codes]
-        return place[:, None]
-
-
-def _count_texts(parts: list[Any]) -> dict[str, int]:
-    """Return how many rows have each text, in order of the texts of the first part."""
-    counts: dict[str, int] = {}
-    for part in parts:
-        texts, codes = as_codes(part)
-        for text, count in zip(texts, np.bincount(codes, minlength=len(texts)), strict=True):
-            if count:
-                counts[text] = counts.get(text, 0) + int(count)
-    return counts
+        indicators: np.ndarray = place[:, None] == np.arange(len(self.features))
+        return indicators.astype(np.float64)
 
 
 def _read(kind: str, name: str, column: Any) -> np.ndarray:
@@ -325,11 +263,8 @@ def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _is_plain(X: Any) -> bool:
     """Tell whether a table holds numbers only, none missing."""
-    columns = [X] if isinstance(X, np.ndarray) else [np.asarray(c) for c in columns_of(X)]
-    kinds = [values.dtype.kind for values in columns]
-    if not all(kind in "iuf" for kind in kinds):
-        return False
-    return not any(np.isnan(v).any() for v, kind in zip(columns, kinds, strict=True) if kind == "f")
+    columns = [X] if isinstance(X, np.ndarray) else map(np.asarray, columns_of(X))
+    return all(v.dtype.kind in "iuf" and not np.isnan(v).any() for v in columns)
 
 
 @dataclass(frozen=True, eq=False)

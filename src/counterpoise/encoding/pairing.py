@@ -21,12 +21,7 @@ from counterpoise._format import listed
 from counterpoise._validation import InputError
 from counterpoise.encoding.reading import read_table
 from counterpoise.encoding.rows import IDENTIFIER_NAME
-from counterpoise.encoding.texts import (
-    distinct_texts,
-    kind_of_type,
-    reads_as_number,
-    retype_texts,
-)
+from counterpoise.encoding.texts import as_number, distinct_texts, kind_of_type, retype_texts
 
 # Texts of which more than this share are different are identifiers, not categories.
 _IDENTIFIER_SHARE = 0.5
@@ -119,11 +114,12 @@ def pair_tables(
     for column in columns:
         try:
             kinds[column] = _kind_of_both(column, (source[column], target[column]), names)
-        except _LeftOutError as reason:
-            notes.append(f"{column!r} {reason}: left out.")
-        except _MistakeError as mistake:
-            words, value = mistake.args
-            mistakes[f"Column {column!r} {words}."] = value
+        except _UnfitError as error:
+            why, value = error.args
+            if value is None:
+                notes.append(f"{column!r} {why}: left out.")
+            else:
+                mistakes[f"Column {column!r} {why}."] = value
     if mistakes:
         marks = listed(list(dict.fromkeys(mistakes.values())), _NAMED)
         raise InputError(
@@ -215,22 +211,18 @@ def label_values(column: Any, /, *, as_text: bool = False) -> np.ndarray:
     return texts if column.null_count else texts.astype(str)
 
 
-class _LeftOutError(Exception):
-    """A column is without use; the message says why."""
+class _UnfitError(Exception):
+    """A column cannot be used: why, and the value if that is a mistake, else None."""
 
 
-class _MistakeError(Exception):
-    """A column of one table holds a value of another kind than is expected: why, and the value."""
-
-
-def _mistake(values: Any, table: str, kind: str, expected: str, why: str) -> _MistakeError:
+def _mistake(values: Any, table: str, kind: str, expected: str, why: str) -> _UnfitError:
     """Name the first value that does not belong."""
     texts, places = distinct_texts(values)
-    belongs = [expected == "number" and reads_as_number(text) for text in texts.to_pylist()]
+    belongs = [expected == "number" and np.isfinite(as_number(text)) for text in texts.to_pylist()]
     row = int(np.argmin(np.asarray([*belongs, True])[places]))
     value = texts[int(places[row])].as_py()[:40]
     words = f"holds {_KINDS[kind]} in {table} ({value!r} in row {row + 1})"
-    return _MistakeError(f"{words} where {_KINDS[expected]} are expected, {why}", value)
+    return _UnfitError(f"{words} where {_KINDS[expected]} are expected, {why}", value)
 
 
 def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) -> str:
@@ -238,9 +230,9 @@ def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) ->
     kinds = [_kind(values) for values in pair]
     if "missing" in kinds:
         where = " and ".join(n for n, kind in zip(names, kinds, strict=True) if kind == "missing")
-        raise _LeftOutError(f"has no values in {where}")
+        raise _UnfitError(f"has no values in {where}", None)
     if "other" in kinds:
-        raise _LeftOutError(f"holds {pair[kinds.index('other')].type}")
+        raise _UnfitError(f"holds {pair[kinds.index('other')].type}", None)
     if "boolean" in kinds and kinds[0] != kinds[1] and "date" not in kinds:
         kinds = [next(kind for kind in kinds if kind != "boolean")] * 2
     if kinds[0] != kinds[1]:
@@ -251,9 +243,9 @@ def _kind_of_both(column: str, pair: tuple[Any, Any], names: tuple[str, str]) ->
         raise _mistake(pair[wrong], names[wrong], kinds[wrong], kinds[right], why)
     first = [values[0].as_py() for values in pair]
     if first[0] == first[1] and all(len(values.unique()) == 1 for values in pair):
-        raise _LeftOutError("is the same in every row of both")
+        raise _UnfitError("is the same in every row of both", None)
     if kinds[0] == "number" and _identifies(column, pair):
-        raise _LeftOutError("holds a different whole number in every row, like an identifier")
+        raise _UnfitError("holds a different whole number in every row, like an identifier", None)
     if kinds[0] == "category":
         for values, name in zip(pair, names, strict=True):
             _check_categories(values, name)
@@ -272,13 +264,13 @@ def _check_categories(column: Any, name: str) -> None:
     present, levels = counts.sum(), np.count_nonzero(counts)
     if levels <= _FEW:
         return
-    numbers = counts[[reads_as_number(text) for text in texts.to_pylist()]].sum()
+    numbers = counts[np.isfinite([as_number(text) for text in texts.to_pylist()])].sum()
     if _MOSTLY * present <= numbers < present:
         why = f"because {numbers} of {present} values are numbers"
         raise _mistake(column, name, "category", "number", why)
     if levels > _IDENTIFIER_SHARE * present:
         many = f"{levels} different texts in {present} rows of {name}"
-        raise _LeftOutError(f"holds {many}, like an identifier")
+        raise _UnfitError(f"holds {many}, like an identifier", None)
 
 
 def _identifies(column: str, pair: tuple[Any, Any]) -> bool:

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,43 +86,10 @@ def read_table(
         Missing, not a regular file, of another format or encoding, broken, empty, without rows, or
         with repeated column names.
     """
-    path = Path(path)
-    table = _read_any(path, text, encoding, [] if notes is None else notes)
-    if not table.num_rows:
-        raise InputError(f"{path.name} has column names but no rows. Pass a file with data.")
+    table, count = _read(Path(path), text, encoding, [] if notes is None else notes)
+    if not count:
+        raise InputError(f"{Path(path).name} has column names but no rows. Pass a file with data.")
     return table
-
-
-def _read_any(path: Path, text: Sequence[str], encoding: str | None, notes: list[str]) -> Any:
-    """Read a file that may be without rows."""
-    kind = _check_path(path)
-    try:
-        if kind in _PARQUET:
-            # One file: the directory names above it are not columns.
-            table = parquet.read_table(path, partitioning=None)
-        elif kind in _EXCEL:
-            table = _read_excel(path, notes)
-        else:
-            table = _read_text(path, _DELIMITERS[kind], text, encoding, notes)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(_explain(path, error)) from error
-    return _named(table, path, notes)
-
-
-def _named(table: Any, path: Path, notes: list[str]) -> Any:
-    """Give every column a name of its own, or refuse."""
-    names = [n if n.strip() else f"column {j}" for j, n in enumerate(table.column_names, start=1)]
-    named = [name for name, old in zip(names, table.column_names, strict=True) if name != old]
-    if named:
-        notes.append(f"Columns of {path.name} without a name are called {listed(named)}.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise InputError(
-            f"{path.name} has more than one column called {repeated[0]!r}. Rename one of them."
-        )
-    return table.rename_columns(names).replace_schema_metadata(table.schema.metadata)
 
 
 def read_sample(
@@ -139,22 +107,49 @@ def read_sample(
     Rows with a value in the column `first` come before others. Parquet and large text files are
     read in chunks, so that they need not fit into memory.
     """
+    sample = partial(some_table_rows, most=most, first=first)
+    return _read(path, text, encoding, notes, sample)
+
+
+def _read(
+    path: Path, text: Sequence[str], encoding: str | None, notes: list[str], sample: Any = None
+) -> tuple[Any, int]:
+    """Return a file, which may be without rows, or a sample of it, and the number of its rows."""
     kind = _check_path(path)
-    large = kind in _DELIMITERS and path.stat().st_size > _WHOLE
-    if not large and kind not in _PARQUET:
-        table = _read_any(path, text, encoding, notes)
-        return some_table_rows(table.to_batches(), table.schema, most, first)
+    in_chunks = sample if kind in _PARQUET or path.stat().st_size > _WHOLE else None
     try:
-        if kind in _PARQUET:
+        if kind in _DELIMITERS:
+            table, count = _read_text(path, _DELIMITERS[kind], text, encoding, notes, in_chunks)
+        elif kind in _EXCEL:
+            table, in_chunks = _read_excel(path, notes), None
+        elif in_chunks:
             file = parquet.ParquetFile(path)
-            table, count = some_table_rows(file.iter_batches(), file.schema_arrow, most, first)
+            table, count = in_chunks(file.iter_batches(), file.schema_arrow)
         else:
-            table, count = _sample_text(path, _DELIMITERS[kind], most, first, text, encoding)
+            # One file: the directory names above it are not columns.
+            table = parquet.read_table(path, partitioning=None)
     except InputError:
         raise
     except Exception as error:
         raise InputError(_explain(path, error)) from error
-    return _named(table, path, notes), count
+    table = _named(table, path, notes)
+    if in_chunks:
+        return table, count
+    return sample(table.to_batches(), table.schema) if sample else (table, table.num_rows)
+
+
+def _named(table: Any, path: Path, notes: list[str]) -> Any:
+    """Give every column a name of its own, or refuse."""
+    names = [n if n.strip() else f"column {j}" for j, n in enumerate(table.column_names, start=1)]
+    named = [name for name, old in zip(names, table.column_names, strict=True) if name != old]
+    if named:
+        notes.append(f"Columns of {path.name} without a name are called {listed(named)}.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{path.name} has more than one column called {repeated[0]!r}. Rename one of them."
+        )
+    return table.rename_columns(names).replace_schema_metadata(table.schema.metadata)
 
 
 def some_table_rows(chunks: Iterable[Any], schema: Any, most: int, first: str) -> tuple[Any, int]:
@@ -175,39 +170,6 @@ def some_table_rows(chunks: Iterable[Any], schema: Any, most: int, first: str) -
     return kept, count
 
 
-def _sample_text(
-    path: Path, usual: str, most: int, first: str, text: Sequence[str], encoding: str | None
-) -> tuple[Any, int]:
-    """Read rows of a text file as text in chunks, and those that are kept as a small file."""
-    with pa.input_stream(path) as stream:
-        start = stream.read(_START)
-    for name in [encoding] if encoding else _possible_encodings(start):
-        delimiter = _separator(start.decode(name, errors="replace").lstrip("\ufeff"), usual)
-
-        def chunks(types: dict[str, Any], mark: str = delimiter, code: str = name) -> Any:
-            return arrow_csv.open_csv(
-                pa.input_stream(path),
-                read_options=arrow_csv.ReadOptions(encoding=code, block_size=2**23),
-                parse_options=arrow_csv.ParseOptions(delimiter=mark, newlines_in_values=True),
-                convert_options=arrow_csv.ConvertOptions(
-                    strings_can_be_null=True, column_types=types
-                ),
-            )
-
-        try:
-            reader = chunks(dict.fromkeys(chunks({}).schema.names, pa.string()))
-            sample, count = some_table_rows(reader, reader.schema, most, first)
-        except (UnicodeError, pa.ArrowInvalid) as error:
-            if "UTF" in str(error) or isinstance(error, UnicodeError):
-                continue
-            raise
-        content = io.BytesIO()
-        arrow_csv.write_csv(sample, content, arrow_csv.WriteOptions(delimiter=delimiter))
-        table = _read_exactly(pa.BufferReader(content.getvalue()), text, delimiter, "utf8")
-        return table.replace_schema_metadata(SEMICOLONS if delimiter == ";" else None), count
-    raise InputError(f"{path.name} cannot be read as text. Pass `encoding`, or save it in UTF-8.")
-
-
 def _check_path(path: Path) -> str:
     """Return the suffix that decides the format."""
     if not path.exists():
@@ -215,10 +177,8 @@ def _check_path(path: Path) -> str:
     if not path.is_file():
         kind = "directory, not a file" if path.is_dir() else "pipe or a device, not a regular file"
         raise InputError(f"{path} is a {kind}. Pass one CSV, TSV, Excel or Parquet file.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-1] if suffixes else ""
-    if kind == ".gz" and len(suffixes) > 1 and suffixes[-2] in _DELIMITERS:
-        kind = suffixes[-2]
+    kind, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    kind = inner if kind == ".gz" and inner in _DELIMITERS else kind
     if kind not in (*_DELIMITERS, *_PARQUET, *_EXCEL):
         raise InputError(
             f"{path.name} has no suffix of a format that can be read: {_SUFFIXES}. Save the table "
@@ -228,15 +188,27 @@ def _check_path(path: Path) -> str:
 
 
 def _read_text(
-    path: Path, usual: str, text: Sequence[str], encoding: str | None, notes: list[str]
-) -> Any:
+    path: Path, usual: str, text: Sequence[str], encoding: str | None, notes: list[str], sample: Any
+) -> tuple[Any, int]:
+    """Read a text file, or a sample of it as text in chunks, which is a small file then."""
     with pa.input_stream(path) as stream:
         start = stream.read(_START)
     for name in [encoding] if encoding else _possible_encodings(start):
         try:
             delimiter = _separator(start.decode(name, errors="replace").lstrip("\ufeff"), usual)
-            table = _read_exactly(path, text, delimiter, name)
-        except (UnicodeError, LookupError):
+            source: Any = path
+            code, count = name, 0
+            if sample:
+                names = _open_chunks(path, {}, delimiter, name).schema.names
+                chunks = _open_chunks(path, dict.fromkeys(names, pa.string()), delimiter, name)
+                rows, count = sample(chunks, chunks.schema)
+                source, code = io.BytesIO(), "utf8"
+                arrow_csv.write_csv(rows, source, arrow_csv.WriteOptions(delimiter=delimiter))
+                source.seek(0)
+            table = _read_exactly(source, text, delimiter, code)
+        except (UnicodeError, LookupError, pa.ArrowInvalid) as error:
+            if isinstance(error, pa.ArrowInvalid) and "UTF" not in str(error):
+                raise
             continue
         if any(map(_is_binary, table.schema.types)):
             continue
@@ -247,7 +219,7 @@ def _read_text(
                 f"{path.name} is not in UTF-8; it was read in the encoding {name!r}, a guess. Pass "
                 "`encoding` if names or texts look wrong."
             )
-        return table.replace_schema_metadata(SEMICOLONS if delimiter == ";" else None)
+        return table.replace_schema_metadata(SEMICOLONS if delimiter == ";" else None), count
     raise InputError(
         f"{path.name} cannot be read as text in the encoding {encoding!r}. Pass another, or save "
         "the file in UTF-8."
@@ -295,8 +267,7 @@ def _separator(start: str, usual: str) -> str:
     It gives every row as many fields as the header has, at least 2; of several, the one with the
     most fields, then with the most numbers in them, then the one that goes with the suffix.
     """
-    order = [usual, *(mark for mark in _SEPARATORS if mark != usual)]
-    return max(order, key=lambda mark: _fields(start, mark))  # the first of equals
+    return max((usual, *_SEPARATORS), key=lambda mark: _fields(start, mark))  # first of equals
 
 
 def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
@@ -313,11 +284,21 @@ def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
 
 
 def _read_csv(source: Any, types: dict[str, Any], delimiter: str, encoding: str) -> Any:
-    return arrow_csv.read_csv(
-        source,
-        read_options=arrow_csv.ReadOptions(encoding=encoding),
-        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
+    return arrow_csv.read_csv(source, **_csv_options(types, delimiter, encoding))
+
+
+def _open_chunks(path: Path, types: dict[str, Any], delimiter: str, encoding: str) -> Any:
+    options = _csv_options(types, delimiter, encoding, block_size=2**23)
+    return arrow_csv.open_csv(pa.input_stream(path), **options)
+
+
+def _csv_options(
+    types: dict[str, Any], delimiter: str, encoding: str, block_size: int | None = None
+) -> dict[str, Any]:
+    return {
+        "read_options": arrow_csv.ReadOptions(encoding=encoding, block_size=block_size),
+        "parse_options": arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        "convert_options": arrow_csv.ConvertOptions(
             strings_can_be_null=True,
             auto_dict_encode=True,
             auto_dict_max_cardinality=2**31 - 1,
@@ -325,7 +306,7 @@ def _read_csv(source: Any, types: dict[str, Any], delimiter: str, encoding: str)
             # Beside semicolons, points and commas may both be decimal marks: they stay text.
             decimal_point="\x01" if delimiter == ";" else ".",
         ),
-    )
+    }
 
 
 def _read_excel(path: Path, notes: list[str]) -> Any:

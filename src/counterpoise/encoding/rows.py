@@ -166,15 +166,7 @@ def row_groups(X: Any, /) -> np.ndarray | None:
     Equal rows must be held out together: a model that has learned one of them knows the other.
     Rows are compared by 64-bit hashes: the chance that two of a million different rows share one
     is below 1e-7. Missing values are equal to each other.
-
-    Parameters
-    ----------
-    X : data frame, array or sparse matrix of shape (n, D)
-
-    Returns
-    -------
-    int array of shape (n,) or None
-        None where no two rows are equal.
+    Returns None where no two rows are equal.
 
     Examples
     --------
@@ -204,10 +196,6 @@ def looks_like_group(X: Any, /) -> list[str]:
     numbers with a name such as "clinic". Texts with more than 30 values need no such name, nor do
     whole numbers with more than 30 values that have almost equally many rows each. Rows that share
     such a value are not independent.
-
-    Parameters
-    ----------
-    X : data frame or array of shape (n, D)
 
     Examples
     --------

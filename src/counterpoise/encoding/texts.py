@@ -66,23 +66,17 @@ def is_text(kind: Any, /) -> bool:
 def kind_of_type(kind: Any, /) -> str:
     """Return "number", "boolean", "date", "category" or "other" for an Arrow type."""
     types = pa.types
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_boolean(kind):
-        return "boolean"
-    if types.is_timestamp(kind) or types.is_date(kind):
-        return "date"
-    is_category = is_text(kind) or types.is_dictionary(kind) or types.is_time(kind)
-    return "category" if is_category else "other"
+    tests: dict[str, Sequence[Callable[[Any], Any]]] = {
+        "number": (types.is_integer, types.is_floating, types.is_decimal),
+        "boolean": (types.is_boolean,),
+        "date": (types.is_timestamp, types.is_date),
+        "category": (is_text, types.is_dictionary, types.is_time),
+    }
+    return next((name for name, is_it in tests.items() if any(t(kind) for t in is_it)), "other")
 
 
-def reads_as_number(value: Any, /) -> bool:
-    """Tell whether a value is a finite number, or a text that is one."""
-    return math.isfinite(_number(value))
-
-
-def _number(value: Any) -> float:
-    """Return a value as a number, NaN where it is none."""
+def as_number(value: Any, /) -> float:
+    """Return a value or its text as a number, NaN where it is none."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -180,7 +174,7 @@ def _replace_marks(tables: list[Any], marks: Sequence[str], text: str | None) ->
 
 def _is_mark(values: Any, mark: str) -> Any:
     """Tell which values are the mark: numbers by their size, all others by their text."""
-    kind, number = kind_of_type(values.type), _number(mark)
+    kind, number = kind_of_type(values.type), as_number(mark)
     if kind == "number" and not math.isnan(number):
         return pc.equal(values.cast(pa.float64(), safe=False), number)
     if kind in ("number", "other") or not (mark or is_text(values.type)):
@@ -189,35 +183,21 @@ def _is_mark(values: Any, mark: str) -> Any:
     words = texts.to_pylist()
     same = [word == mark for word in words]
     if not math.isnan(number):
-        same = [_number(word) == number for word in words]
+        same = [as_number(word) == number for word in words]
     return pa.array(np.asarray([*same, False])[places])
 
 
 @dataclass(frozen=True)
 class _TextColumn:
-    """A column that is text in some of the tables.
-
-    Attributes
-    ----------
-    texts : dict
-        Number of a table to the distinct texts and their places.
-    kinds : set of str
-        Kinds in tables where it is no text, "whole" for whole numbers.
-    semicolons : bool
-        Whether some of it is from a file that is separated by semicolons.
-    words, marks : Arrow array and list of str
-        Distinct texts that are values, and those that stand for missing ones.
-    decimals : list of str
-        Decimal marks with which all words are numbers.
-    """
+    """A column that is text in some of the tables."""
 
     name: str
-    texts: dict[int, tuple[Any, np.ndarray]]
-    kinds: set[str]
-    semicolons: bool
-    words: Any
-    marks: list[str]
-    decimals: list[str]
+    texts: dict[int, tuple[Any, np.ndarray]]  # by number of the table: distinct texts, their places
+    kinds: set[str]  # in tables where it is no text, "whole" for whole numbers
+    semicolons: bool  # whether some of it is from a file that is separated by semicolons
+    words: Any  # distinct texts that are values
+    marks: list[str]  # distinct texts that stand for missing ones
+    decimals: list[str]  # decimal marks with which all words are numbers
 
     @classmethod
     def of(cls, name: str, tables: list[Any], is_label: bool) -> _TextColumn:
@@ -296,7 +276,9 @@ def _date_reader(column: _TextColumn) -> tuple[str, _Reader] | None:
     if column.kinds & {"number", "whole"}:
         return None
     readers = [("ymd", partial(_as_iso_dates, unit=unit, zone=zone)) for unit, zone in _ISO]
-    forms = [(order, form) for order, form in _FORMATS if _fits(example, form)]
+    forms = [
+        (order, form) for order, form in _FORMATS if _can_read(datetime.strptime, example, form)
+    ]
     readers += [(order, partial(_as_dates, form=form)) for order, form in forms]
     possible = [(order, read) for order, read in readers if _can_read(read, words)]
     if not possible:
@@ -309,16 +291,9 @@ def _date_reader(column: _TextColumn) -> tuple[str, _Reader] | None:
     return phrase, read
 
 
-def _fits(text: str, form: str) -> bool:
+def _can_read(read: Callable[..., Any], *texts: Any) -> bool:
     try:
-        return bool(datetime.strptime(text, form))
-    except ValueError:
-        return False
-
-
-def _can_read(read: _Reader, words: Any) -> bool:
-    try:
-        read(words)
+        read(*texts)
     except ValueError:
         return False
     return True

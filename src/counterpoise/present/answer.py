@@ -14,23 +14,8 @@ from counterpoise._format import (
     format_number,
     format_share,
 )
-from counterpoise.present.answer_pictures import (
-    candidates_picture,
-    groups_picture,
-    main_pictures,
-    shift_picture,
-)
-from counterpoise.present.cards import diagnostics_table, groups_table, sensitivity_table
-from counterpoise.present.estimates import (
-    NOTHING,
-    WITHOUT_DRIFT,
-    both_intervals,
-    estimate_cells,
-    estimate_columns,
-    interval_text,
-    number_cell,
-    rounded,
-)
+from counterpoise.metrics import METRICS
+from counterpoise.present import answer_pictures, estimates
 from counterpoise.present.page import render_page
 from counterpoise.present.sections import (
     Block,
@@ -97,76 +82,70 @@ def answer_text(
 
 def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
     """Return what is shown of an answer; with `hints`, advice names options of the command line."""
-    made = answer.estimates is not None
     source, target, label = answer.tables.source, answer.tables.target, answer.tables.label
     columns = format_count(len(answer.tables.kinds), "column")
-    if made:
-        title = f"Predict {label} in {target.name}"
-        rows = format_count(source.rows, "labelled row")
-        known = f"{target.rows:,} rows" if target.rows else "known by its margins"
-        if answer.choice is None:
-            title = f"Judge predictions of {label} in {target.name}"
-        lead = f"{title} ({known}, {columns}) from {source.name} ({rows})."
-        lead = lead if answer.choice is not None else f"{_HELD_OUT} {lead}"
-    else:
-        title = f"Compare {source.name} with {target.name}"
+    parts = [_reliability(answer)]
+    if answer.estimates is None:
+        kind, title = "Audit", f"Compare {source.name} with {target.name}"
         lead = f"Compare {source.name} ({source.rows:,} rows) with {target.name} ({target.rows:,} "
         lead += f"rows), {columns}."
-    sections = [Section("answer", "", _first_blocks(answer, hints))]
-    pictures = Pictures(main_pictures(answer))
-    sections += [Section("pictures", "", [pictures])]
-    if made:
-        candidates = [] if answer.choice is None else [_candidates(answer.choice)]
-        sections += [*_groups(answer), _reliability(answer), *candidates, *_sensitivity(answer)]
     else:
-        sections += [_reliability(answer)]
-    sections += [_shift(answer), *_made(answer)]
-    kind = "Audit" if not made else "Model selection" if answer.choice else "Evaluation"
+        rows = format_count(source.rows, "labelled row")
+        known = f"{target.rows:,} rows" if target.rows else "known by its margins"
+        kind, title = "Model selection", f"Predict {label} in {target.name}"
+        if answer.choice is None:
+            kind, title = "Evaluation", f"Judge predictions of {label} in {target.name}"
+        lead = f"{title} ({known}, {columns}) from {source.name} ({rows})."
+        lead = lead if answer.choice is not None else f"{_HELD_OUT} {lead}"
+        parts = [*_groups(answer), *parts, *_candidates(answer.choice), *_sensitivity(answer)]
+    sections = [
+        Section("answer", "", _first_blocks(answer, hints)),
+        Section("pictures", "", [Pictures(answer_pictures.main_pictures(answer))]),
+        *parts,
+        _shift(answer),
+        *_made(answer),
+    ]
     return Document(kind, title, lead, _line(answer), sections)
 
 
 def _first_blocks(answer: Any, hints: bool) -> list[Block]:
     """Return the verdict, the table, warnings, reasons, advice, and what is delivered."""
-    said = _checked(answer)
-    reasons = [
-        reason
-        for reason in answer.diagnostics.reasons
-        if reason != said and not reason.startswith("Not checked")
-    ]
+    test, reasons = answer.diagnostics.label_test, answer.diagnostics.reasons
+    unchecked = [reason for reason in reasons if reason.startswith("Not checked")]
+    said = _NOT_CHECKED if test is None else (unchecked[0] if unchecked else str(test.words))
+    reasons = [reason for reason in reasons if reason not in (said, *unchecked)]
     advice = [_hinted(answer, item) if hints else item for item in answer.next]
-    if answer.estimates is not None:
-        advice[1:1] = _worth_of_labels(answer.estimates)
-    lists = [
-        Bullets("Warning", answer.warnings, "alert"),
-        Bullets("Why", reasons[:_REASONS]),
-        Bullets("Next", advice[:_REASONS]),
-    ]
-    verdict = Verdict(answer.verdict, said)
+    verdict, warnings = Verdict(answer.verdict, said), Bullets("Warning", answer.warnings, "alert")
     if answer.estimates is None:
-        shift = answer.diagnostics.shift.words.split(". ")[0].rstrip(".")
-        reasons = [f"{shift}.", *reasons]
-        lists[1] = Bullets("Why", reasons[:_REASONS])
-        return [verdict, _columns_table(answer, most=_COLUMNS), *lists]
-    return [verdict, _expected(answer), *lists, *_worst(answer.estimates), _delivered(answer)]
+        reasons.insert(0, f"{_first_sentence(answer.diagnostics.shift.words)}.")
+        first, last = _columns_table(answer, most=_COLUMNS), []
+    else:
+        advice[1:1] = _worth_of_labels(answer.estimates)
+        first, last = _expected(answer), [*_worst(answer.estimates), _delivered(answer)]
+    lists = Bullets("Why", reasons[:_REASONS]), Bullets("Next", advice[:_REASONS])
+    return [verdict, first, warnings, *lists, *last]
+
+
+def _first_sentence(words: str) -> str:
+    return words.split(". ")[0].rstrip(".")
 
 
 def _worth_of_labels(found: Any) -> list[str]:
     """Say how much narrower the interval would be with more labels, if it would."""
     metric, words = _OF_LOSS.get(found.loss, ""), found.loss_words
+    scale: Any = float
     if metric in found.metrics:
         words = SHORT_NAMES.get(metric, found.metrics[metric].words)
-
-    def ends(estimate: Any) -> list[float]:
-        low, high = map(float, estimate.interval())
-        if metric == "rmse" and metric in found.metrics:
-            return [low**0.5, high**0.5]
-        turned = metric == "accuracy" and metric in found.metrics
-        return [1 - high, 1 - low] if turned else [low, high]
-
-    now, then = ends(found.risk), {k: ends(own) for k, own in found.more_labels.items()}
-    if not np.ptp(list(then.values())[-1]) < _NARROWER * np.ptp(now):
+        scale = METRICS[metric].from_mean
+    now, *then = (
+        sorted(scale(float(end)) for end in own.interval())
+        for own in (found.risk, *found.more_labels.values())
+    )
+    if not np.ptp(then[-1]) < _NARROWER * np.ptp(now):
         return []
-    named = ", ".join(f"{format_interval(*own)} ({k})" for k, own in then.items())
+    named = ", ".join(
+        f"{format_interval(*own)} ({k})" for k, own in zip(found.more_labels, then, strict=True)
+    )
     return [f"Interval of the {words} with more labels of random target rows, about: {named}."]
 
 
@@ -177,18 +156,9 @@ def _worst(found: Any) -> list[str]:
         return []
     return [
         f"By {found.by}: the highest {found.loss_words} is that of {worst.name}, "
-        f"{format_number(worst.risk.value)} ({interval_text(worst.risk)}), against "
+        f"{format_number(worst.risk.value)} ({estimates.interval_text(worst.risk)}), against "
         f"{format_number(found.risk.value)} over all."
     ]
-
-
-def _checked(answer: Any) -> str:
-    """Say what target labels have shown, or that nobody checked."""
-    test = answer.diagnostics.label_test
-    if test is None:
-        return _NOT_CHECKED
-    few = [r for r in answer.diagnostics.reasons if r.startswith("Not checked")]
-    return few[0] if few else str(test.words)
 
 
 def _hinted(answer: Any, advice: str) -> str:
@@ -203,39 +173,30 @@ def _expected(answer: Any) -> Table:
     """Return the metrics with both intervals, the constant's value, and the truth if known."""
     found, doubtful = answer.estimates, answer.verdict == "do not trust"
     truth = found.truth
-    rows: list[tuple[str, Any, Any, Any]] = [
-        (
-            SHORT_NAMES.get(name, metric.words),
-            metric,
-            metric.baseline,
-            truth and truth.metrics.get(name),
-        )
-        for name, metric in found.metrics.items()
+    numbers = [
+        (SHORT_NAMES.get(name, own.words), own, own.baseline, truth and truth.metrics.get(name))
+        for name, own in found.metrics.items()
     ]
     if _OF_LOSS.get(found.loss) not in found.metrics:
-        known = truth.risk if truth is not None else None
-        rows.insert(0, (found.loss_words, found.risk, found.baseline.risk.value, known))
-    columns = [Column("expected", "text"), *estimate_columns("value", optional=2)]
-    columns.append(Column("constant", optional=3))
-    columns += [] if truth is None else [Column("truth", optional=1)]
-    cells = []
-    for name, estimate, constant, known in rows:
-        row = [name, *estimate_cells(estimate), number_cell(rounded(constant, estimate))]
-        if doubtful:
-            row[1] = Numeral(f"{row[1]} ?", estimate.value)
-        cells.append(row if truth is None else [*row, _truth_cell(estimate, known)])
-    caption = f"{WITHOUT_DRIFT} Constant: one answer for all rows."
-    caption += " ?: do not trust." if doubtful else ""
-    looks = ["doubtful"] * len(cells) if doubtful else []
-    return Table("", columns, cells, caption=caption, name="expected", looks=looks)
+        constant, known = found.baseline.risk.value, truth and truth.risk
+        numbers.insert(0, (found.loss_words, found.risk, constant, known))
+    more = [Column("constant", optional=3), Column("truth", optional=1)]
+    rows: list[Any] = []
+    for name, own, constant, known in numbers:
+        last = estimates.number_cell(constant, own), _truth_cell(own, known)
+        rows.append((name, own, *last[: 1 + (truth is not None)]))
+    more = more[: 1 + (truth is not None)]
+    caption = f"{estimates.CONSTANT}{' ?: do not trust.' if doubtful else ''}"
+    options: Any = {"doubtful": doubtful, "caption": caption, "name": "expected"}
+    return estimates.estimate_table("expected", rows, more, value="value", optional=2, **options)
 
 
 def _truth_cell(estimate: Any, known: float | None) -> Numeral:
-    known = rounded(known, estimate)
-    if known is None or np.isnan(known) or interval_text(estimate) == NOTHING:
-        return number_cell(known)
+    cell = estimates.number_cell(known, estimate)
+    if np.isnan(cell.value) or estimates.interval_text(estimate) == estimates.NOTHING:
+        return cell
     low, high = estimate.interval()
-    return Numeral(f"{format_number(known)} {'held' if low <= known <= high else 'MISSED'}", known)
+    return Numeral(f"{cell} {'held' if low <= cell.value <= high else 'MISSED'}", cell.value)
 
 
 def _delivered(answer: Any) -> str:
@@ -260,13 +221,13 @@ def _delivered(answer: Any) -> str:
 
 def _line(answer: Any) -> str:
     """Return the answer in one line, with the reason."""
-    reason = next(iter(answer.diagnostics.reasons), answer.diagnostics.shift.words)
-    reason = reason.split(". ")[0].rstrip(".")
+    reasons = [*answer.diagnostics.reasons, answer.diagnostics.shift.words]
+    reason = _first_sentence(reasons[0])
     if answer.estimates is None:
         return f"{answer.verdict}: {reason}"
     name, metric = next(iter(answer.metrics.items()))
-    value = f"{SHORT_NAMES.get(name, metric.words)} {format_number(rounded(metric.value, metric))}"
-    value += f" ({interval_text(metric)})"
+    value = f"{SHORT_NAMES.get(name, metric.words)} {estimates.number_cell(metric.value, metric)}"
+    value += f" ({estimates.interval_text(metric)})"
     delivered = "" if answer.choice is None else f"; delivered: {answer.choice.delivered}"
     return f"{answer.verdict}: {reason}; {value}{delivered}"
 
@@ -300,54 +261,47 @@ def _groups(answer: Any) -> list[Section]:
     if found.groups is None:
         return []
     title = f"{found.loss_words[:1].upper()}{found.loss_words[1:]} by {found.by}"
-    blocks: list[Block] = [found.groups.words, groups_table(found.groups, first=found.by)]
-    return [Section("groups", title, [*blocks, Pictures(groups_picture(answer))])]
+    blocks: list[Block] = [found.groups.words, estimates.groups_table(found.groups, first=found.by)]
+    return [Section("groups", title, [*blocks, Pictures(answer_pictures.groups_picture(answer))])]
 
 
 def _reliability(answer: Any) -> Section:
     found = answer.diagnostics
     worth = [] if answer.estimates is None else _worth_of_labels(answer.estimates)
     blocks: list[Block] = [Bullets("Why", found.reasons), Bullets("Next", [*found.advice, *worth])]
-    if found.label_test is not None:
+    if found.label_test is not None and found.label_test.words not in found.reasons:
         blocks.append(found.label_test.words)
     if answer.estimates is not None:
         blocks.append(answer.estimates.baseline.sentence(answer.estimates.loss_words))
         blocks += [answer.estimates.truth.note] if answer.estimates.truth is not None else []
-    blocks.append(diagnostics_table(found))
+    blocks.append(estimates.diagnostics_table(found))
     return Section("reliability", f"Why {answer.verdict!r}", blocks, folded=True)
 
 
-def _candidates(choice: Any) -> Section:
+def _candidates(choice: Any) -> list[Section]:
+    if choice is None:
+        return []
     order = np.argsort(choice.source_risks if choice.selection == "source" else choice.risks.value)
-    columns = [
-        Column("candidate", "text"),
-        *estimate_columns("target risk", optional=1),
-        Column("without weights", optional=2),
-        Column("weight"),
-    ]
-    rows, looks, names = [], [], choice.names
+    rows: list[Any] = []
     for i in order.tolist():
-        share = float(choice.shares[i])
-        failed = bool(np.isnan(choice.risks.value[i]))
-        cells = estimate_cells(None if failed else choice.risks[i])
+        name, risk, share = choice.names[i], choice.risks[i], float(choice.shares[i])
+        if np.isnan(risk.value):
+            name, risk = f"{name} (failed)", None
         weight = Numeral(format_share(share) if share else "", share)
-        name = f"{names[i]} (failed)" if failed else names[i]
-        rows.append([name, *cells, number_cell(choice.source_risks[i]), weight])
-        looks.append("chosen" if i == choice.chosen else "")
+        rows.append((name, risk, estimates.number_cell(choice.source_risks[i]), weight))
     by = "held-out loss" if choice.selection == "source" else "target risk"
-    caption = f"The best by {by} first. Weight: of each model in what is delivered."
-    table = Table(
-        "",
-        columns,
-        rows,
-        caption=caption,
-        name="candidates-table",
-        looks=looks,
-        sortable=True,
-    )
-    pictures = Pictures([candidates_picture(choice, order)])
+    options: Any = {
+        "caption": f"The best by {by} first. Weight: of each model in what is delivered.",
+        "looks": ["chosen" if i == choice.chosen else "" for i in order],
+        "name": "candidates-table",
+        "sortable": True,
+    }
+    more = [Column("without weights", optional=2), Column("weight")]
+    options |= {"value": "target risk", "optional": 1}
+    table = estimates.estimate_table("candidate", rows, more, **options)
+    pictures = Pictures([answer_pictures.candidates_picture(choice, order)])
     title = f"{format_count(len(rows), 'candidate')}, {choice.delivered} delivered"
-    return Section("candidates", title, [table, pictures], folded=True)
+    return [Section("candidates", title, [table, pictures], folded=True)]
 
 
 def _sensitivity(answer: Any) -> list[Section]:
@@ -358,24 +312,25 @@ def _sensitivity(answer: Any) -> list[Section]:
         "The source alone cannot show whether a column that matters is missing. If hidden "
         "selection made every weight wrong by a factor of up to the one given, the "
         f"{answer.estimates.loss_words} could be in this range. As it is: "
-        f"{both_intervals(answer.risk)}."
+        f"{estimates.both_intervals(answer.risk)}."
     )
-    blocks: list[Block] = [words, sensitivity_table(found)]
+    blocks: list[Block] = [words, estimates.sensitivity_table(found)]
     return [Section("sensitivity", "If the weights are wrong", blocks, folded=True)]
 
 
 def _shift(answer: Any) -> Section:
     words = f"{answer.diagnostics.shift.words} Weights: {answer.weights_name}."
-    blocks: list[Block] = [words, _columns_table(answer), Pictures([shift_picture(answer)])]
+    picture = answer_pictures.shift_picture(answer)
+    blocks: list[Block] = [words, _columns_table(answer), Pictures([picture])]
     return Section("shift", "Where source and target differ", blocks, folded=True)
 
 
 def _made(answer: Any) -> list[Section]:
     made, notes = answer.made, answer.tables.notes
-    rows = [["command", made.command], ["started", made.started]]
-    rows.append(["duration", f"{format_number(made.seconds)} s"])
     versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    rows += [["versions", versions], *([name, str(v)] for name, v in made.arguments.items())]
+    rows = [["command", made.command], ["started", made.started]]
+    rows += [["duration", f"{format_number(made.seconds)} s"], ["versions", versions]]
+    rows += [[name, str(v)] for name, v in made.arguments.items() if v not in (None, [], ())]
     table = Table("", [Column("option", "text"), Column("value", "text")], rows, name="options")
     section = Section("made", "How it was made", [table], folded=True)
     title = f"What was assumed or left out ({len(notes)})"

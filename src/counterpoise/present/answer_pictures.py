@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.present.axes import rows_height
+from counterpoise.present.axes import Display, rows_height
 from counterpoise.present.balance import BalanceDisplay
 from counterpoise.present.forest import ForestDisplay
 from counterpoise.present.page import figure_svg
@@ -17,19 +17,25 @@ from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
 
 # Inches: legible on a phone, and on half of a screen.
-_WIDTH, _HEIGHT = 4.5, 3.4
+_WIDTH, _HEIGHT = 4.0, 3.2
 # Characters of the names at the left of rows, and rows.
-_NAME, _ROWS = 24, 12
+_NAME, _ROWS = 22, 12
 
 
 def draw_picture(plot: Callable[..., Any], height: float = _HEIGHT, /) -> bytes:
-    """Return what `plot(ax, theme=...)` draws as the bytes of an SVG file."""
+    """Return what `plot(ax=..., theme=...)` draws as the bytes of an SVG file."""
     from matplotlib.figure import Figure
 
     with style(LIGHT):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        plot(figure.subplots(), theme="light")
+        plot(ax=figure.subplots(), theme="light")
     return figure_svg(figure)
+
+
+def _picture(name: str, title: str, caption: str, display: Display, height: float = 0) -> Picture:
+    """Return a display as a picture of some height, by default its own."""
+    draw = partial(draw_picture, display.plot, height or display.size[1])
+    return Picture(name, title, caption, draw)
 
 
 def main_pictures(answer: Any, /) -> list[Picture]:
@@ -50,19 +56,19 @@ def _risk(answer: Any) -> Picture:
     plainly = "plain cross-validation" if answer.choice is not None else "unweighted rows"
     truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
     display = ForestDisplay(
-        ["this model", f"by {plainly}", "one answer for all rows"],
+        ["this model", plainly, "one answer for all rows"],
         [found.risk, plain, found.baseline.risk],
         chosen=0,
         doubtful=range(3) if answer.verdict == "do not trust" else (),
         truth=truth,
         risk_name=f"{found.loss_words} in the target",
-        width=_NAME + 2,
+        width=_NAME + 1,
     )
     caption = (
         "The thin line allows for labels that depend on the columns in another way in the target; "
         f"the thick line does not. The estimate by {plainly} knows no shift."
     )
-    return Picture("risk", "What it will cost", caption, partial(draw_picture, display.plot, 2.5))
+    return _picture("risk", "What it will cost", caption, display, 2.5)
 
 
 def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
@@ -75,8 +81,7 @@ def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
         width=_NAME,
     )
     caption = "Target risk of each candidate alone. The best by the rule of choice is in bold."
-    draw = partial(draw_picture, display.plot, display.size[1])
-    return Picture("candidates-picture", "Candidates", caption, draw)
+    return _picture("candidates-picture", "Candidates", caption, display)
 
 
 def groups_picture(answer: Any, /) -> list[Picture]:
@@ -87,9 +92,7 @@ def groups_picture(answer: Any, /) -> list[Picture]:
     options = {"risk_name": answer.estimates.loss_words, "width": _NAME}
     plot = partial(ForestDisplay.from_groups, groups, **options)
     caption = "The dashed line is the risk in the whole target. Hollow markers: do not trust."
-    draw = partial(
-        draw_picture, lambda ax, theme: plot(ax=ax, theme=theme), rows_height(len(groups))
-    )
+    draw = partial(draw_picture, plot, rows_height(len(groups)))
     return [Picture("groups-picture", f"Risk by {answer.estimates.by}", caption, draw)]
 
 
@@ -101,8 +104,7 @@ def _balance(answer: Any) -> Picture:
         "Mean in the target less mean in the source. Within the shaded band (0.1 standard "
         "deviations) a column counts as balanced."
     )
-    draw = partial(draw_picture, display.plot, display.size[1])
-    return Picture("balance", "Columns before and after weighting", caption, draw)
+    return _picture("balance", "Columns before and after weighting", caption, display)
 
 
 def _plane(answer: Any) -> Picture:
@@ -114,4 +116,4 @@ def _plane(answer: Any) -> Picture:
         "A sample of both. Large dots are source rows with a large weight. Crosses without dots "
         "near them are target rows without similar source rows."
     )
-    return Picture("plane", "Source and target", caption, partial(draw_picture, display.plot, 4.3))
+    return _picture("plane", "Source and target", caption, display, 4.1)

@@ -57,7 +57,8 @@ class Display:
 
 #: Rows that a display draws at most.
 MOST_ROWS = 30
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Intervals that are wider than the narrowest by such a factor do not decide what an axis shows.
+_WIDE = 20.0
 
 
 def plain_text(text: Any, /, *, width: int = 60) -> str:
@@ -71,22 +72,19 @@ def legend_text(text: Any, /) -> str:
     return f"\N{THIN SPACE}{shown}" if shown.startswith("_") else shown
 
 
-def legend_above(ax: Axes, palette: Palette, /, *, note: str = "", columns: int = 2) -> Any:
+def legend_above(ax: Axes, palette: Palette, /, *, note: str = "") -> Any:
     """Put a legend above the axes, with a remark as its heading; no label is a formula."""
-    handles, labels = ax.get_legend_handles_labels()
     legend = ax.legend(
-        handles,
-        labels,
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),
-        ncols=columns,
+        ncols=2,
         borderaxespad=0.2,
         columnspacing=1.2,
         handletextpad=0.5,
         title=note or None,
-        title_fontsize="small",
+        title_fontsize="medium",
         alignment="left",
-        fontsize="small",
+        fontsize="medium",
         frameon=False,
     )
     for text in (*legend.get_texts(), legend.get_title()):
@@ -103,7 +101,8 @@ def clip_limits(
     if points.size == 0:
         return None
     ends = np.concatenate([points, lows[np.isfinite(lows)], highs[np.isfinite(highs)]])
-    widths = (highs - lows)[np.isfinite(highs - lows)]
+    widths = (highs - lows)[np.isfinite(highs - lows) & (highs > lows)]
+    widths = widths[widths <= _WIDE * widths.min(initial=np.inf)]
     usual = float(np.median(widths)) if widths.size else 0.0
     reach = 2 * max(usual, float(np.ptp(points)) / 2)
     low = max(float(ends.min()), float(points.min()) - reach)
@@ -114,35 +113,26 @@ def clip_limits(
 
 def plain_ticks(ax: Axes, which: str, /) -> None:
     """Write every tick of the x or y axis as a whole number or decimal, without an offset."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     axis = getattr(ax, f"{which}axis")
-    low, high = sorted(getattr(ax, f"get_{which}lim")())
+    low, high = sorted(axis.get_view_interval())
     # Long labels need room: fewer of them.
     largest = max(abs(low), abs(high), 1e-300)
     digits = max(math.log10(largest / max(high - low, 1e-300)), math.log10(largest) - 3)
     axis.set_major_locator(MaxNLocator(nbins=5 if digits < 1.5 else 3 if digits < 3 else 2))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+    axis.set_major_formatter("{x:,.12g}")
 
 
 def log_axis(ax: Axes, which: str, /) -> None:
-    """Make the x or y axis logarithmic, its ticks plain numbers: 0.01, 1, 100, 10⁵."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Make the x or y axis logarithmic, its ticks plain numbers: 0.01, 1, 10,000."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set(**{f"{which}scale": "log"})
     axis = getattr(ax, f"{which}axis")
     axis.set_major_locator(LogLocator(numticks=7))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+    axis.set_major_formatter("{x:,.10g}")
     axis.set_minor_formatter(NullFormatter())
-
-
-def power_of_ten(value: float, /) -> str:
-    """Return a tick's label: 0.01 as it is, 0.00001 as 10⁻⁵."""
-    if value <= 0 or not math.isfinite(value):
-        return ""
-    if 1e-3 <= value < 1e5:
-        return f"{value:,.10g}"
-    return "10" + str(round(math.log10(value))).translate(_SUPERSCRIPT)
 
 
 def set_rows(ax: Any, names: Sequence[Any], width: int, palette: Palette, /) -> None:

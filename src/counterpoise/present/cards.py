@@ -7,23 +7,15 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from counterpoise._format import (
-    format_change,
-    format_error,
-    format_interval,
-    format_number,
-    format_p_value,
-    format_share,
-    printable,
-)
+from counterpoise._format import format_share, printable
+from counterpoise.present.answer import answer_document, answer_text
 from counterpoise.present.estimates import (
-    WITHOUT_DRIFT,
     both_intervals,
     candidate_risks,
-    estimate_cells,
-    estimate_columns,
+    diagnostics_table,
+    groups_table,
+    metrics_table,
     name_candidates,
-    number_cell,
     risk_table,
 )
 from counterpoise.present.sections import (
@@ -37,6 +29,7 @@ from counterpoise.present.sections import (
     Verdict,
 )
 from counterpoise.present.text import section_text
+from counterpoise.present.watch import watch_card, watch_text
 
 _COLORS = {"good": "#1c9c70", "fine": "#2a8fd0", "fair": "#d08a1d", "bad": "#e0533d"}
 _LINE = "1px solid rgba(128,128,128,.35)"
@@ -45,15 +38,8 @@ _SOFT = "opacity:.7"
 
 def card_text(result: Any, /) -> str:
     """Return the card of a result as plain text; of a job, its answer in 25 lines."""
-    if type(result).__name__ == "Answer":
-        from counterpoise.present.answer import answer_text
-
-        return answer_text(result)
-    if type(result).__name__ == "Watch":
-        from counterpoise.present.watch import watch_text
-
-        return watch_text(result)
-    return section_text(card_of(result)).lstrip("\n")
+    of_job = {"Answer": answer_text, "Watch": watch_text}.get(type(result).__name__)
+    return section_text(card_of(result)).lstrip("\n") if of_job is None else of_job(result)
 
 
 def card_html(result: Any, /) -> str:
@@ -71,16 +57,8 @@ def card_of(result: Any, /) -> Section:
 
 
 def _answer_card(answer: Any) -> Section:
-    from counterpoise.present.answer import answer_document
-
     document = answer_document(answer)
     return Section("", document.title, [document.lead, *document.sections[0].blocks])
-
-
-def _watch_card(watch: Any) -> Section:
-    from counterpoise.present.watch import watch_card
-
-    return watch_card(watch)
 
 
 def _comparison_card(comparison: Mapping[str, Any]) -> Section:
@@ -91,58 +69,6 @@ def _comparison_card(comparison: Mapping[str, Any]) -> Section:
     return Section("", title, [risk_table("method", comparison)])
 
 
-def metrics_table(report: Mapping[str, Any], /) -> Table:
-    """Return metrics with both intervals, beside the best constant prediction if it is known."""
-    columns = [Column("metric", "text"), *estimate_columns("value")]
-    rows = [[own.words, *estimate_cells(own)] for own in report.values()]
-    caption = WITHOUT_DRIFT
-    if any(own.baseline is not None for own in report.values()):
-        columns.append(Column("constant", optional=1))
-        rows = [
-            [*row, number_cell(own.baseline)]
-            for row, own in zip(rows, report.values(), strict=True)
-        ]
-        caption += " Constant: one answer for all rows."
-    return Table("", columns, rows, caption=caption)
-
-
-def groups_table(groups: Any, /, *, first: str = "group") -> Table:
-    """Return the groups of the target with their risk, rows and verdict, highest risk first."""
-
-    def height(group: Any) -> float:
-        return -math.inf if group.risk is None else float(group.risk.value)
-
-    columns = [
-        Column(first, "text"),
-        *estimate_columns(),
-        Column("share of the target", optional=3),
-        Column("source rows", optional=4),
-        Column("verdict", "word", optional=2),
-    ]
-    rows = [
-        [
-            group.name,
-            *estimate_cells(group.risk),
-            Numeral(format_share(group.target_share), group.target_share),
-            Numeral(f"{group.n_source:,}", group.n_source),
-            group.verdict,
-        ]
-        for group in sorted(groups.values(), key=height, reverse=True)
-    ]
-    caption = f"Each interval holds for its group alone, not for all at once. {WITHOUT_DRIFT}"
-    return Table("", columns, rows, caption=caption)
-
-
-def sensitivity_table(found: Any, /) -> Table:
-    """Return the range of the risk for each factor by which weights may be off."""
-    rows = [
-        [Numeral(format_number(gamma), gamma), Numeral(format_interval(low, high), low)]
-        for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
-    ]
-    caption = "Of the estimate: sampling error is not included."
-    return Table("", [Column("weights off by up to"), Column("risk")], rows, caption=caption)
-
-
 def _diagnostics_card(found: Any) -> Section:
     blocks: list[Block] = [
         Verdict(found.verdict, found.shift.words),
@@ -151,57 +77,6 @@ def _diagnostics_card(found: Any) -> Section:
         diagnostics_table(found),
     ]
     return Section("", "", blocks)
-
-
-_TAIL = "Above 0.7, a few rows dominate the estimate."
-_MEANINGS = {
-    "source rows": "Rows with labels.",
-    "target rows": "Rows that the weights are fitted to.",
-    "effective rows": "Number of equally weighted rows with the same information.",
-    "mean weight": "Expected: 1.",
-    "largest weight's share": "Of the total weight.",
-    "Pareto k of the weights": _TAIL,
-    "Pareto k of the weighted losses": _TAIL,
-    "AUC of source against target": "0.5: not distinguishable. 1: fully separated.",
-    "target outside the source": "Expected without a shift: 1%.",
-    "largest difference of means": "In standard deviations, before weighting.",
-    "largest after weighting": "Below 0.1 counts as balanced.",
-}
-
-
-def diagnostics_table(found: Any, /) -> Table:
-    """Return the numbers of a Diagnostics record, with what each means."""
-    mean = f"{format_number(found.weight_mean)} ± {format_error(found.weight_mean_error)}"
-    values = {
-        "source rows": f"{found.n_source:,}",
-        "target rows": f"{found.n_target:,}",
-        "effective rows": format_number(found.n_effective),
-        "mean weight": mean,
-        "largest weight's share": format_share(found.largest_share),
-        "Pareto k of the weights": format_number(found.pareto_k),
-    }
-    if found.pareto_k_losses is not None:
-        values["Pareto k of the weighted losses"] = format_number(found.pareto_k_losses)
-    auc = f"{format_number(found.auc)} (p = {format_p_value(found.auc_p_value)})"
-    values |= {
-        "AUC of source against target": auc,
-        "target outside the source": format_share(found.outside_share),
-        "largest difference of means": _largest(found.features, found.balance_before),
-        "largest after weighting": _largest(found.features, found.balance_after),
-    }
-    rows = [[name, value, _MEANINGS[name]] for name, value in values.items()]
-    few = "The source has hardly any rows there."
-    rows += [[f"target where {gap.words}", format_share(gap.share), few] for gap in found.gaps]
-    columns = [Column("quantity", "text"), Column("value"), Column("meaning", "text", optional=1)]
-    return Table("", columns, rows, name="numbers")
-
-
-def _largest(features: Sequence[str], differences: Any) -> str:
-    sizes = [(abs(float(d)), -j) for j, d in enumerate(differences) if not math.isnan(float(d))]
-    if not sizes:
-        return format_number(None)
-    place = -max(sizes)[1]
-    return f"{format_change(differences[place])} ({features[place]})"
 
 
 def _search_card(search: Any) -> Section:
@@ -226,19 +101,13 @@ def _search_card(search: Any) -> Section:
     if getattr(search, "metrics_", None) is not None:
         blocks.append(metrics_table(search.metrics_))
     if blend is not None:
-        blocks.append(members_table([names[i] for i in blend.places], blend.weights))
+        members = sorted(zip(blend.weights, blend.places, strict=True), key=lambda own: -own[0])
+        cells = [[names[i], Numeral(format_share(weight), weight)] for weight, i in members]
+        blocks.append(Table("", [Column("member of the blend", "text"), Column("weight")], cells))
     order = sorted(range(len(names)), key=lambda i: (math.isnan(risk.value[i]), risk.value[i]))
     named = {f"{names[i]} (chosen)" if i == best else names[i]: risk[i] for i in order}
     blocks.append(risk_table("candidate", named))
     return Section("", f"{type(search).__name__}, {len(names)} candidates", blocks)
-
-
-def members_table(names: Sequence[str], weights: Any, /) -> Table:
-    """Return the members of a blend with their weights, largest first."""
-    order = sorted(range(len(names)), key=lambda i: -weights[i])
-    rows = [[names[i], Numeral(format_share(weights[i]), weights[i])] for i in order]
-    columns = [Column("member of the blend", "text"), Column("weight", sorted="descending")]
-    return Table("", columns, rows)
 
 
 _CARDS = {
@@ -247,7 +116,7 @@ _CARDS = {
     "GroupRisks": lambda own: Section("", "Risk by group", [own.words, groups_table(own)]),
     "MetricReport": lambda own: Section("", "Metrics in the target", [metrics_table(own)]),
     "RiskComparison": _comparison_card,
-    "Watch": _watch_card,
+    "Watch": watch_card,
 }
 
 

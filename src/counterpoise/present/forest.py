@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise.present import axes
 from counterpoise.present.axes import Display
-from counterpoise.present.estimates import as_band, check_fitted, name_candidates
+from counterpoise.present.estimates import as_band, candidate_risks, name_candidates
 from counterpoise.present.palette import Palette
 
 
@@ -92,7 +92,13 @@ class ForestDisplay(Display):
         ax, theme
             As for :meth:`plot`.
         """
-        risk, names = check_fitted(estimator), name_candidates(estimator)
+        risk = candidate_risks(estimator)
+        if risk is None:
+            raise ValueError(
+                "`estimator` must be a fitted search of counterpoise; got "
+                f"{type(estimator).__name__} without `risk_` or `risk_curve_`. Call fit first."
+            )
+        names = name_candidates(estimator)
         order = np.argsort(np.asarray(risk.value), kind="stable")  # NaN, failed, is last
         display = cls(
             [names[i] for i in order],
@@ -153,15 +159,15 @@ class ForestDisplay(Display):
             self.points_ += ax.plot(wide.value[row], row, "o", **look)
             if np.isnan(wide.value[row]):
                 place = {"xycoords": ("axes fraction", "data"), "va": "center"}
-                ax.annotate("failed", (0.01, row), color=palette.soft, fontsize="small", **place)
+                ax.annotate("failed", (0.01, row), color=palette.soft, **place)
             if row == self.chosen:
                 ax.get_yticklabels()[row].set_fontweight("bold")
         if self.truth is not None:
-            look = {"color": palette.truth, "markersize": 17, "markeredgewidth": 1.8, "zorder": 5}
+            look = {"color": palette.truth, "markersize": 14, "markeredgewidth": 1.8, "zorder": 5}
             ax.plot(self.truth[:count], rows, "|", label="truth", **look)
         if self.reference is not None:
             line = {"color": palette.soft, "linestyle": "--", "linewidth": 1}
             ax.axvline(self.reference[1], label=axes.legend_text(self.reference[0]), **line)
         ax.set_xlabel(axes.plain_text(self.risk_name, width=56), loc="right", parse_math=False)
         note = f"The first {count} of {len(self.names):,}" if count < len(self.names) else ""
-        axes.legend_above(ax, palette, note=note, columns=3)
+        axes.legend_above(ax, palette, note=note)

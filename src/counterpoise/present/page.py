@@ -40,7 +40,7 @@ def render_page(document: Document, /) -> str:
         finalize=lambda value: printable(value) if _is_text(value) else value,
     )
     environment.filters |= {"svg": _svg, "sort_value": _sort_value}
-    environment.tests |= {"block": lambda block, name: type(block).__name__ == name}
+    environment.tests["block"] = lambda block, name: type(block).__name__ == name
     script = _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template("page.html").render(
@@ -79,16 +79,12 @@ def _svg(picture: Picture) -> Any:
 def _sort_value(cell: Any) -> str:
     """Return a cell's value as JavaScript reads it; the empty string where it is missing."""
     value = getattr(cell, "value", math.nan)
-    if math.isnan(value):
-        return ""
-    return repr(value).replace("inf", "Infinity")
+    return "" if math.isnan(value) else repr(value).replace("inf", "Infinity")
 
 
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
-# What the page decides: its size, and that of the text's font.
-_DROPPED = ("width", "height", "version")
 
 
 def figure_svg(figure: Figure, /) -> bytes:
@@ -126,8 +122,9 @@ def inline_svg(content: bytes, /, *, name: str, description: str) -> str:
             elif key == "style":
                 value = _COLOR.sub(lambda found: variables.get(found[0], found[0]), value)
             element.set(key, _REFERENCE.sub(rf"url(#{name}-\1)", value))
-    for key in _DROPPED:
+    for key in ("width", "height", "version"):  # the page decides its size
         root.attrib.pop(key, None)
+    root.set("style", f"--width: {root.attrib['viewBox'].split()[2]}px")
     root.set("class", "picture")
     root.set("role", "img")
     root.set("aria-label", description)

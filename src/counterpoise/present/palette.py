@@ -78,7 +78,7 @@ _SHAPE: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "font.size": 10,
     "grid.linewidth": 0.8,
-    "legend.fontsize": "small",
+    "legend.fontsize": "medium",
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.markersize": 6,

@@ -1,14 +1,22 @@
 """The reproduction: its figures, and the document of claims, figures and errata."""
+# ruff: noqa: RUF001 (labels are in Greek)
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from counterpoise._format import format_error, format_number, format_p_value
+from counterpoise._format import format_error, format_p_value
 from counterpoise.experiments.claims import ERRATA, Claim, Finding
-from counterpoise.present.page import render_page
+from counterpoise.experiments.curves import ClassDensities, ExampleCurves
+from counterpoise.experiments.protocols import LABELS
+from counterpoise.experiments.summarise import Summary
+from counterpoise.present.axes import log_axis
+from counterpoise.present.estimates import number_cell
+from counterpoise.present.page import figure_svg, render_page
+from counterpoise.present.palette import LIGHT, REPRODUCTION, style
 from counterpoise.present.sections import (
     Block,
     Column,
@@ -21,23 +29,9 @@ from counterpoise.present.sections import (
 )
 
 if TYPE_CHECKING:
-    from counterpoise.jobs.reproduce import Reproduction
-# ruff: noqa: RUF001 (labels are in Greek)
-
-
-import io
-from typing import TYPE_CHECKING, Any
-
-from counterpoise.experiments.curves import ClassDensities, ExampleCurves
-from counterpoise.experiments.protocols import LABELS
-from counterpoise.experiments.summarise import Summary
-from counterpoise.present.axes import log_axis
-from counterpoise.present.page import figure_svg
-from counterpoise.present.palette import LIGHT, REPRODUCTION, style
-
-if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from counterpoise.jobs.reproduce import Reproduction
 
 _LEAD = (
     "Kouw, Krijthe, Loog (2019), “Robust importance-weighted cross-validation under sample "
@@ -49,7 +43,7 @@ def reproduction_page(record: Reproduction, figures: Sequence[tuple[str, str, by
     """Return the page of a reproduction; figures are name, caption and bytes of an SVG file."""
     pictures = [Picture(name, "", caption, partial(bytes, svg)) for name, caption, svg in figures]
     columns = [Column(name, "text") for name in ("where", "as printed", "what holds")]
-    errors = Table("Errata of the paper and its scripts", columns, ERRATA, page_only=True)
+    errors = Table("Errata of the paper and its scripts", columns, ERRATA)
     sections = [
         *([Section("notes", "Notes", record.notes)] if record.notes else []),
         claims_section(record.claims),
@@ -72,22 +66,19 @@ def claims_section(claims: Sequence[Claim], /) -> Section:
 
 
 def _claim_table(claim: Claim) -> Table:
-    verdict = "held" if claim.held else "not held"
-    return Table(
-        f"Claim {claim.number}, {claim.problem}: {verdict}",
-        [
-            Column("finding", "text"),
-            Column("rule", "text", optional=3),
-            Column("measured", "text", optional=2),
-            Column("effect"),
-            Column("std. error"),
-            Column("p"),
-            Column("data sets", optional=1),
-            Column("verdict", "word"),
-        ],
-        [_finding_row(finding) for finding in claim.findings],
-        caption=f"The paper: {claim.paper}",
-    )
+    columns = [
+        Column("finding", "text"),
+        Column("rule", "text", optional=3),
+        Column("measured", "text", optional=2),
+        Column("effect"),
+        Column("std. error"),
+        Column("p"),
+        Column("data sets", optional=1),
+        Column("verdict", "word"),
+    ]
+    title = f"Claim {claim.number}, {claim.problem}: {'held' if claim.held else 'not held'}"
+    rows = [_finding_row(finding) for finding in claim.findings]
+    return Table(title, columns, rows, caption=f"The paper: {claim.paper}")
 
 
 def _finding_row(finding: Finding) -> list[str]:
@@ -95,7 +86,7 @@ def _finding_row(finding: Finding) -> list[str]:
         finding.says,
         finding.rule,
         finding.measured,
-        Numeral(format_number(finding.effect), finding.effect),
+        number_cell(finding.effect),
         Numeral(format_error(finding.standard_error), finding.standard_error),
         "–" if finding.log10_p is None else format_p_value(log10=finding.log10_p),
         f"{finding.repetitions:,}" if finding.repetitions else "–",
@@ -125,10 +116,8 @@ def draw_figures(
     classes: ClassDensities | None = None,
 ) -> list[tuple[str, str, Figure]]:
     """Return file name, caption and figure of everything that was computed."""
-    figures = []
     with style(LIGHT):
-        if curves is not None:
-            figures += _example(curves)
+        figures = [] if curves is None else _example(curves)
         if summary.rates:
             caption = (
                 "Example: error of the estimated β, and the bias it gives the risk, against the "
@@ -239,7 +228,7 @@ def _classes(classes: ClassDensities) -> Figure:
             ax.plot([], [], color=color, label=f"p(x | y = {label:+d})")
         ax.set(title=domain, xlabel="x₁", aspect="equal")
     axes[0, 0].set_ylabel("x₂")
-    axes[0, 0].legend(loc="upper left", fontsize="small")
+    axes[0, 0].legend(loc="upper left")
     return figure
 
 
@@ -253,12 +242,22 @@ def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[
                 rows = getattr(summary, table)
                 points = [row for row in rows if (row.problem, row.sets, row.estimator) == key]
                 # The oracle is far below the others, which would be squeezed together.
-                if points and not (table == "comparisons" and name == "oracle"):
-                    _line(ax, name, points, value, error)
+                if not points or (table == "comparisons" and name == "oracle"):
+                    continue
+                ax.errorbar(
+                    [row.gamma for row in points],
+                    [getattr(row, value) for row in points],
+                    yerr=[2 * getattr(row, error) for row in points],
+                    color=_COLORS[name],
+                    marker=_MARKERS[name],
+                    label=LABELS[name],
+                    capsize=2,
+                    linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
+                )
         axes[0, column].set_title(title)
         axes[1, column].set_xlabel("γ")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure, axes
 
 
@@ -299,23 +298,18 @@ def _errors(summary: Summary, problem: str) -> Figure:
 
 def _rates(summary: Summary) -> Figure:
     figure, axes = _axes(1, 2)
-    styles = {1.0: "-", 1.25: "-."}
-    for gamma, line in styles.items():
+    for gamma, line in {1.0: "-", 1.25: "-."}.items():
         for center in ("known", "sample"):
             rows = [r for r in summary.rates if (r.gamma, r.center) == (gamma, center)]
             if not rows:
                 continue
-            points = [row.size for row in rows]
-            options = {
-                "color": _COLORS[f"controlled_{center}"],
-                "linestyle": line,
-                "marker": _MARKERS[f"controlled_{center}"],
-                "label": f"{center} mean, γ = {gamma:g}",
-            }
-            axes[0, 0].plot(points, [row.beta_rmse for row in rows], **options)
+            name, points = f"controlled_{center}", [row.size for row in rows]
+            look: Any = {"color": _COLORS[name], "marker": _MARKERS[name], "linestyle": line}
+            look["label"] = f"{center} mean, γ = {gamma:g}"
+            axes[0, 0].plot(points, [row.beta_rmse for row in rows], **look)
             biases = [abs(row.bias) for row in rows]
             bars = [2 * row.bias_standard_error for row in rows]
-            axes[0, 1].errorbar(points, biases, yerr=bars, **options)
+            axes[0, 1].errorbar(points, biases, yerr=bars, **look)
     first = summary.rates[0]
     sizes = sorted({row.size for row in summary.rates})
     last = sizes[-1]
@@ -328,18 +322,5 @@ def _rates(summary: Summary) -> Figure:
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes[0, 0].set_ylabel("RMSE of the estimated β")
     axes[0, 1].set_ylabel("|bias| of the risk")
-    axes[0, 0].legend(fontsize="small")
+    axes[0, 0].legend()
     return figure
-
-
-def _line(ax: Any, name: str, rows: list[Any], value: str, error: str) -> None:
-    ax.errorbar(
-        [row.gamma for row in rows],
-        [getattr(row, value) for row in rows],
-        yerr=[2 * getattr(row, error) for row in rows],
-        color=_COLORS[name],
-        marker=_MARKERS[name],
-        label=LABELS[name],
-        capsize=2,
-        linestyle="--" if name in ("oracle", "unweighted", "source") else "-",
-    )

@@ -36,14 +36,12 @@ class Numeral(str):
 class Column:
     """The heading of a column.
 
-    `kind` is "number", "text" or "word" (a short text), `sorted` is "ascending" or "descending" if
-    the rows come in the order of this column. A narrow terminal leaves out `optional` columns,
-    those with the highest number first.
+    `kind` is "number", "text" or "word" (a short text). A narrow terminal leaves out `optional`
+    columns, those with the highest number first.
     """
 
     name: str
     kind: str = "number"
-    sorted: str = ""
     optional: int = 0
 
 
@@ -62,7 +60,6 @@ class Table:
     name: str = ""
     looks: Sequence[str] = ()
     sortable: bool = False
-    page_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class ShiftMapDisplay(Display):
         for level, (name, size) in enumerate(_CLASSES.items()):
             look = {"color": palette.classes[level], "edgecolor": palette.paper, "linewidth": 0.3}
             points = self.source[rows][levels == level].T
-            label = f"source, weight {name}"
+            label = f"{'…' if level else 'source, weight'} {name}"
             ax.scatter(*points, s=size, label=label, zorder=3 + level / 10, **look)
         for which, label in zip("xy", self.axis_labels, strict=True):
             plain_ticks(ax, which)

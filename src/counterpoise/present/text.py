@@ -11,14 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from counterpoise._format import printable, shorten
-from counterpoise.present.sections import (
-    Block,
-    Bullets,
-    Document,
-    Section,
-    Table,
-    Verdict,
-)
+from counterpoise.present.sections import Block, Bullets, Document, Section, Table, Verdict
 
 #: Columns of text unless a terminal says otherwise.
 WIDTH = 80
@@ -80,7 +73,7 @@ def _lines(block: Block, width: int) -> list[str]:
         firsts = [f"{block.heading}: ", *[indent] * len(block.items)] if block.heading else None
         items = zip(block.items, firsts or [indent] * len(block.items), strict=False)
         return [line for item, first in items for line in wrap_text(item, width, first)]
-    if isinstance(block, Table) and not block.page_only:
+    if isinstance(block, Table):
         return _table_lines(block, width)
     return []
 

@@ -116,7 +116,7 @@ def _table(watch: Any, batches: _Batches, name: str, *, sortable: bool = False) 
 
 
 def _row(batch: Mapping[str, Any], metric: str) -> list[str]:
-    known, outside, nothing = batch["metrics"].get(metric, {}), batch["outside"], number_cell(None)
+    known = batch["metrics"].get(metric, {})
     ends = [(known.get(f"low{end}"), known.get(f"high{end}")) for end in ("", "_without_drift")]
     return [
         batch["name"],
@@ -124,8 +124,8 @@ def _row(batch: Mapping[str, Any], metric: str) -> list[str]:
         (batch["shift"] or {}).get("size", ""),
         batch["verdict"],
         number_cell(known.get("value")),
-        *(nothing if None in end else Numeral(format_interval(*end), end[0]) for end in ends),
-        nothing if outside is None else Numeral(format_share(outside), outside),
+        *(Numeral(format_interval(low, high), low) for low, high in ends),
+        Numeral(format_share(batch["outside"]), batch["outside"]),
         "ALARM" if batch["alarm"] else "",
     ]
 
@@ -133,34 +133,31 @@ def _row(batch: Mapping[str, Any], metric: str) -> list[str]:
 def _timelines(watch: Any) -> list[Picture]:
     """Return the risk, and beside it the first metric, with the limits of their alarms."""
     batches, delivered = watch.batches[-_DRAWN:], watch.delivered
-    metric = next(iter(delivered["metrics"]))
-    own = delivered["metrics"][metric]
+    metric, base = next(iter(delivered["metrics"].items()))
     least = [b["limits"]["minimum"].get(metric) for b in batches]
-    metrics = [b["metrics"].get(metric) for b in batches]
-    risks, most = [b["risk"] for b in batches], [_risk_limit(b) for b in batches]
-    pictures = []
-    for name, words, base, numbers, limits in (
-        ("risk", delivered["loss_words"], delivered["risk"], risks, most),
-        ("metric", own["words"], own, metrics, least),
-    ):
-        plot = partial(_timeline, batches, numbers, base["value"], limits, words)
-        pictures.append(Picture(name, f"Expected {words}", _LINES, partial(draw_picture, plot)))
-    return pictures
+    numbers = [b["metrics"].get(metric) for b in batches]
+    most = []
+    for limits, change in ((b["limits"], b["change"]) for b in batches):
+        by_change = limits["max_risk"] is None and not limits["minimum"] and change
+        most.append(change["limit"] if by_change else limits["max_risk"])
+    risk, risks = delivered["risk"], [b["risk"] for b in batches]
+    return [
+        _timeline("risk", delivered["loss_words"], batches, risks, risk["value"], most),
+        _timeline("metric", base["words"], batches, numbers, base["value"], least),
+    ]
 
 
-def _risk_limit(batch: Mapping[str, Any]) -> float | None:
-    limits, change = batch["limits"], batch["change"]
-    if limits["max_risk"] is not None or limits["minimum"] or change is None:
-        return limits["max_risk"]  # type: ignore[no-any-return]
-    return float(change["limit"])
+def _timeline(name: str, words: str, batches: _Batches, *numbers: Any) -> Picture:
+    plot = partial(_draw_timeline, words, batches, *numbers)
+    return Picture(name, f"Expected {words}", _LINES, partial(draw_picture, plot))
 
 
-def _timeline(
+def _draw_timeline(
+    words: str,
     batches: _Batches,
     numbers: Sequence[Mapping[str, Any] | None],
     base: float,
     limits: Sequence[float | None],
-    words: str,
     ax: Any,
     theme: str,
 ) -> None:
@@ -188,7 +185,7 @@ def _timeline(
     plain_ticks(ax, "y")
     ax.set_ylabel(words, parse_math=False)
     _name_batches(ax, [b["name"] for b in batches])
-    legend_above(ax, LIGHT, columns=3)
+    legend_above(ax, LIGHT)
 
 
 def _name_batches(ax: Any, names: Sequence[str]) -> None:
@@ -229,4 +226,4 @@ def _heat(names: list[str], grid: np.ndarray, batches: list[str], ax: Any, theme
             color = LIGHT.classes[level]
             ax.bar(places, 0.9, 0.92, rows - 0.45, color=color, label=words, linewidth=0)
     _name_batches(ax, batches)
-    legend_above(ax, LIGHT, columns=3)
+    legend_above(ax, LIGHT)
