@@ -53,6 +53,8 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
         found = _in_slices(held_out, prepared, link)
     else:
         found = _average(held_out, prepared, link)
+    if found[0].method == method.name:
+        return found
     return replace(found[0], method=method.name), found[1]
 
 
@@ -146,7 +148,10 @@ def _used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds)
 def _check_sizes(xp: Namespace, held_out: HeldOut) -> None:
     """Refuse what cannot be squared; losses of candidates that failed are NaN."""
     sizes = xp.abs(held_out.losses)
-    check_loss_size(float(xp.max(xp.where(xp.isnan(sizes), 0.0, sizes))), "losses")
+    most = float(xp.max(sizes))
+    if math.isnan(most):
+        most = float(xp.max(xp.where(xp.isnan(sizes), 0.0, sizes)))
+    check_loss_size(most, "losses")
     largest = xp.max(held_out.weights, axis=-1)
     if bool(xp.all(largest > 0)):
         check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
