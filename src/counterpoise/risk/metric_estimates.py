@@ -14,12 +14,12 @@ from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
+from counterpoise.risk.averages import Method
 from counterpoise.risk.baseline import constant_for_metric
 from counterpoise.risk.estimate import LOG, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine
-from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 
 # Groups of rows that the jackknife of a metric leaves out, one at a time.

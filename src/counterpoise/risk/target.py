@@ -13,12 +13,11 @@ from counterpoise._dask import is_dask
 from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.exceptions import WeightWarning
-from counterpoise.risk.averages import Normalized, Source
+from counterpoise.risk.averages import Method, Normalized, Source, name_methods
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import check_labelled_losses
-from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights.resolve import resolve_weights
 
