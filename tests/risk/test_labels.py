@@ -8,6 +8,7 @@ from scipy import stats
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
+from counterpoise.metrics import Predicted
 from counterpoise.risk import HeldOut, Link, RiskEstimate, estimate_risk, label_test
 from counterpoise.risk.estimate import LOG, LOGIT
 from counterpoise.risk.labels import combine, with_more_labels
@@ -165,9 +166,9 @@ def test_bad_labels_are_refused(rng, target_losses, message):
         cp.target_risk(rng.random(20), np.ones(20), target_losses=target_losses)
 
 
-def judged(losses, weights, there):
+def judged(losses, weights, there, *said):
     held_out = HeldOut.of_sample(losses, weights, labelled=there)
-    return label_test(held_out, estimate_risk(held_out, METHOD)[0])
+    return label_test(held_out, estimate_risk(held_out, METHOD)[0], *said)
 
 
 @pytest.mark.parametrize("k", [150, 201, 400])
@@ -193,9 +194,15 @@ def test_the_test_of_few_labels_knows_skewed_and_binary_losses():
     wrong = (np.arange(2000) < 200).astype(float)
     assert judged(wrong, np.ones(2000), np.ones(5)).p_value < 0.001
     assert judged(wrong, np.ones(2000), np.zeros(5)).p_value > 0.5
-    one = judged(wrong, np.ones(2000), np.array([1.0, 0, 0, 0, 0])).p_value
+    one = np.array([1.0, 0, 0, 0, 0])
     more, equal = stats.binom.sf(1, 5, 0.1), stats.binom.pmf(1, 5, 0.1)
-    assert one == pytest.approx(2 * (more + equal / 2), abs=0.03)  # half of the ties count
+    half = judged(wrong, np.ones(2000), one).p_value  # half of the ties count
+    assert half == pytest.approx(2 * (more + equal / 2), abs=0.03)
+    sure = np.random.default_rng(0).uniform(0.6, 0.9, size=2000)
+    for other, ties in ((0.95, 0.0), (0.55, equal)):  # rows that the model was surer of: none
+        said = [Predicted(p, p, np.column_stack([p, 1 - p])) for p in (sure, np.full(5, other))]
+        want = min(2 * (more + ties), 2 * (1 - more - ties))
+        assert judged(wrong, np.ones(2000), one, *said).p_value == pytest.approx(want, abs=0.02)
 
 
 @pytest.mark.parametrize("kind", ["squared", "wrong"])

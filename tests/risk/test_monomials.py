@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from array_api_compat import numpy as np_xp
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from counterpoise._arrays import to_numpy
 from counterpoise.risk import Domains, HeldOut, Moments
 
 
@@ -15,20 +13,17 @@ def data(rng):
     return rng.normal(size=(100, 3)), rng.normal(0.4, 1.3, size=(70, 3))
 
 
-def values_of(moments, source, target, xp=np_xp):
+def values_of(moments, source, target):
     """Monomials (n, k) at source and target rows."""
-    n = source.shape[0]
-    arrays = [xp.asarray(a) for a in (np.ones((1, n)), np.ones(n), source, target)]
-    held_out = HeldOut.of_sample(*arrays[:2], domains=Domains(*arrays[2:]))
-    at_source, at_target = moments.values(xp, held_out)
-    return to_numpy(at_source), to_numpy(at_target)
+    ones = np.ones(source.shape[0])
+    return moments.values(HeldOut.of_sample(ones[None], ones, domains=Domains(source, target)))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_they_are_polynomials_of_standardised_features(data, degree):
     source, target = data
     moments = Moments(degree)
-    _, _, monomials = moments.basis(np_xp, Domains(source, target), 100)
+    _, _, monomials = moments.basis(Domains(source, target), 100)
     scaler = StandardScaler().fit(target)
     features = PolynomialFeatures(degree, include_bias=False)
     wanted = [features.fit_transform(scaler.transform(X)) for X in data]
@@ -55,9 +50,6 @@ def test_over_budget_the_leading_components_come_first(rng):
 
 
 @pytest.mark.parametrize("moments", [Moments(3), Moments(4)], ids=repr)
-def test_every_library_has_numpys_monomials_and_copies_are_finite(xp, data, moments):
-    for got, want in zip(values_of(moments, *data, xp), values_of(moments, *data), strict=True):
-        # The sign of a component is arbitrary.
-        np.testing.assert_allclose(np.abs(got), np.abs(want), atol=1e-8)
+def test_monomials_of_copies_are_finite(data, moments):
     copies = [np.concatenate([X] * 4, axis=1) for X in data]
-    assert all(np.isfinite(values).all() for values in values_of(moments, *copies, xp))
+    assert all(np.isfinite(values).all() for values in values_of(moments, *copies))

@@ -57,10 +57,8 @@ def pareto_k(values: np.ndarray, /) -> float:
 
 def largest_values(values: np.ndarray, count: int, /) -> np.ndarray:
     """Return the `count` largest of values (n,), in increasing order; all of them if n is less."""
-    n = values.shape[0]
-    if count >= n:
-        return np.sort(values)
-    return np.sort(np.partition(values, n - count)[n - count :])
+    start = max(values.shape[0] - count, 0)
+    return np.sort(np.partition(values, start)[start:])
 
 
 def shape_of_largest(largest: np.ndarray, n: int, /) -> float:

@@ -17,6 +17,8 @@ import numpy as np
 from array_api_compat import numpy as xp
 
 from counterpoise.diagnostics.overlap import largest_values, shape_of_largest
+from counterpoise.risk.averages import Controlled
+from counterpoise.risk.errors import rows_deciding
 from counterpoise.risk.estimation import divergence_of
 from counterpoise.risk.sums import Sums, sums_from_losses
 
@@ -79,6 +81,11 @@ class ColumnSums:
         """Of each column, divisor n."""
         return self.squares / self.count
 
+    def gap(self, mean: np.ndarray, /) -> np.ndarray:
+        """Return by how much the means exceed others; 0 where that is rounding of a constant."""
+        gap = self.mean - mean
+        return np.where(np.abs(gap) <= _ROUNDING * np.abs(self.mean), 0.0, gap)
+
 
 def column_sums(X: np.ndarray, weights: np.ndarray | None = None, /) -> ColumnSums:
     """Add up the rows of X (n, D), slice by slice."""
@@ -93,9 +100,7 @@ def standardized(source: ColumnSums, target: ColumnSums, /) -> tuple[np.ndarray,
     after = source.weighted_mean if source.weight > 0 else np.full(spread.shape, np.nan)
 
     def difference(mean: np.ndarray) -> np.ndarray:
-        # Rounding in the mean of a constant is no difference.
-        gap = target.mean - mean
-        gap = np.where(np.abs(gap) <= 1e-12 * np.abs(target.mean), 0.0, gap)
+        gap = target.gap(mean)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(gap == 0, 0.0, gap / spread)
 
@@ -153,17 +158,11 @@ class WeightSums:
         }
 
     def rows_deciding(self, weights: Any, losses: Any, /) -> float | None:
-        """Return (sum t^2)^2 / sum t^4 for t = w loss - beta (w - 1), centred; NumPy or Dask."""
-        s, n = self.sums, float(self.sums.count)
+        """Return (sum t^2)^2 / sum t^4 for t = w loss - beta (w - 1), centred."""
         if losses is None:
             return None
-        spread = s.excess_squared - s.excess**2 / n
-        shared = s.loss_excess - s.weighted_loss * s.excess / n
-        beta = shared / spread if spread > _ROUNDING * (n + s.weight_squared) else 0.0
-        mean = (s.weighted_loss - beta * s.excess) / n
-        terms = weights * losses - beta * (weights - 1) - mean
-        largest = float(abs(terms).max())
-        if not largest > _ROUNDING * float(self.largest[1][-1]):
-            return math.inf
-        squares = (terms / largest) ** 2
-        return float(squares.sum() ** 2 / (squares**2).sum())
+        weights, losses = np.asarray(weights), np.asarray(losses)
+        value, beta = Controlled(center="sample").estimate(xp, self.sums)
+        terms = weights * losses - beta * (weights - 1) - value
+        alike = np.abs(terms) <= _ROUNDING * self.largest[1][-1]
+        return math.inf if alike.all() else float(rows_deciding(xp, terms))

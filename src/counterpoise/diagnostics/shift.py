@@ -68,8 +68,7 @@ def mean_p_values(source: ColumnSums, target: ColumnSums, /) -> np.ndarray:
     n, m = source.count, target.count
     if min(n, m) < 2:
         return np.ones(source.mean.shape)
-    gap = target.mean - source.mean
-    gap = np.where(np.abs(gap) <= 1e-12 * np.abs(target.mean), 0.0, gap)
+    gap = target.gap(source.mean)
     both = source.merge(target).variance * (1 / n + 1 / m)
     error = np.sqrt(np.maximum(source.variance / n + target.variance / m, both))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -119,7 +119,7 @@ def judge_pair(
     held_out = _held_out(kept, pair, order, labelled)
     predicted, said = kept.predicted.take(order), None if labelled is None else labelled.predicted
     risk = estimate_risk(held_out, chosen)[0]
-    tested = None if labelled is None else label_test(held_out, risk)
+    tested = None if labelled is None else label_test(held_out, risk, predicted, said)
     if aside is not None:
         tested = compare_labels(held_out, predicted, aside, chosen)
     risks = None
@@ -169,11 +169,13 @@ def compare_labels(
     """
     if len(aside.losses) < 2:
         return None
-    some = aside.losses[some_rows(len(aside.losses), _TESTED, np.random.default_rng(0))]
+    every = np.arange(len(aside.losses))
+    some = every[some_rows(len(every), _TESTED, np.random.default_rng(0))]
+    said = None if aside.predicted is None else aside.predicted.take(some)
     wrong = (predicted.y != predicted.prediction).astype(np.float64)
     losses = wrong if aside.predicted is None else held_out.losses
-    rows = replace(held_out, losses=losses, predictions=None, labelled=some)
-    return label_test(rows, estimate_risk(rows, method)[0])
+    rows = replace(held_out, losses=losses, predictions=None, labelled=aside.losses[some])
+    return label_test(rows, estimate_risk(rows, method)[0], predicted, said)
 
 
 def estimates_of(

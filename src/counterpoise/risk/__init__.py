@@ -2,7 +2,10 @@
 
 from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
 from counterpoise.risk.averages import (
+    Adjustment,
+    Average,
     Controlled,
+    Method,
     Normalized,
     ParetoSmoothed,
     Source,
@@ -15,7 +18,6 @@ from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import LabelTest, label_test
-from counterpoise.risk.method import Adjustment, Average, Method
 from counterpoise.risk.methods import METHODS, get_method, register_method
 from counterpoise.risk.metric_estimates import (
     MetricEstimate,

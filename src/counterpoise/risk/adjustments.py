@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from counterpoise._arrays import Array, Namespace, as_float, device, to_numpy
+from counterpoise._arrays import Namespace
 from counterpoise._validation import check_number
-from counterpoise.risk.averages import Controlled, Weighted
+from counterpoise.risk.averages import Adjustment, Controlled, Prepared, Weighted
 from counterpoise.risk.held_out import HeldOut
-from counterpoise.risk.method import Adjustment, Prepared
 from counterpoise.risk.regression import (
     Moments,
     cross_fit_folds,
@@ -65,17 +64,16 @@ class MomentControlled(Adjustment):
 
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Subtract the controls and add their mean over the target."""
-        source, target = Moments(self.degree).values(xp, held_out)
+        source, target = Moments(self.degree).values(held_out)
         losses, weights = held_out.losses, held_out.weights
         # How the loss depends on a control without spread cannot be seen: its slope is 0. The
         # weights themselves take part in the regression, and are left to `Controlled`.
-        varies = xp.astype(has_spread(xp, source), source.dtype)
-        design = xp.concat([weights[:, None], source * weights[:, None]], axis=-1)
+        design = np.column_stack([weights, source * weights[:, None]])
         folds = cross_fit_folds(held_out.folds)
-        coefficients = fit_coefficients(xp, design, weights * losses, folds)
-        slopes = coefficients[:, 2:, :] * varies[:, None]
-        slopes = xp.concat([xp.zeros_like(slopes[:, :1, :]), slopes], axis=-2)
-        predicted, direct, error = _linear(xp, source, target, slopes, folds)
+        coefficients = fit_coefficients(design, weights * losses, folds)[:, 1:]
+        coefficients[:, 0] = 0
+        coefficients[:, 1:] *= has_spread(source)[:, None]
+        predicted, direct, error = _linear(source, target, coefficients, folds)
         return Prepared(losses - predicted, weights, Controlled(), direct, error)
 
 
@@ -119,22 +117,22 @@ class DoublyRobust(Adjustment):
         """Subtract the model's predictions and add their mean over the target."""
         losses, folds = held_out.losses, cross_fit_folds(held_out.folds)
         if isinstance(self.outcome_model, Moments):
-            source, target = self.outcome_model.values(xp, held_out)
-            coefficients = fit_coefficients(xp, source, losses, folds)
-            predicted, direct, error = _linear(xp, source, target, coefficients, folds)
+            source, target = self.outcome_model.values(held_out)
+            coefficients = fit_coefficients(source, losses, folds)
+            predicted, direct, error = _linear(source, target, coefficients, folds)
         else:
-            predicted, at_target = self._predict_losses(xp, held_out, folds)
-            direct = xp.mean(at_target, axis=-1)
-            error = xp.std(at_target, axis=-1) / math.sqrt(at_target.shape[-1])
+            predicted, at_target = self._predict_losses(held_out, folds)
+            direct = np.mean(at_target, axis=-1)
+            error = np.std(at_target, axis=-1) / math.sqrt(at_target.shape[-1])
         return Prepared(losses - predicted, held_out.weights, Controlled(), direct, error)
 
     def _predict_losses(
-        self, xp: Namespace, held_out: HeldOut, folds: Sequence[np.ndarray]
-    ) -> tuple[Array, Array]:
+        self, held_out: HeldOut, folds: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Losses predicted by a scikit-learn regressor, (L, n) and (L, m), fold by fold."""
         domains = require_domains(held_out, f"DoublyRobust(outcome_model={self.outcome_model!r})")
-        rows, target = to_numpy(domains.source), to_numpy(domains.target)
-        losses, n = to_numpy(held_out.losses), held_out.losses.shape[-1]
+        rows, target, losses = domains.source, domains.target, held_out.losses
+        n = losses.shape[-1]
         at_source, at_target = np.empty(losses.shape), np.zeros((len(losses), len(target)))
         for fold in folds:
             training = np.setdiff1d(np.arange(n), fold)
@@ -142,8 +140,7 @@ class DoublyRobust(Adjustment):
                 model = clone(self.outcome_model).fit(rows[training], own[training])
                 at_source[candidate, fold] = model.predict(rows[fold])
                 at_target[candidate] += len(fold) / n * model.predict(target)
-        found = (as_float(a, like=held_out.losses) for a in (at_source, at_target))
-        return tuple(xp.astype(a, held_out.losses.dtype) for a in found)
+        return at_source, at_target
 
 
 @dataclass(frozen=True)
@@ -162,16 +159,16 @@ class Shrunk(Adjustment):
         """Mix the weights with ones."""
         weights, losses = held_out.weights, held_out.losses
         n, rows = losses.shape[-1], held_out.n_rows
-        scale = xp.mean(losses, axis=-1, keepdims=True)
-        losses = losses / xp.where(scale > 0, scale, xp.ones_like(scale))
+        scale = np.mean(losses, axis=-1, keepdims=True)
+        losses = losses / np.where(scale > 0, scale, 1.0)
         weighted, gap = weights * losses, (1 - weights) * losses
-        mean_gap = xp.mean(gap, axis=-1, keepdims=True)
+        mean_gap = np.mean(gap, axis=-1, keepdims=True)
         centred = gap - mean_gap
-        variance = xp.sum(centred**2, axis=-1) / (n * max(rows - 1, 1))
-        covariance = xp.sum(weighted * centred, axis=-1) / (n * max(rows - 1, 1))
-        bias = xp.clip(mean_gap[..., 0] ** 2 - variance, 0, None)
-        error, gain = xp.sum(variance + bias), -xp.sum(covariance)
-        a = xp.clip(gain / xp.where(error > 0, error, xp.ones_like(error)), 0, 1)
+        variance = np.sum(centred**2, axis=-1) / (n * max(rows - 1, 1))
+        covariance = np.sum(weighted * centred, axis=-1) / (n * max(rows - 1, 1))
+        bias = np.clip(mean_gap[..., 0] ** 2 - variance, 0, None)
+        error, gain = np.sum(variance + bias), -np.sum(covariance)
+        a = np.clip(gain / (error if error > 0 else 1.0), 0, 1)
         squared = None
         if held_out.domains is not None and held_out.domains.target_weights is not None:
             # E_source[((1 - a) w + a)^2], with E_source[w^2] = E_target[w] and E_source[w] = 1.
@@ -181,24 +178,19 @@ class Shrunk(Adjustment):
 
 
 def _linear(
-    xp: Namespace, source: Array, target: Array, coefficients: Array, folds: Sequence[np.ndarray]
-) -> tuple[Array, Array, Array]:
+    source: np.ndarray, target: np.ndarray, coefficients: np.ndarray, folds: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Predictions (L, n) at the source, their target mean (L,) and its standard error.
 
     For a basis (n, k) and (m, k), and coefficients (K, 1 + k, L) by fold, constant first.
     """
-    pieces = []
-    for own, fold in enumerate(folds):
-        rows = xp.take(source, xp.asarray(fold, device=device(source)), axis=0)
-        pieces.append((rows @ coefficients[own, 1:, :] + coefficients[own, :1, :]).T)
-    order = xp.asarray(np.argsort(np.concatenate(list(folds))), device=device(source))
-    predicted = xp.take(xp.concat(pieces, axis=-1), order, axis=-1)
-    n, m = source.shape[0], target.shape[0]
-    average = sum(len(fold) / n * coefficients[i, ...] for i, fold in enumerate(folds))
-    mean, slopes = xp.mean(target, axis=0), average[1:, :]
-    direct = mean @ slopes + average[0, :]
+    predicted = np.empty((coefficients.shape[-1], len(source)))
+    for own, fold in zip(coefficients, folds, strict=True):
+        predicted[:, fold] = (source[fold] @ own[1:] + own[0]).T
+    average = np.average(coefficients, axis=0, weights=[len(fold) for fold in folds])
+    mean, slopes = target.mean(axis=0), average[1:]
     centred = target - mean
-    covariance = centred.T @ centred / m**2
+    covariance = centred.T @ centred / len(target) ** 2
     # Rounding may leave the variance of a constant a little below 0.
-    variance = xp.clip(xp.sum(slopes * (covariance @ slopes), axis=0), 0, None)
-    return predicted, direct, xp.sqrt(variance)
+    variance = np.clip(np.sum(slopes * (covariance @ slopes), axis=0), 0, None)
+    return predicted, mean @ slopes + average[0], np.sqrt(variance)

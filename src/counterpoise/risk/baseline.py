@@ -18,10 +18,10 @@ from counterpoise._arrays import to_numpy
 from counterpoise._format import format_interval, format_number
 from counterpoise.losses import Loss
 from counterpoise.metrics import Metric, Predicted
+from counterpoise.risk.averages import Method
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
-from counterpoise.risk.method import Method
 
 
 @dataclass(frozen=True)

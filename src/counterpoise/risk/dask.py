@@ -20,11 +20,10 @@ from counterpoise._validation import (
     check_weights,
     refuse_column,
 )
-from counterpoise.risk.averages import method_by_row
+from counterpoise.risk.averages import Average, Method, method_by_row
 from counterpoise.risk.errors import spread_around
 from counterpoise.risk.estimate import LOG, LOGIT, Link, RiskEstimate, link_of_spread
 from counterpoise.risk.estimation import estimate_from_sums
-from counterpoise.risk.method import Average, Method
 from counterpoise.risk.sums import Sums, sums_from_losses
 
 #: Blocks of rows that the jackknife leaves out, where rows are not kept.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, device, exclusive_sum
+from counterpoise.risk.averages import Average
 from counterpoise.risk.sums import Sums, sum_by_label
 
 
@@ -129,7 +130,14 @@ def spread_around(xp: Namespace, whole: Sums, center: Array, /) -> Array:
 
 
 def tail_variance(
-    xp: Namespace, whole: Sums, target: TargetRows, value: Array, offset: Array, n_rows: float, /
+    xp: Namespace,
+    average: Average,
+    whole: Sums,
+    target: TargetRows,
+    value: Array,
+    beta: Array,
+    n_rows: Array,
+    /,
 ) -> Array:
     """Return the variance (...) that the weights at the target rows imply.
 
@@ -142,13 +150,23 @@ def tail_variance(
 
     Parameters
     ----------
+    average : Average
+        Says what c is; the variance is 0 if large weights do no harm to it.
     whole : Sums
         Over all rows, (...).
     target : TargetRows
-    value, offset : arrays of shape (...)
-        The estimate, and c.
-    n_rows : float
+    value, beta : arrays of shape (...)
+        The estimate and its coefficient.
+    n_rows : array
         Number of different rows.
     """
+    offset = average.tail_offset(value, beta)
+    if offset is None:
+        return xp.zeros_like(value)
+    # Weights without spread have an arbitrary beta: it must not make an error of any size out of
+    # their rounding. A useful one is near the losses.
+    mean = whole.weighted_loss / whole.weight
+    reach = 3 * xp.sqrt(spread_around(xp, whole, mean)) + xp.abs(mean)
+    offset = xp.minimum(xp.maximum(offset, mean - reach), mean + reach)
     squares = target.mean_weight * spread_around(xp, whole, offset)
     return xp.clip(squares - (value - offset) ** 2, 0, None) / n_rows

@@ -8,11 +8,20 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from array_api_compat import numpy as numpy_namespace
 
-from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, device, to_numpy
+from counterpoise._arrays import (
+    Array,
+    Namespace,
+    array_namespace,
+    as_float,
+    as_scalar,
+    device,
+    to_numpy,
+)
 from counterpoise._folds import Folds
 from counterpoise._validation import check_loss_size, check_weight_size
-from counterpoise.risk.averages import Normalized
+from counterpoise.risk.averages import Adjustment, Average, Method, Normalized, Prepared
 from counterpoise.risk.errors import (
     TargetRows,
     jackknife_deviations,
@@ -21,9 +30,8 @@ from counterpoise.risk.errors import (
     tail_variance,
 )
 from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, link_of
-from counterpoise.risk.held_out import HeldOut
+from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import combine_with_labels
-from counterpoise.risk.method import Adjustment, Average, Method, Prepared
 from counterpoise.risk.sums import Sums, fold_clusters, fold_sums
 
 # Candidates are taken in slices of about this many losses, to bound the temporaries (32 MB each).
@@ -53,14 +61,16 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
         found = _in_slices(held_out, prepared, link)
     else:
         found = _average(held_out, prepared, link)
+    if found[0].method == method.name:
+        return found
     return replace(found[0], method=method.name), found[1]
 
 
 def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     """Let the method look at the rows; the shapes stay as they are.
 
-    Candidates that failed (NaN losses) are hidden from it: they must not spoil what the others
-    decide together.
+    An adjustment gets NumPy arrays. Candidates that failed (NaN losses) are hidden from it: they
+    must not spoil what the others decide together.
     """
     losses, weights = held_out.losses, held_out.weights
     xp = array_namespace(losses)
@@ -71,24 +81,34 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
             f"`weights` must have shape (n,) for method {method.name!r}; got {weights.shape}. "
             "Call it once for each set of weights."
         )
-    rows = xp.reshape(losses, (-1, losses.shape[-1]))
-    failed = to_numpy(xp.any(xp.isnan(rows), axis=-1))
-    good = np.flatnonzero(~failed) if not failed.all() else np.arange(len(failed))
-    usable = xp.take(rows, xp.asarray(good, device=device(losses)), axis=0)
-    found = method.prepare(xp, replace(held_out, losses=usable))
-    place = np.zeros(len(failed), dtype=np.int64)
-    place[good] = np.arange(len(good))
-    where = xp.asarray(place, device=device(losses))
+    rows = to_numpy(losses).reshape(-1, losses.shape[-1])
+    good = ~np.isnan(rows).any(axis=-1)
+    good = good if good.any() else ~good
+    domains = held_out.domains
+    if domains is not None:
+        known = domains.source, domains.target, domains.target_weights
+        domains = Domains(*(None if values is None else to_numpy(values) for values in known))
+    usable = replace(held_out, losses=rows[good], weights=to_numpy(weights), domains=domains)
+    found = method.prepare(numpy_namespace, usable)
+
+    def back(values: Any) -> Any:
+        return None if values is None else as_float(values, like=losses)
 
     def shaped(values: Any) -> Any:
         if isinstance(values, float):
             return values
-        return xp.reshape(xp.take(values, where, axis=0), (*losses.shape[:-1], *values.shape[1:]))
+        every = np.full((len(good), *values.shape[1:]), np.nan)
+        every[good] = values
+        return back(every.reshape((*losses.shape[:-1], *values.shape[1:])))
 
-    lost = xp.asarray(failed.reshape((*losses.shape[:-1], 1)), device=device(losses))
-    left = xp.where(lost, xp.nan, shaped(found.losses))
-    direct, error = shaped(found.direct), shaped(found.direct_error)
-    return replace(found, losses=left, direct=direct, direct_error=error)
+    return replace(
+        found,
+        losses=shaped(found.losses),
+        weights=back(found.weights),
+        direct=shaped(found.direct),
+        direct_error=shaped(found.direct_error),
+        target_weights=back(found.target_weights),
+    )
 
 
 def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEstimate, FoldRisks]:
@@ -146,7 +166,10 @@ def _used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds)
 def _check_sizes(xp: Namespace, held_out: HeldOut) -> None:
     """Refuse what cannot be squared; losses of candidates that failed are NaN."""
     sizes = xp.abs(held_out.losses)
-    check_loss_size(float(xp.max(xp.where(xp.isnan(sizes), 0.0, sizes))), "losses")
+    most = float(xp.max(sizes))
+    if math.isnan(most):
+        most = float(xp.max(xp.where(xp.isnan(sizes), 0.0, sizes)))
+    check_loss_size(most, "losses")
     largest = xp.max(held_out.weights, axis=-1)
     if bool(xp.all(largest > 0)):
         check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
@@ -214,7 +237,7 @@ def estimate_from_sums(
     if math.isinf(link.high):  # the variance of a share follows from its value
         dof = xp.minimum(most, xp.clip(rows_deciding(xp, deviations), 1, None))
     if target is not None:
-        tail = _tail(xp, average, whole, target, value, beta, n_rows)
+        tail = tail_variance(xp, average, whole, target, value, beta, n_rows)
         # The rows that the jackknife rests on do not matter where the target rows say more.
         dof = xp.where(tail > variance, most, dof)
         variance = xp.maximum(variance, tail)
@@ -262,27 +285,6 @@ def divergence_of(xp: Namespace, whole: Sums, /) -> Array:
     Mean of w log w for weights divided by their mean, from the sums over all rows.
     """
     return whole.weight_log / whole.weight - xp.log(whole.weight / whole.count)
-
-
-def _tail(
-    xp: Namespace,
-    average: Average,
-    whole: Sums,
-    target: TargetRows,
-    value: Array,
-    beta: Array,
-    n_rows: Array,
-) -> Array:
-    """Return the variance that the target rows imply, 0 if large weights do no harm."""
-    offset = average.tail_offset(value, beta)
-    if offset is None:
-        return xp.zeros_like(value)
-    # Weights without spread have an arbitrary beta: it must not make an error of any size out of
-    # their rounding. A useful one is near the losses.
-    mean = whole.weighted_loss / whole.weight
-    reach = 3 * xp.sqrt(spread_around(xp, whole, mean)) + xp.abs(mean)
-    offset = xp.minimum(xp.maximum(offset, mean - reach), mean + reach)
-    return tail_variance(xp, whole, target, value, offset, n_rows)
 
 
 def _strata(used: Sequence[Sums], repeats: float) -> int:

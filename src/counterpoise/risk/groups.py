@@ -18,11 +18,10 @@ from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError
 from counterpoise.metrics import Metric, Predicted
-from counterpoise.risk.averages import Normalized, Source
+from counterpoise.risk.averages import Method, Normalized, Source
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import HeldOut
-from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 from counterpoise.risk.metric_estimates import MetricReport, estimate_metrics
 

@@ -8,13 +8,13 @@ from counterpoise.exceptions import InputError
 from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
 from counterpoise.risk.averages import (
     Controlled,
+    Method,
     Normalized,
     ParetoSmoothed,
     Source,
     Truncated,
     Weighted,
 )
-from counterpoise.risk.method import Method
 
 METHODS: dict[str, Method] = {
     method.name: method

@@ -14,12 +14,12 @@ from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
+from counterpoise.risk.averages import Method
 from counterpoise.risk.baseline import constant_for_metric
 from counterpoise.risk.estimate import LOG, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine
-from counterpoise.risk.method import Method
 from counterpoise.risk.methods import get_method
 
 # Groups of rows that the jackknife of a metric leaves out, one at a time.
@@ -39,6 +39,8 @@ class MetricEstimate:
         Of the metric, on its own link scale.
     baseline : float or None
         The same metric, in the target, of the constant prediction that is best in the source.
+    high : float
+        Its largest possible value: no interval goes beyond.
     """
 
     name: str
@@ -46,6 +48,7 @@ class MetricEstimate:
     greater_is_better: bool
     estimate: RiskEstimate
     baseline: float | None = None
+    high: float = math.inf
 
     @property
     def value(self) -> float:
@@ -59,7 +62,8 @@ class MetricEstimate:
 
     def interval(self, level: float = 0.95, *, drift: bool | float = True) -> tuple[float, float]:
         """Return the confidence interval, as :meth:`counterpoise.RiskEstimate.interval` does."""
-        return self.estimate.interval(level, drift=drift)
+        low, high = self.estimate.interval(level, drift=drift)
+        return low, min(high, self.high)
 
     def __repr__(self) -> str:
         return (
@@ -193,7 +197,8 @@ def estimate_metrics(
             estimate = _of_rows(held_out, predicted, metric, labelled, wider)
             guess = metric(constants[0], to_numpy(held_out.weights))
         words, better = metric.words_for(predicted), metric.greater_is_better
-        report[metric.name] = MetricEstimate(metric.name, words, better, estimate, float(guess))
+        known = metric.name, words, better, estimate, float(guess), metric.high
+        report[metric.name] = MetricEstimate(*known)
     return MetricReport(report)
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations_with_replacement
-from operator import mul
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, device, exclusive_sum, to_numpy
+from counterpoise._arrays import exclusive_sum
 from counterpoise._folds import Folds
 from counterpoise._validation import check_number
 from counterpoise.risk.held_out import Domains, HeldOut
@@ -44,38 +42,39 @@ class Moments:
     def __post_init__(self) -> None:
         check_number(self.degree, "degree", low=1, closed="low", integer=True)
 
-    def values(self, xp: Namespace, held_out: HeldOut, /) -> tuple[Array, Array]:
+    def values(self, held_out: HeldOut, /) -> tuple[np.ndarray, np.ndarray]:
         """Return the monomials at the source rows (n, k) and at the target rows (m, k)."""
         domains = require_domains(held_out, "Moments")
-        location, rotation, monomials = self.basis(xp, domains, held_out.n_rows)
-        return tuple(
-            _evaluate(xp, (X - location) @ rotation, monomials)
-            for X in (domains.source, domains.target)
+        location, rotation, monomials = self.basis(domains, held_out.n_rows)
+        source, target = ((X - location) @ rotation for X in (domains.source, domains.target))
+        columns = [list(factors) for factors in monomials]
+        at_source, at_target = (
+            np.stack([X[:, factors].prod(axis=1) for factors in columns], axis=-1)
+            for X in (source, target)
         )
+        return at_source, at_target
 
     def basis(
-        self, xp: Namespace, domains: Domains, n: int, /
-    ) -> tuple[Array, Array, list[tuple[int, ...]]]:
+        self, domains: Domains, n: int, /
+    ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, ...]]]:
         """Return centre (D,), rotation (D, D') and monomials of the D' rotated features."""
         target = domains.target
-        location = xp.mean(target, axis=0)
-        spread = xp.sqrt(xp.mean((target - location) ** 2, axis=0))
-        scale = xp.where(spread > 0, 1 / xp.where(spread > 0, spread, 1.0), 0.0)
-        rotation = xp.eye(target.shape[-1], dtype=target.dtype, device=device(target)) * scale
-        rotation = rotation @ _source_directions(xp, (domains.source - location) @ rotation)
+        location, spread = target.mean(axis=0), target.std(axis=0)
+        rotation = np.diag(np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0))
+        rotation = rotation @ _source_directions((domains.source - location) @ rotation)
         D = rotation.shape[-1]
         most = min(max(5, n // 5), _MOST_COLUMNS)
         # How many monomials of degree 1 to `degree` there are in D features.
         if math.comb(D + self.degree, self.degree) - 1 > most:
             scaled = (target - location) @ rotation
-            variances, directions = xp.linalg.eigh(scaled.T @ scaled / target.shape[0])
+            variances, directions = np.linalg.eigh(scaled.T @ scaled / target.shape[0])
             usable = variances > 1e-10 * variances[-1]
-            units = xp.where(usable, 1 / xp.sqrt(xp.where(usable, variances, 1.0)), 0.0)
-            rotation = rotation @ xp.flip(directions * units, axis=-1)
+            units = np.where(usable, 1 / np.sqrt(np.where(usable, variances, 1.0)), 0.0)
+            rotation = rotation @ (directions * units)[:, ::-1]
         return location, rotation, list(_monomials(D, self.degree, most))
 
 
-def _source_directions(xp: Namespace, source: Array) -> Array:
+def _source_directions(source: np.ndarray) -> np.ndarray:
     """Directions (D, D') along which the source rows (n, D) have spread.
 
     Along any other direction (a feature that is constant in the source, or equal to another one
@@ -83,15 +82,12 @@ def _source_directions(xp: Namespace, source: Array) -> Array:
     smuggle it in. The identity if all directions have spread.
     """
     n, D = source.shape
-    centred = source - xp.mean(source, axis=0)
-    variances, directions = xp.linalg.eigh(centred.T @ centred / n)
-    eps = float(xp.finfo(source.dtype).eps)
-    live = np.flatnonzero(to_numpy(variances > 16 * D * eps * variances[-1]))
-    if len(live) == D:
-        return xp.eye(D, dtype=source.dtype, device=device(source))
-    if len(live) == 0:
-        return xp.zeros_like(directions[:, :1])
-    return xp.take(directions, xp.asarray(live, device=device(source)), axis=-1)
+    centred = source - source.mean(axis=0)
+    variances, directions = np.linalg.eigh(centred.T @ centred / n)
+    live = variances > 16 * D * np.finfo(source.dtype).eps * variances[-1]
+    if live.all():
+        return np.eye(D, dtype=source.dtype)
+    return directions[:, live] if live.any() else np.zeros((D, 1), dtype=source.dtype)
 
 
 def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -104,12 +100,6 @@ def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
                     return
                 count += 1
                 yield (*rest, last)
-
-
-def _evaluate(xp: Namespace, X: Array, monomials: list[tuple[int, ...]]) -> Array:
-    """Return the products of columns of X (n, D) that `monomials` names, (n, k)."""
-    columns = [reduce(mul, (X[:, j] for j in factors)) for factors in monomials]
-    return xp.stack(columns, axis=-1)
 
 
 def require_domains(held_out: HeldOut, who: str, /) -> Domains:
@@ -152,21 +142,20 @@ def _random_folds(n: int) -> list[np.ndarray]:
     return [np.sort(fold) for fold in np.array_split(order, min(_OWN_FOLDS, n))]
 
 
-def has_spread(xp: Namespace, columns: Array, /) -> Array:
+def has_spread(columns: np.ndarray, /) -> np.ndarray:
     """Tell which columns (k,) of (n, k) differ by more than rounding error."""
-    largest = xp.max(xp.abs(columns), axis=0)
-    width = xp.max(columns, axis=0) - xp.min(columns, axis=0)
-    return width > 64 * float(xp.finfo(columns.dtype).eps) * largest
+    largest = np.max(np.abs(columns), axis=0)
+    differs: np.ndarray = np.ptp(columns, axis=0) > 64 * np.finfo(columns.dtype).eps * largest
+    return differs
 
 
 def fit_coefficients(
-    xp: Namespace, design: Array, responses: Array, folds: Sequence[np.ndarray], /
-) -> Array:
+    design: np.ndarray, responses: np.ndarray, folds: Sequence[np.ndarray], /
+) -> np.ndarray:
     """Return coefficients (K, 1 + k, L), constant first: for each fold, from the other folds.
 
     Parameters
     ----------
-    xp : namespace
     design : array of shape (n, k)
     responses : array of shape (L, n)
     folds : K int arrays
@@ -178,73 +167,49 @@ def fit_coefficients(
     variance over all rows; the constant is not penalised. Columns without spread get coefficient 0.
     Cost O(n k (k + L) + K^2 k^3 + K^2 k^2 L).
     """
-    dtype, K = design.dtype, len(folds)
-    spread = has_spread(xp, design)
-    design, responses = (xp.astype(values, xp.float64) for values in (design, responses))
-    location, deviation = xp.mean(design, axis=0), xp.std(design, axis=0)
-    scale = xp.where(spread, 1 / xp.where(spread, deviation, 1.0), 0.0)
-    gram, cross = _fold_sums(xp, (design - location) * scale, responses, folds)
+    K, spread = len(folds), has_spread(design)
+    design, responses = design.astype(np.float64), responses.astype(np.float64)
+    location, deviation = design.mean(axis=0), design.std(axis=0)
+    scale = np.where(spread, 1 / np.where(spread, deviation, 1.0), 0.0)
+    rows = np.column_stack([np.ones(len(design)), (design - location) * scale])
+    gram = np.stack([rows[fold].T @ rows[fold] for fold in folds])
+    cross = np.stack([(responses[:, fold] @ rows[fold]).T for fold in folds])
     # (J, K, ...): the other folds of each fold; a single one has only itself.
     others = np.stack([[j for j in range(K) if j != k] or [k] for k in range(K)], axis=1)
-    index = xp.asarray(others.ravel(), device=device(gram))
-    gram, cross = (
-        xp.reshape(xp.take(a, index, axis=0), (-1, K, *a.shape[1:])) for a in (gram, cross)
-    )
-    found = _fit(xp, gram, cross)
-    slopes = found[:, 1:, :] * scale[:, None]
-    moved = xp.sum(slopes * location[:, None], axis=-2, keepdims=True)
-    return xp.astype(xp.concat([found[:, :1, :] - moved, slopes], axis=-2), dtype)
+    coefficients = _fit(gram[others], cross[others])
+    coefficients[:, 1:] *= scale[:, None]
+    coefficients[:, :1] -= np.sum(coefficients[:, 1:] * location[:, None], axis=1, keepdims=True)
+    return coefficients
 
 
-def _fold_sums(
-    xp: Namespace, design: Array, responses: Array, folds: Sequence[np.ndarray]
-) -> tuple[Array, Array]:
-    """Gram matrices (K, q, q) and cross products (K, q, L), with a first column of 1."""
-    design = xp.concat([xp.ones_like(design[:, :1]), design], axis=-1)
-    grams, crosses = [], []
-    for fold in folds:
-        index = xp.asarray(fold, device=device(design))
-        rows = xp.take(design, index, axis=0)
-        grams.append(rows.T @ rows)
-        crosses.append((xp.take(responses, index, axis=-1) @ rows).T)
-    return xp.stack(grams), xp.stack(crosses)
-
-
-def _fit(xp: Namespace, gram: Array, cross: Array) -> Array:
-    """Coefficients (..., q, L) from the folds given, (J, ..., q, q) and (J, ..., q, L)."""
-    total_gram, total_cross = xp.sum(gram, axis=0), xp.sum(cross, axis=0)
-    if gram.shape[0] == 1:
-        return _ridge_path(xp, total_gram, total_cross, (1.0,))[0, ...]
-    path = _ridge_path(xp, exclusive_sum(gram, axis=0), exclusive_sum(cross, axis=0), PENALTIES)
+def _fit(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """Coefficients (K, q, L) from the folds given, (J, K, q, q) and (J, K, q, L)."""
+    total_gram, total_cross = gram.sum(axis=0), cross.sum(axis=0)
+    if len(gram) == 1:
+        return np.squeeze(_ridge_path(total_gram, total_cross, (1.0,)), axis=0)
+    path = _ridge_path(exclusive_sum(gram, axis=0), exclusive_sum(cross, axis=0), PENALTIES)
     # Squared error on the fold left out, less the responses' own squares, which no penalty changes.
-    errors = xp.sum(path * (gram @ path - 2 * cross), axis=-2)
-    level = total_cross[..., 0, :] / total_gram[..., :1, 0]
-    level = xp.where(level != 0, level**2, xp.ones_like(level))
-    score = xp.sum(xp.sum(errors, axis=1) / level, axis=-1)
-    best = xp.argmin(score, axis=0)
-    final = _ridge_path(xp, total_gram, total_cross, PENALTIES)
-    chosen = xp.zeros_like(final[0, ...])
-    for p in range(len(PENALTIES)):
-        chosen = xp.where((best == p)[..., None, None], final[p, ...], chosen)
-    return chosen
+    errors = np.sum(path * (gram @ path - 2 * cross), axis=-2)
+    level = total_cross[:, 0, :] / total_gram[:, :1, 0]
+    score = np.sum(errors.sum(axis=1) / np.where(level != 0, level**2, 1.0), axis=-1)
+    final = _ridge_path(total_gram, total_cross, PENALTIES)
+    best: np.ndarray = final[np.argmin(score, axis=0), np.arange(len(total_gram))]
+    return best
 
 
-def _ridge_path(xp: Namespace, gram: Array, cross: Array, penalties: Sequence[float]) -> Array:
+def _ridge_path(gram: np.ndarray, cross: np.ndarray, penalties: Sequence[float]) -> np.ndarray:
     """Coefficients (P, ..., q, L) of every penalty, from one eigendecomposition."""
-    count = gram[..., :1, :1]
-    count = xp.where(count > 0, count, xp.ones_like(count))
-    mean = gram[..., 1:, :1] / count
-    level = cross[..., :1, :] / count
-    inner = gram[..., 1:, 1:] - count * mean * xp.linalg.matrix_transpose(mean)
-    outer = cross[..., 1:, :] - count * mean * level
-    values, vectors = xp.linalg.eigh(inner)
+    count = np.maximum(gram[..., :1, :1], 1.0)
+    mean, level = gram[..., 1:, :1] / count, cross[..., :1, :] / count
+    inner = gram[..., 1:, 1:] - count * mean * np.swapaxes(mean, -1, -2)
+    values, vectors = np.linalg.eigh(inner)
     # A direction without spread, up to rounding, is left out, even without a penalty.
-    spread = values > 16 * xp.finfo(values.dtype).eps * values[..., -1:]
-    values = xp.where(spread, values, xp.inf)
-    rotated = xp.linalg.matrix_transpose(vectors) @ outer
+    spread = values > 16 * np.finfo(values.dtype).eps * values[..., -1:]
+    values = np.where(spread, values, np.inf)
+    rotated = np.swapaxes(vectors, -1, -2) @ (cross[..., 1:, :] - count * mean * level)
     path = []
     for penalty in penalties:
         slopes = vectors @ (rotated / (values[..., None] + penalty * count))
-        constant = level - xp.sum(slopes * mean, axis=-2, keepdims=True)
-        path.append(xp.concat([constant, slopes], axis=-2))
-    return xp.stack(path)
+        constant = level - np.sum(slopes * mean, axis=-2, keepdims=True)
+        path.append(np.concatenate([constant, slopes], axis=-2))
+    return np.stack(path)

@@ -89,6 +89,8 @@ class Sums:
     @classmethod
     def stack(cls, xp: Namespace, parts: Sequence[Sums], /) -> Sums:
         """Put sums of equal shapes side by side, along a new last axis."""
+        if len(parts) == 1:
+            return parts[0].apply(lambda values: values[..., None])
         same = zip(*(part.arrays() for part in parts), strict=True)
         return cls(*(xp.stack(list(arrays), axis=-1) for arrays in same))
 

@@ -13,14 +13,16 @@ from counterpoise._dask import is_dask
 from counterpoise._shown import ByName
 from counterpoise._validation import check_domains, check_losses_and_weights
 from counterpoise.exceptions import WeightWarning
-from counterpoise.risk.averages import Normalized, Source
+from counterpoise.risk.averages import Method, Normalized, Source, name_methods
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import check_labelled_losses
-from counterpoise.risk.method import Method, name_methods
 from counterpoise.risk.methods import METHODS, get_method
 from counterpoise.weights.resolve import resolve_weights
+
+# A mean weight this close to 1 is fine, however many rows there are.
+_CLOSE = 0.05
 
 
 def target_risk(
@@ -129,8 +131,10 @@ def _warn_of_mean(weights: Any, methods: Sequence[Method]) -> None:
         return
     xp, n = array_namespace(weights), weights.shape[-1]
     mean = xp.mean(weights, axis=-1)
+    if bool(xp.all(xp.abs(mean - 1) <= _CLOSE)):
+        return
     error = xp.std(weights, axis=-1) / math.sqrt(max(n - 1, 1))
-    off = xp.abs(mean - 1) - xp.where(error > 0.0125, 4 * error, 0.05 * xp.ones_like(error))
+    off = xp.abs(mean - 1) - xp.clip(4 * error, _CLOSE, None)
     if bool(xp.any(off > 0)):
         shown = float(xp.reshape(mean, (-1,))[int(xp.argmax(xp.reshape(off, (-1,))))])
         warnings.warn(

@@ -16,7 +16,7 @@ from counterpoise.risk import (
     estimate_risk,
     get_method,
 )
-from counterpoise.risk.method import name_methods
+from counterpoise.risk.averages import name_methods
 from counterpoise.risk.methods import check_features
 from counterpoise.search.checks import check_fit_weighted, check_labelled, check_metrics
 from counterpoise.search.delivery import deliver_candidate

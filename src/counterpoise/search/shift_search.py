@@ -131,8 +131,9 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         chosen = self._choose(method, evaluation, y)
         if labels is not None:
             # Of models that no label has trained: do labels fit what the source says?
-            held_out = chosen.delivered.held_out
-            self.label_test_ = label_test(held_out, estimate_risk(held_out, method)[0])
+            own = chosen.delivered
+            risk, _ = estimate_risk(own.held_out, method)
+            self.label_test_ = label_test(own.held_out, risk, own.predicted, own.labelled)
         if trains(labels, evaluation, fit_params):
             how = replace(how, train_labels=True)
             trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
