@@ -72,7 +72,8 @@ def fit(source: Path, target: Path) -> None:
     import counterpoise as cp
     from counterpoise.ridge import ParquetChunks
 
-    cp.ShiftRidgeCV().fit_chunks(ParquetChunks(source, label="y"), X_target=ParquetChunks(target))
+    model = cp.ShiftRidgeCV(weights="gaussian")
+    model.fit_chunks(ParquetChunks(source, label="y"), X_target=ParquetChunks(target))
 
 
 def measure(what: str, source: Path, target: Path) -> dict[str, float]:

@@ -1,71 +1,86 @@
-"""Seconds of `ShiftRidgeCV` in memory from ten thousand to ten million rows, against a cost model.
+"""How time grows with rows, columns, candidates and target rows.
 
-    python benchmarks/scaling.py [--largest 7] > scaling.csv
+    python benchmarks/scaling.py [--repeats 3] > docs/_static/scaling/growth.csv
 
-30 features, Gaussian weights from a target of a twentieth of the rows, 5 folds, 200 penalties,
-method "controlled". The model counts what must be done (docs/guide/scaling.rst) and divides by two
-rates measured in the same run on the same cores: that of one weighted Gram product, and that of a
-copy of X. The last column is the ratio of the measured seconds to the model's.
+Three works: `ShiftRidgeCV` with Gaussian weights (each candidate is a penalty), `ShiftGridSearchCV`
+over penalties of scikit-learn's Lasso, and `diagnose`. One size grows at a time, the others stay at
+`BASE`. Prints the least processor time of several repeats and, at the end, the slopes: how much
+the logarithm of the time grows for that of the size, from the last three sizes.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
+import warnings
+from collections.abc import Callable
 
 import numpy as np
-from timing import medians
+from sklearn.linear_model import Lasso
+from timing import least
 
 import counterpoise as cp
 
-FEATURES, FOLDS = 30, 5
-ALPHAS = np.logspace(-3, 6, 200)
-# Of the model: flops and passes over the rows (8 bytes a number, read or written).
-Q = FEATURES + 2
-FLOPS_PER_ROW = 2 * FEATURES**2 + 4 * FEATURES**2 + 4 * Q**2
-PASSES = 12
-BLOCKS = 100
-FLOPS_FIXED = FOLDS * 10 * Q**3 + BLOCKS * len(ALPHAS) * 2 * 2 * Q**2
+AXES = ("rows", "columns", "candidates", "target rows")
+# Sizes that stay while another grows, in the order of the axes.
+BASE = {
+    "ShiftRidgeCV": (100_000, 30, 200, 10_000),
+    "ShiftGridSearchCV": (5000, 20, 8, 5000),
+    "diagnose": (5000, 20, 0, 5000),
+}
+GROWTH = {
+    "ShiftRidgeCV": (
+        [10_000, 30_000, 100_000, 300_000, 1_000_000],
+        [10, 20, 40, 80, 160],
+        [200, 1000, 5000, 20_000],
+        [10_000, 100_000, 300_000, 1_000_000],
+    ),
+    "ShiftGridSearchCV": (
+        [1000, 3000, 10_000, 30_000, 100_000],
+        [10, 30, 100, 300],
+        [4, 16, 64, 256],
+        [1000, 10_000, 100_000, 1_000_000],
+    ),
+    "diagnose": (
+        [1000, 3000, 10_000, 30_000, 100_000],
+        [10, 30, 100, 300],
+        [],
+        [1000, 10_000, 100_000, 1_000_000],
+    ),
+}
 
 
-def data(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def work(name: str, rows: int, columns: int, candidates: int, target: int) -> Callable[[], object]:
+    """Return the work on fresh data of these sizes."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((rows, FEATURES))
-    y = X @ rng.standard_normal(FEATURES) / np.sqrt(FEATURES) + rng.standard_normal(rows)
-    return X, y, rng.standard_normal((max(1000, rows // 20), FEATURES)) + 0.2
-
-
-def rates() -> tuple[float, float]:
-    """Return flops per second of a weighted Gram product, and bytes per second of a copy."""
-    X, y, _ = data(1_000_000)
-    out = np.empty_like(X)
-    weighted = X * y[:, None]
-    gram, copy = medians(lambda: X.T @ weighted, lambda: np.copyto(out, X), repeats=5)
-    return 2 * X.size * FEATURES / gram, 2 * X.nbytes / copy
+    X, Z = rng.standard_normal((rows, columns)), rng.standard_normal((target, columns))
+    Z[:, 0] += 0.3
+    y = X @ rng.standard_normal(columns) / np.sqrt(columns) + rng.standard_normal(rows)
+    if name == "ShiftRidgeCV":
+        alphas = np.logspace(-3, 6, candidates)
+        return lambda: cp.ShiftRidgeCV(alphas, weights="gaussian").fit(X, y, X_target=Z)
+    if name == "ShiftGridSearchCV":
+        search = cp.ShiftGridSearchCV(Lasso(), {"alpha": np.logspace(-3, 0, candidates)})
+        return lambda: search.fit(X, y, X_target=Z)
+    return lambda: cp.diagnose(X, Z)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--largest", type=int, default=7, help="largest power of ten")
-    largest = parser.parse_args().largest
-    flops, bandwidth = rates()
-    print("rows,seconds,rows_per_second,model_seconds,ratio")
-    search = cp.ShiftRidgeCV(ALPHAS, weights="gaussian", cv=FOLDS, method="controlled")
-    for power in range(4, largest + 1):
-        for factor in (1, 3) if power < largest else (1,):
-            rows = factor * 10**power
-            X, y, Z = data(rows)
-            (taken,) = medians(
-                partial(search.fit, X, y, X_target=Z), repeats=5 if rows < 10**6 else 2
-            )
-            total = 1.05 * rows  # with the target
-            model = (total * FLOPS_PER_ROW + FLOPS_FIXED) / flops
-            model += total * PASSES * 8 * (FEATURES + 1) / bandwidth
-            numbers = (taken, rows / taken, model, taken / model)
-            print(f"{rows}," + ",".join(f"{number:.4g}" for number in numbers), flush=True)
-    note = f"{flops / 1e9:.1f} GFLOP/s Gram product, {bandwidth / 1e9:.1f} GB/s copy"
-    print(note, file=sys.stderr)
+    parser.add_argument("--repeats", type=int, default=3)
+    repeats = parser.parse_args().repeats
+    warnings.simplefilter("ignore")
+    print("work,axis,size,seconds")
+    for name, growth in GROWTH.items():
+        for place, (axis, sizes) in enumerate(zip(AXES, growth, strict=True)):
+            seconds = []
+            for size in sizes:
+                own = [*BASE[name][:place], size, *BASE[name][place + 1 :]]
+                seconds += least(work(name, *own), repeats=repeats)
+                print(f"{name},{axis},{size},{seconds[-1]:.4g}", flush=True)
+            if sizes:
+                slope = np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0]
+                print(f"{name}: {slope:.2f} for {axis}", file=sys.stderr)
 
 
 if __name__ == "__main__":

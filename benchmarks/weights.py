@@ -1,7 +1,7 @@
 """The weight estimators against convex solvers and other packages, and at scale.
 
-    pip install . cvxpy clarabel densratio cvxopt             # in an environment of their own
-    pip install --no-deps adapt                               # without its TensorFlow
+    pip install . cvxpy clarabel densratio cvxopt       # in an environment of their own
+    pip install --no-deps adapt skada                   # without TensorFlow
     python benchmarks/weights.py [accuracy] [speed] [scale] [recovery]
 
 Accuracy: objectives against a convex solver, constraints. Speed: ratios of processor times on the
@@ -22,7 +22,7 @@ import warnings
 
 import numpy as np
 from peers.environment import allow_missing
-from peers.estimators import adapt, densratio
+from peers.estimators import adapt, densratio, skada
 from scipy.special import logsumexp
 from timing import least, show, show_ratio
 
@@ -130,7 +130,8 @@ def speed() -> None:
     batch()
     for D in (2, 20):
         of_kliep(D)
-        of_kmm(D)
+        for n in (1000, 4000, 20_000):
+            of_kmm(D, n)
         of_ulsif(D)
 
 
@@ -165,21 +166,25 @@ def of_kliep(D: int) -> None:
             show_ratio(f"KLIEP n = m = 2000, D = {D}, ten widths: {name} / ours", theirs, ours)
 
 
-def of_kmm(D: int) -> None:
-    """Compare with adapt, which cuts the source into parts of at most 1000 rows."""
-    if not (have("adapt") and have("cvxopt")):
-        return
-    X, Z = shifted(20_000, 20_000, D)
+def of_kmm(D: int, n: int) -> None:
+    """Compare the same programme.
+
+    adapt cuts the source into parts of at most 1000 rows; skada takes too long beyond 4000.
+    """
+    X, Z = shifted(n, n, D)
     width = float(kernel_width(X, Z, "median"))
-    theirs, plain, default = least(
-        lambda: adapt("KMM", gamma=1 / (2 * width**2))(X, Z),
-        lambda: KMM(width=width, regularization=0).fit(X, Z),
-        lambda: KMM().fit(X, Z),
-        repeats=1,
-    )
-    label = f"KMM n = m = 20,000, D = {D}: adapt"
-    show_ratio(f"{label} / ours, the same programme", theirs, plain)
-    show_ratio(f"{label} / our default", theirs, default)
+    gamma = 1 / (2 * width**2)
+    peers = {"adapt": adapt("KMM", gamma=gamma), "skada": skada("KMM", gamma=gamma)}
+    for name in [name for name in peers if have(name) and (name == "adapt" or n <= 4000)]:
+        theirs, plain, default = least(
+            lambda fit=peers[name]: fit(X, Z),
+            lambda: KMM(width=width, regularization=0).fit(X, Z),
+            lambda: KMM().fit(X, Z),
+            repeats=1,
+        )
+        label = f"KMM n = m = {n:,}, D = {D}: {name}"
+        show_ratio(f"{label} / ours, the same programme", theirs, plain)
+        show_ratio(f"{label} / our default", theirs, default)
 
 
 def of_ulsif(D: int) -> None:

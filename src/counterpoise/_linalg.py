@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from itertools import combinations, combinations_with_replacement
-from typing import Any
-
-import numpy as np
-from scipy.linalg import get_lapack_funcs
 
 from counterpoise._arrays import (
     Array,
@@ -16,8 +10,6 @@ from counterpoise._arrays import (
     array_namespace,
     device,
     free_memory,
-    is_numpy_namespace,
-    is_torch_namespace,
     on_cpu,
 )
 
@@ -46,78 +38,6 @@ def cholesky_or_nan(covariance: Array) -> Array:
     tolerance = 100 * covariance.shape[-1] * xp.finfo(covariance.dtype).eps
     singular = xp.any(~(pivots > tolerance * variances), axis=-1)
     return xp.where(singular[..., None, None], xp.full_like(factor, xp.nan), factor)
-
-
-def pivoted_cholesky(
-    column: Callable[[int], Array], diagonal: Array, rank: int, tol: float, /
-) -> tuple[Array, Array, list[int]]:
-    """Low-rank factor F (n, r) of a matrix K given by its columns.
-
-    Each new column takes the row that those before explain worst, until `rank` columns or until
-    no entry of the diagonal of K - F F', which is positive semi-definite, exceeds `tol`. Also
-    returns that diagonal, and the rows taken.
-    """
-    xp = array_namespace(diagonal)
-    n = diagonal.shape[0]
-    rows = xp.zeros((rank, n), dtype=diagonal.dtype, device=device(diagonal))
-    pivots: list[int] = []
-    while len(pivots) < rank:
-        used = len(pivots)
-        pivot = int(xp.argmax(diagonal))
-        height = float(diagonal[pivot])
-        if height <= tol:
-            break
-        new = (column(pivot) - rows[:used, pivot] @ rows[:used, :]) / math.sqrt(height)
-        rows[used, :] = new
-        diagonal = xp.clip(diagonal - new**2, 0.0, None)
-        pivots.append(pivot)
-    return xp.linalg.matrix_transpose(rows[: len(pivots), :]), diagonal, pivots
-
-
-def add_diagonal(xp: Namespace, matrix: Array, diagonal: Any) -> Array:
-    """Add to the diagonal of a batch of matrices in place: only for arrays made here."""
-    n = matrix.shape[-1]
-    flat = xp.reshape(matrix, (-1, n * n), copy=False)
-    flat[:, :: n + 1] += diagonal
-    return matrix
-
-
-def factorised(xp: Namespace, matrix: Array) -> Any:
-    """Return the function that solves with a batch of positive definite matrices.
-
-    It gives NaN where a matrix is not positive definite. The standard has no triangular solve,
-    so portable code factorises for every right-hand side; NumPy and torch can keep the factor.
-    May overwrite `matrix`.
-    """
-    if is_numpy_namespace(xp):
-        return _factorised_by_lapack(matrix)
-    if is_torch_namespace(xp):
-        factor, failed = xp.linalg.cholesky_ex(matrix)
-        factor.diagonal(dim1=-2, dim2=-1).add_(xp.where(failed > 0, xp.nan, 0.0)[:, None])
-        # Two triangular solves: `cholesky_solve` can be a hundred times slower on either device.
-        triangular, upper = xp.linalg.solve_triangular, xp.linalg.matrix_transpose(factor)
-        return lambda b: triangular(upper, triangular(factor, b, upper=False), upper=True)
-    return lambda b: xp.linalg.solve(matrix, b)
-
-
-def _factorised_by_lapack(matrix: np.ndarray) -> Any:
-    # A loop, because NumPy has no batched triangular solve; for a matrix of 50 rows the calls
-    # cost less than half of the two LU factorisations of numpy.linalg.solve.
-    factorise, solve = get_lapack_funcs(("potrf", "potrs"), (matrix,))
-    for single in matrix:
-        # The transpose of a C-ordered symmetric matrix is what LAPACK overwrites without a copy.
-        _, failed = factorise(single.T, lower=1, clean=0, overwrite_a=1)
-        if failed:
-            single[...] = np.nan
-
-    def solve_all(b: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(np.swapaxes(b, -1, -2))
-        x = x.copy() if np.shares_memory(x, b) else x
-        for factor, columns in zip(matrix, x, strict=True):
-            solve(factor.T, columns.T, lower=1, overwrite_b=1)
-        return np.swapaxes(x, -1, -2)
-
-    return solve_all
 
 
 def small_eigh(matrices: Array, /) -> tuple[Array, Array]:

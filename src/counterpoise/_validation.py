@@ -198,6 +198,11 @@ def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False) -> Array:
     """Return a floating (n, D) array, finite and not empty; with `batch`, (..., n, D)."""
+    return _matrix_and_sizes(X, name, min_rows, batch)[0]
+
+
+def _matrix_and_sizes(X: Any, name: str, min_rows: int, batch: bool = False) -> tuple[Array, Array]:
+    """Return the array of `check_matrix`, and the largest size (D,) of a value in each column."""
     try:
         X = as_float(X)
     except (TypeError, ValueError) as error:
@@ -220,7 +225,7 @@ def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False
     check_finite(xp, X, name, "Drop or impute those rows first.")
     largest = _largest_in_columns(xp, X)
     _check_feature_size(xp, largest, X, name, small=False)
-    return X
+    return X, largest
 
 
 def _largest_in_columns(xp: Namespace, X: Array) -> Array:
@@ -255,12 +260,11 @@ def check_domains(
 ) -> tuple[Namespace, Array, Array]:
     """Return the two samples as floating matrices with the same columns."""
     X_target = match_columns(X_source, X_target)
-    X_source = check_matrix(X_source, "X_source", min_rows=min_rows)
-    X_target = check_matrix(X_target, "X_target", min_rows=min_rows)
+    X_source, of_source = _matrix_and_sizes(X_source, "X_source", min_rows)
+    X_target, of_target = _matrix_and_sizes(X_target, "X_target", min_rows)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
-    largest = (_largest_in_columns(xp, X) for X in (X_source, X_target))
-    _check_feature_size(xp, xp.maximum(*largest), X_source, "X_source", small=True)
+    xp, (X_source, X_target, *sizes) = as_float_arrays(X_source, X_target, of_source, of_target)
+    _check_feature_size(xp, xp.maximum(*sizes), X_source, "X_source", small=True)
     return xp, X_source, X_target
 
 

@@ -8,11 +8,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from counterpoise._linalg import pivoted_cholesky
 from counterpoise.weights import kmm as kmm_module
 from counterpoise.weights._convex import box_qp
 from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
-from counterpoise.weights._convex.problem import Constraints, Dense, LowRank, Problem
+from counterpoise.weights._convex.problem import (
+    Constraints,
+    Dense,
+    LowRank,
+    Problem,
+    pivoted_cholesky,
+)
 from counterpoise.weights._kernels import gaussian_kernel, kernel_mean
 from counterpoise.weights.kmm import KMM, kernel_mean_matching, mean_constraints
 

@@ -1,15 +1,25 @@
-"""Measured throughput of the ridge path in memory, and what the cost model says."""
+"""Growth of the time with rows, columns, candidates and target rows, with slopes."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-table = np.genfromtxt("../../_static/scaling/in_memory.csv", delimiter=",", names=True)
-rows = table["rows"]
+growth = np.genfromtxt(
+    "../../_static/scaling/growth.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
+)
+colors = {"ShiftRidgeCV": "#0072B2", "ShiftGridSearchCV": "#D55E00", "diagnose": "#009E73"}
 
-fig, ax = plt.subplots()
-model = rows / table["model_seconds"]
-ax.plot(rows, model, "--", color="#808080", label="model: operations and bytes")
-ax.plot(rows, table["rows_per_second"], "o-", color="#0072B2", label="measured")
-ax.set(xscale="log", yscale="log", ylim=(1e5, 4e6))
-ax.set(xlabel="source rows", ylabel="rows per second")
-ax.legend(loc="lower right")
+fig, axes = plt.subplots(2, 2, sharey=True, figsize=(8, 6.4), layout="constrained")
+for ax, axis in zip(axes.flat, ("rows", "columns", "candidates", "target rows"), strict=True):
+    for name, color in colors.items():
+        line = growth[(growth["work"] == name) & (growth["axis"] == axis)]
+        if len(line):
+            size, seconds = line["size"], line["seconds"]
+            slope = np.polyfit(np.log(size[-3:]), np.log(seconds[-3:]), 1)[0]
+            ax.plot(size, seconds, "o-", color=color, markersize=4, label=name)
+            side = "top" if name == "ShiftGridSearchCV" else "bottom"
+            ax.text(size[-1], seconds[-1], f" {slope:.2f}", color=color, va=side, fontsize=9)
+    ax.set(xscale="log", yscale="log", xlabel=axis)
+    ax.margins(x=0.15)
+for ax in axes[:, 0]:
+    ax.set_ylabel("processor seconds")
+axes[0, 0].legend(loc="upper left", fontsize=8)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, device, take_rows
+from counterpoise._arrays import Array, Namespace, as_index, device, take_rows, to_numpy
 from counterpoise._folds import block_numbers
+from counterpoise._threads import in_threads
 from counterpoise.ridge.folds import RowSample, grouped
 from counterpoise.ridge.path import Frame
 from counterpoise.ridge.row_losses import losses_of_rows
@@ -23,6 +25,7 @@ from counterpoise.risk.sums import Sums, sums_from_losses
 
 # Jackknife blocks over all folds, and per fold at least.
 N_BLOCKS, _BLOCKS_PER_FOLD = 100, 10
+_SUMS = len(fields(Sums))
 
 
 @dataclass(frozen=True)
@@ -112,42 +115,69 @@ class BlockPlan:
         """Reduce consecutive rows, of which the first has the number `first`: O(n q^2)."""
         used = self.method.effective_weights(xp, weights)
         count = max(_BLOCKS_PER_FOLD, math.ceil(N_BLOCKS / self.n_folds))
-        rows, blocks = np.arange(first, first + len(folds)), {}
+        rows = np.arange(first, first + len(folds))
         numbers = folds * count + block_numbers(rows, count)
-        for number, places in enumerate(grouped(numbers, self.n_folds * count)):
-            if len(places):
-                index = xp.asarray(places, device=device(X))
-                x, y, w = (xp.take(a, index, axis=0) for a in (X, Y, weights))
-                u = None if used is weights else xp.take(used, index, axis=0)
-                sums = _sums_of_block(xp, self.frame.rows(xp, x, y), w, u, self.method)
-                blocks[divmod(number, count)] = sums
+        total = self.n_folds * count
+        signed = not isinstance(self.method, Weighted)
+        if signed:
+            numbers = numbers + total * to_numpy(used > 1)
+        groups = grouped(numbers, (1 + signed) * total)
+        pairs = enumerate(zip(groups[:total], groups[-total:], strict=True))
+        full = {i: pair if signed else pair[:1] for i, pair in pairs if sum(map(len, pair))}
+        work = _BlockWork.of(xp, self.frame, X, Y, weights, used)
+        sums = in_threads(lambda pair: work.block(xp, *pair), list(full.values()), X)
+        blocks = {divmod(i, count): block for i, block in zip(full, sums, strict=True)}
         places = RowSample.of(self.sample_rows, rows, np.arange(len(rows))).columns[0]
         x, y, u = (take_rows(a, places) for a in (X, Y, used))
         kept = (self.frame.rows(xp, x, y), u, folds[places])
         return Collected(len(rows), blocks, RowSample(self.sample_rows, rows[places], kept))
 
 
-def _sums_of_block(
-    xp: Namespace, rows: Array, weights: Array, used: Array | None, method: Average
-) -> BlockSums:
-    """Add up shifted rows (b, q) with weights w and u."""
+@dataclass(frozen=True)
+class _BlockWork:
+    """Rows whose second moments are added up by block."""
 
-    def sums(weights: Array) -> Sums:
-        return sums_from_losses(xp, xp.zeros_like(weights), weights).sum(xp)
+    frame: Frame
+    X: Array
+    Y: Array
+    weights: Array
+    used: Array  # the weights u of the method
+    sums: Array  # what `Sums` adds up for w and, where they are others, for u: (n, 9 or 18)
 
-    def halves(factors: Array) -> tuple[Array, Array]:
-        # A matrix times its own transpose costs half of any other product.
-        root = rows * xp.sqrt(factors)[:, None]
-        return xp.linalg.matrix_transpose(root), root
+    @classmethod
+    def of(
+        cls, xp: Namespace, frame: Frame, X: Array, Y: Array, weights: Array, used: Array
+    ) -> _BlockWork:
+        both = [weights] if used is weights else [weights, used]
+        sums = [sums_from_losses(xp, xp.zeros_like(w), w).arrays() for w in both]
+        return cls(frame, X, Y, weights, used, xp.stack(list(chain(*sums)), axis=-1))
 
-    transposed, root = halves(weights)
-    training, covariance, of_used, loss = transposed @ root, None, None, None
-    if used is not None:
-        transposed, root = halves(used)
-        of_used, loss = sums(used), transposed @ root
-    if not isinstance(method, Weighted):
-        covariance = transposed @ (root * ((weights if used is None else used) - 1)[:, None])
-    return BlockSums(sums(weights), training, covariance, of_used, loss)
+    def block(
+        self, xp: Namespace, below: np.ndarray, above: np.ndarray | None = None, /
+    ) -> BlockSums:
+        """Add up the rows with u <= 1 and those with u > 1; all at once if `above` is None.
+
+        A matrix times its own transpose costs half of any other product. So every factor is put on
+        both sides as its root, and the factors u (u - 1) are divided by their sign.
+        """
+        places = as_index(below if above is None else np.concatenate([below, above]), self.X)
+        x, y, w, sums = (
+            xp.take(a, places, axis=0) for a in (self.X, self.Y, self.weights, self.sums)
+        )
+        rows, same = self.frame.rows(xp, x, y), self.used is self.weights
+        u = w if same else xp.take(self.used, places, axis=0)
+
+        def moments(factors: Array, part: slice = slice(None)) -> Array:
+            root = rows[part, :] * xp.sqrt(factors[part])[:, None]
+            return xp.linalg.matrix_transpose(root) @ root
+
+        covariance, total = None, xp.sum(sums, axis=0)
+        if above is not None:
+            split, factors = len(below), u * (u - 1)
+            covariance = moments(factors, slice(split, None)) - moments(-factors, slice(split))
+        numbers = [total[i] for i in range(total.shape[0])]
+        plain, own = Sums(*numbers[:_SUMS]), None if same else Sums(*numbers[_SUMS:])
+        return BlockSums(plain, moments(w), covariance, own, None if same else moments(u))
 
 
 def risk_sums(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, to_numpy
+from counterpoise._threads import in_threads, row_slices
 from counterpoise._validation import (
     check_domains,
     check_matrix,
@@ -191,10 +194,14 @@ def target_unit(X_target: Array, /) -> Array:
     It is 1 for a feature that is constant, or that varies by no more than its rounding errors,
     which grow with the root of the number of rows that are summed.
     """
-    xp = array_namespace(X_target)
-    spread = xp.std(X_target, axis=-2)
-    eps = 16 * math.sqrt(X_target.shape[-2]) * xp.finfo(X_target.dtype).eps
-    rounding = eps * xp.max(xp.abs(X_target), axis=-2)
+    xp, m = array_namespace(X_target), X_target.shape[-2]
+    mean = xp.mean(X_target, axis=-2)
+
+    def squares(rows: slice) -> Array:
+        return xp.sum((X_target[..., rows, :] - mean[..., None, :]) ** 2, axis=-2)
+
+    spread = xp.sqrt(reduce(add, in_threads(squares, row_slices(X_target), X_target)) / m)
+    rounding = 16 * math.sqrt(m) * xp.finfo(X_target.dtype).eps * xp.abs(mean)
     return xp.where(spread > rounding, spread, xp.ones_like(spread))
 
 

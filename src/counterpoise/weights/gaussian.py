@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import reduce
-from operator import add
+from operator import add, sub
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -18,11 +18,11 @@ from counterpoise._arrays import (
     as_index,
     device,
     is_numpy_namespace,
-    on_cpu,
     take_columns,
     to_numpy,
 )
 from counterpoise._linalg import cholesky_or_nan
+from counterpoise._threads import in_threads, row_slices
 from counterpoise._validation import check_number
 from counterpoise.weights.base import (
     NO_OVERLAP_MEAN,
@@ -32,12 +32,8 @@ from counterpoise.weights.base import (
     warn_no_overlap,
 )
 
-# Rows that are summed at once: they stay in cache.
-_ROWS = 4096
 # Columns that `independent_columns` takes at a time.
 _PANEL = 64
-# Numbers of a few rows that stay in cache.
-_ENTRIES = 2**16
 
 
 class GaussianRatio(DensityRatio):
@@ -215,11 +211,11 @@ class DomainMoments:
         xp, n = array_namespace(X, unit), X.shape[0]
         mean, scale = xp.mean(X, axis=0), 1 / unit**2
 
-        def sums(rows: Array) -> tuple[Array, Array]:
-            centred = rows - mean
+        def sums(rows: slice) -> tuple[Array, Array]:
+            centred = X[rows, :] - mean
             return centred.T @ centred, xp.sum((centred**2 @ scale) ** 2)
 
-        parts = [sums(X[i : min(i + _ROWS, n), :]) for i in range(0, n, _ROWS)]
+        parts = in_threads(sums, row_slices(X), X)
         scatter, fourth = (reduce(add, part) for part in zip(*parts, strict=True))
         return cls(float(n), mean, scatter / (unit[:, None] * unit), unit, fourth)
 
@@ -288,35 +284,33 @@ def gaussian_log_ratio(
 ) -> Array:
     """Return log N(x; target) - log N(x; source) at X (..., n, D).
 
-    A domain is its mean (..., D) and the lower Cholesky factor (..., D, D) of its covariance.
+    A domain is its mean (..., D) and the lower Cholesky factor (..., D, D) of its covariance. The
+    factors are inverted once: for few features a matrix product over the rows is then much faster
+    than triangular solves, which the array API does not have, and one serves both densities.
     """
-    return gaussian_log_density(X, *target) - gaussian_log_density(X, *source)
+    xp, D = array_namespace(X, *source, *target), X.shape[-1]
+    means, factors = zip(source, target, strict=True)
+    log_determinants = (xp.sum(xp.log(xp.linalg.diagonal(f)), axis=-1) for f in factors)
+    constant = reduce(sub, log_determinants)[..., None]
+    if is_numpy_namespace(xp) and X.ndim == 2 and X.shape[0] < 2 * D:
+        squares = [
+            xp.sum(solve_triangular(f, (X - m).T, lower=True, check_finite=False) ** 2, axis=0)
+            for m, f in zip(means, factors, strict=True)
+        ]
+        return (squares[0] - squares[1]) / 2 + constant
+    inverses = [xp.linalg.matrix_transpose(xp.linalg.inv(factor)) for factor in factors]
+    gap = (means[1] - means[0])[..., None, :] @ inverses[1]
+    inverse, shift = xp.concat(inverses, axis=-1), xp.concat([xp.zeros_like(gap), gap], axis=-1)
+    half = xp.full(D, 0.5, dtype=X.dtype, device=device(X))
+    signs = xp.concat([half, -half])
 
+    def ratio(rows: slice) -> Array:
+        whitened = (X[..., rows, :] - means[0][..., None, :]) @ inverse
+        whitened -= shift
+        whitened *= whitened
+        return whitened @ signs
 
-def gaussian_log_density(X: Array, mean: Array, factor: Array, /) -> Array:
-    """Return log N(x; mean, factor factor') at X (..., n, D), as (..., n).
-
-    The factor is inverted once: for few features a matrix product over the rows is then much
-    faster than a triangular solve, and the array API has no triangular solve.
-    """
-    xp = array_namespace(X, mean, factor)
-    dimension = X.shape[-1]
-    if is_numpy_namespace(xp) and X.ndim == 2 and X.shape[0] < 2 * dimension:
-        centred = X - mean[..., None, :]
-        whitened = solve_triangular(factor, centred.T, lower=True, check_finite=False).T
-        squares = xp.sum(whitened**2, axis=-1)
-    else:
-        inverse = xp.linalg.matrix_transpose(xp.linalg.inv(factor))
-        # A few rows at a time stay in cache.
-        whole = X.ndim > 2 or dimension == 0 or not on_cpu(X)
-        n = X.shape[-2]
-        step = n if whole else max(1, _ENTRIES // dimension)
-        parts = (X[..., i : min(i + step, n), :] for i in range(0, n, step))
-        whitened = ((rows - mean[..., None, :]) @ inverse for rows in parts)
-        squares = xp.concat([xp.sum(rows**2, axis=-1) for rows in whitened], axis=-1)
-    log_determinant = xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1)
-    constant = log_determinant + 0.5 * dimension * math.log(2 * math.pi)
-    return -0.5 * squares - constant[..., None]
+    return xp.concat(in_threads(ratio, row_slices(X), X), axis=-1) + constant
 
 
 def fit_gaussian(X: Array, /) -> tuple[Array, Array]:

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._arrays import Array, array_namespace, as_float, device, take_rows
-from counterpoise._linalg import pivoted_cholesky
 from counterpoise._validation import check_number
 from counterpoise.weights._convex.box_qp import solve_box_qp
-from counterpoise.weights._convex.problem import Constraints, Dense, LowRank
+from counterpoise.weights._convex.problem import Constraints, Dense, LowRank, pivoted_cholesky
 from counterpoise.weights._kernels import (
     blocks,
     check_samples,

@@ -33,8 +33,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import nnls
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, is_numpy_namespace
-from counterpoise._linalg import add_diagonal, factorised
-from counterpoise.weights._convex.problem import in_order
+from counterpoise.weights._convex.problem import add_diagonal, factorised, in_order
 
 # Steps of the EM algorithm before the first Newton step: two passes over L each, where a Newton
 # step costs about as much as thirty; six of them save two or three Newton steps.
