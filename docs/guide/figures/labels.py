@@ -23,7 +23,7 @@ for kind, color, marker, lift in (
         color=color,
         linewidth=1.2,
         alpha=0.8,
-        label=f"{kind}, tables of the rule",
+        label=f"{kind}, present rule",
     )
     judged = [row["mean"].rstrip(")").split(" (") for row in ratios("intervals", kind)]
     values, errors = ([float(text) for text in texts] for texts in zip(*judged, strict=True))
@@ -34,8 +34,8 @@ for kind, color, marker, lift in (
         fmt=f"-{marker}",
         color=color,
         capsize=3,
-        label=f"{kind}, judged",
+        label=f"{kind}, judged (former rule)",
     )
 ax.axhline(1, color=GREY, linewidth=1)
-ax.set(xlabel="labelled target rows", ylabel="target risk / without labels", xlim=(-2, 103))
+ax.set(xlabel="labelled target rows", ylabel="target risk / without labels", xlim=(-2, 53))
 ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
