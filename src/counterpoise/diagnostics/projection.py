@@ -38,7 +38,7 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
     if len(names) == 1:
         rng = np.random.default_rng(0)
         source, target = (np.column_stack([X, rng.uniform(size=len(X))]) for X in (source, target))
-        names = [*names, "(spread at random)"]
+        return source, target, (names[0], "(spread at random)")
     return source, target, (names[0], names[1])
 
 
