@@ -1,9 +1,10 @@
-"""The two-sample test and the support check."""
+"""The two-sample test, the support check, and shapes of tails; tests/test_pareto.py has the fit."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from counterpoise.diagnostics import pareto_k
 from counterpoise.diagnostics.overlap import outside_by_chance, outside_share, two_sample_test
 
 
@@ -83,3 +84,16 @@ def test_the_share_outside_exceeds_its_limit_by_chance_only():
             shares.append(outside(X, Z, rng))
         assert np.sum(np.asarray(shares) > outside_by_chance(n, m)) <= 2  # 0.1 % is expected
         assert outside_by_chance(n, m) < 0.4
+
+
+@pytest.mark.parametrize("values", [np.ones(1), np.ones(100), np.arange(10.0), np.eye(100)[0]])
+def test_too_little_tail_is_nan(values):
+    assert np.isnan(pareto_k(values))
+
+
+def test_a_shape_needs_five_exceedances(rng):
+    # 25 values: the largest five exceed the sixth; a tie with it leaves four.
+    values = np.sort(rng.pareto(2.0, size=25))
+    assert np.isfinite(pareto_k(values))
+    values[-5] = values[-6]
+    assert np.isnan(pareto_k(values))
