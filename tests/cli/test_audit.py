@@ -27,14 +27,6 @@ def test_files_are_written_and_the_page_names_the_columns(write, invoke, tmp_pat
     assert "kind" in (out / "report.html").read_text()
 
 
-def test_an_example_can_be_audited(invoke):
-    done = invoke("audit", "--example", "gaussian-2d", "--quiet")
-    assert done.exit_code == 0
-    found = json.loads(invoke("audit", "--example", "gaussian-2d", "--json").stdout)
-    assert done.stdout.startswith(f"{found['verdict']}: ")
-    assert len(done.stdout.splitlines()) == 1
-
-
 def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, invoke):
     columns = dict.fromkeys(["[red]bad[/red]", "esc\x1b[2J"], np.linspace(0, 1, 200))
     done = invoke("audit", write("a.csv", **columns), write("b.csv", **columns), "--details")
