@@ -142,10 +142,10 @@ def _columns(kept: Kept) -> dict[str, np.ndarray]:
     columns = {"label": predicted.y, "prediction": predicted.prediction}
     if classes is not None:
         columns = {name: classes[places] for name, places in columns.items()}
-        for name in ("score", "probability"):
-            values = getattr(predicted, name)
-            if values is not None and not (name == "score" and predicted.probability is not None):
-                columns |= {f"{name} of {c}": v for c, v in zip(classes, values.T, strict=True)}
+        kind = "score" if predicted.probability is None else "probability"
+        values = getattr(predicted, kind)
+        if values is not None:
+            columns |= {f"{kind} of {c}": v for c, v in zip(classes, values.T, strict=True)}
     columns |= {"loss": kept.losses, "fold": kept.fold, "weight": kept.weights}
     return columns if kept.groups is None else {**columns, "group": kept.groups}
 
