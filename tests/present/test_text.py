@@ -95,6 +95,7 @@ def test_numbers_that_are_not_to_be_trusted_are_marked(answers):
         (LOG, 1.0, 0.5, False),
         (Link(high=1.0), 0.5, 0.7, True),
         (Link(high=1.0), 0.5, 0.2, False),
+        (Link(high=1.0), 0.5, 40.0, True),  # one end is rounded to 1
         (Link(), 0.5, 100.0, False),
     ],
 )

@@ -84,7 +84,7 @@ def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
     """Return what is shown of an answer; with `hints`, advice names options of the command line."""
     source, target, label = answer.tables.source, answer.tables.target, answer.tables.label
     columns = format_count(len(answer.tables.kinds), "column")
-    parts = [_reliability(answer)]
+    others = [_reliability(answer)]
     if answer.estimates is None:
         kind, title = "Audit", f"Compare {source.name} with {target.name}"
         lead = f"Compare {source.name} ({source.rows:,} rows) with {target.name} ({target.rows:,} "
@@ -97,11 +97,11 @@ def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
             kind, title = "Evaluation", f"Judge predictions of {label} in {target.name}"
         lead = f"{title} ({known}, {columns}) from {source.name} ({rows})."
         lead = lead if answer.choice is not None else f"{_HELD_OUT} {lead}"
-        parts = [*_groups(answer), *parts, *_candidates(answer.choice), *_sensitivity(answer)]
+        others = [*_groups(answer), *others, *_candidates(answer.choice), *_sensitivity(answer)]
     sections = [
         Section("answer", "", _first_blocks(answer, hints)),
         Section("pictures", "", [Pictures(answer_pictures.main_pictures(answer))]),
-        *parts,
+        *others,
         _shift(answer),
         *_made(answer),
     ]

@@ -120,7 +120,7 @@ def plain_ticks(ax: Axes, which: str, /) -> None:
     # Long labels need room: fewer of them.
     largest = max(abs(low), abs(high), 1e-300)
     digits = max(math.log10(largest / max(high - low, 1e-300)), math.log10(largest) - 3)
-    axis.set_major_locator(MaxNLocator(nbins=5 if digits < 1.5 else 3 if digits < 3 else 2))
+    axis.set_major_locator(MaxNLocator(nbins=5 if digits < 0.7 else 3 if digits < 3 else 2))
     axis.set_major_formatter("{x:,.12g}")
 
 

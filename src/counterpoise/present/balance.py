@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.present.axes import (
-    MOST_ROWS,
-    Display,
-    legend_above,
-    plain_ticks,
-    rows_height,
-    set_rows,
-)
+from counterpoise.present import axes
+from counterpoise.present.axes import Display
 from counterpoise.present.palette import Palette
 
 # A common limit for "balanced", in standard deviations (Austin 2009, doi:10.1002/sim.3697).
@@ -65,7 +59,7 @@ class BalanceDisplay(Display):
                     f"`{name}` must hold one difference per feature ({count}); got {values.shape}."
                 )
         self.width = width
-        self.size = (6.0, rows_height(len(self.features), 0.26))
+        self.size = (6.0, axes.rows_height(len(self.features), 0.26))
 
     @classmethod
     def from_diagnostics(
@@ -83,8 +77,10 @@ class BalanceDisplay(Display):
         return display.plot(ax, theme=theme)
 
     def _draw(self, ax: Any, palette: Palette) -> None:
-        self.order_ = np.argsort(-np.nan_to_num(np.abs(self.before)), kind="stable")[:MOST_ROWS]
-        set_rows(ax, [self.features[i] for i in self.order_], self.width, palette)
+        self.order_ = np.argsort(-np.nan_to_num(np.abs(self.before)), kind="stable")[
+            : axes.MOST_ROWS
+        ]
+        axes.set_rows(ax, [self.features[i] for i in self.order_], self.width, palette)
         before, after = self.before[self.order_], self.after[self.order_]
         edge = _edge(np.concatenate([before, after]))
         rows = np.arange(len(self.order_))
@@ -104,10 +100,10 @@ class BalanceDisplay(Display):
                 arrow, side = ("→", "left") if values[row] > 0 else ("←", "right")
                 ax.annotate(arrow, (shown[row], row), ha=side, va="center", color=color)
         ax.set_xlim(-1.12 * edge, 1.12 * edge)
-        plain_ticks(ax, "x")
+        axes.plain_ticks(ax, "x")
         ax.set_xlabel("target less source (standard deviations)", loc="right")
         note = f"The {len(self.order_)} largest of {len(self.features):,} differences"
-        legend_above(ax, palette, note=note if len(self.order_) < len(self.features) else "")
+        axes.legend_above(ax, palette, note=note if len(self.order_) < len(self.features) else "")
 
 
 def _edge(differences: np.ndarray) -> float:

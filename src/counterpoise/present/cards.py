@@ -8,16 +8,8 @@ from html import escape
 from typing import Any
 
 from counterpoise._format import format_share, printable
+from counterpoise.present import estimates
 from counterpoise.present.answer import answer_document, answer_text
-from counterpoise.present.estimates import (
-    both_intervals,
-    candidate_risks,
-    diagnostics_table,
-    groups_table,
-    metrics_table,
-    name_candidates,
-    risk_table,
-)
 from counterpoise.present.sections import (
     SIGNS,
     Block,
@@ -66,7 +58,7 @@ def _comparison_card(comparison: Mapping[str, Any]) -> Section:
     shapes = {tuple(getattr(own.value, "shape", ())) for own in comparison.values()}
     if shapes != {()}:
         return Section("", title, [f"{', '.join(comparison)}: {max(shapes)} risks each"])
-    return Section("", title, [risk_table("method", comparison)])
+    return Section("", title, [estimates.risk_table("method", comparison)])
 
 
 def _diagnostics_card(found: Any) -> Section:
@@ -74,17 +66,17 @@ def _diagnostics_card(found: Any) -> Section:
         Verdict(found.verdict, found.shift.words),
         Bullets("Why", found.reasons),
         Bullets("Next", found.advice),
-        diagnostics_table(found),
+        estimates.diagnostics_table(found),
     ]
     return Section("", "", blocks)
 
 
 def _search_card(search: Any) -> Section:
     """Return the card of a fitted search or ridge estimator; without blocks before fit."""
-    risk = candidate_risks(search)
+    risk = estimates.candidate_risks(search)
     if risk is None or not hasattr(search, "best_index_"):
         return Section("", "", [])
-    best, names = int(search.best_index_), name_candidates(search)
+    best, names = int(search.best_index_), estimates.name_candidates(search)
     chosen = getattr(search, "best_risk_", risk[best])
     blend = getattr(search, "blend_", None)
     if blend is not None and len(blend.places) == 1:
@@ -92,29 +84,33 @@ def _search_card(search: Any) -> Section:
     delivered = names[best] if blend is None else f"blend of {len(blend.places)} models"
     blocks: list[Block] = [
         f"Delivered: {delivered}. Chosen: {names[best]}.",
-        f"Target risk ({chosen.method}): {both_intervals(chosen)}.",
+        f"Target risk ({chosen.method}): {estimates.both_intervals(chosen)}.",
     ]
     if hasattr(search, "label_test_"):
         blocks.append(search.label_test_.words)
     if getattr(search, "baseline_", None) is not None:
         blocks.append(search.baseline_.words)
     if getattr(search, "metrics_", None) is not None:
-        blocks.append(metrics_table(search.metrics_))
+        blocks.append(estimates.metrics_table(search.metrics_))
     if blend is not None:
         members = sorted(zip(blend.weights, blend.places, strict=True), key=lambda own: -own[0])
         cells = [[names[i], Numeral(format_share(weight), weight)] for weight, i in members]
         blocks.append(Table("", [Column("member of the blend", "text"), Column("weight")], cells))
     order = sorted(range(len(names)), key=lambda i: (math.isnan(risk.value[i]), risk.value[i]))
     named = {f"{names[i]} (chosen)" if i == best else names[i]: risk[i] for i in order}
-    blocks.append(risk_table("candidate", named))
+    blocks.append(estimates.risk_table("candidate", named))
     return Section("", f"{type(search).__name__}, {len(names)} candidates", blocks)
 
 
 _CARDS = {
     "Answer": _answer_card,
     "Diagnostics": _diagnostics_card,
-    "GroupRisks": lambda own: Section("", "Risk by group", [own.words, groups_table(own)]),
-    "MetricReport": lambda own: Section("", "Metrics in the target", [metrics_table(own)]),
+    "GroupRisks": lambda own: Section(
+        "", "Risk by group", [own.words, estimates.groups_table(own)]
+    ),
+    "MetricReport": lambda own: Section(
+        "", "Metrics in the target", [estimates.metrics_table(own)]
+    ),
     "RiskComparison": _comparison_card,
     "Watch": watch_card,
 }

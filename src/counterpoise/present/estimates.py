@@ -204,11 +204,13 @@ def groups_table(groups: Any, /, *, first: str = "group") -> Table:
 def sensitivity_table(found: Any, /) -> Table:
     """Return the range of the risk for each factor by which weights may be off."""
     rows = [
-        [Numeral(format_number(gamma), gamma), Numeral(format_interval(low, high), low)]
+        [format_number(gamma), Numeral(format_interval(low, high), low)]
         for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
     ]
     caption = "Of the estimate: sampling error is not included."
-    return Table("", [Column("weights off by up to"), Column("risk")], rows, caption=caption)
+    return Table(
+        "", [Column("weights off by up to", "word"), Column("risk")], rows, caption=caption
+    )
 
 
 _TAIL = "Above 0.7, a few rows dominate the estimate."

@@ -122,9 +122,7 @@ def style(palette: Palette | None, /) -> Iterator[None]:
 
 def css_variables(palette: Palette, /) -> dict[str, str]:
     """Return the palette as CSS custom properties, name to value."""
-    own = {f"--{name}": value for name, value in vars(palette).items() if isinstance(value, str)}
-    own |= {f"--class-{i}": value for i, value in enumerate(palette.classes)}
-    place = 0 if palette is LIGHT else 1
-    return own | {
-        f"--r-{name.replace('_', '-')}": shades[place] for name, shades in REPRODUCTION.items()
-    }
+    place, classes = (0 if palette is LIGHT else 1), enumerate(zip(*_CLASSES, strict=True))
+    shades = _COLORS | {f"class-{i}": pair for i, pair in classes}
+    shades |= {f"r-{name.replace('_', '-')}": pair for name, pair in REPRODUCTION.items()}
+    return {f"--{name}": pair[place] for name, pair in shades.items()}
