@@ -49,11 +49,8 @@ def _parameters(candidates: Sequence[Mapping[str, Any]]) -> dict[str, np.ma.Mask
     columns: dict[str, np.ma.MaskedArray] = {}
     for i, params in enumerate(candidates):
         for name, value in params.items():
-            key = f"param_{name}"
-            if key not in columns:
-                empty = np.empty(len(candidates), dtype=object)
-                columns[key] = np.ma.MaskedArray(empty, mask=True)
-            columns[key][i] = value
+            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+            columns.setdefault(f"param_{name}", empty)[i] = value
     return columns
 
 

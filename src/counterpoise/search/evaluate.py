@@ -104,19 +104,20 @@ def evaluate(
     keep = responses.fits(len(candidates), folds.n_losses)
     # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
     weighted = how.fit_weighted and bool(np.any(weights != 1))
-    train_on = labels if how.train_labels else None
 
     def target_rows(k: int) -> tuple[Any, Any]:
         """Return the labelled target rows that fold k judges and those that join its training."""
-        judged = None if labels is None else labels.part(X_target, k, len(splits))
-        return judged, None if train_on is None else train_on.others(X_target, k, len(splits))
+        if labels is None:
+            return None, None
+        own = np.arange(len(labels.rows)) % len(splits) == k
+        judged = labels.take(X_target, own) if own.any() else None
+        return judged, labels.take(X_target, ~own) if how.train_labels else None
 
     path = None
     if labels is None and not fit_params:
         path = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
-    if path is not None:
-        fits = _Fits(np.zeros((len(candidates), len(splits))), path, None)
-    else:
+    fit_time, outcome, labelled = np.zeros((len(candidates), len(splits))), path, None
+    if outcome is None:
         tasks = (
             delayed(fit_fold)(
                 candidate,
@@ -137,18 +138,19 @@ def evaluate(
             )
         )
         results = _run(tasks, how)
-        fits = _collect(results, folds, len(candidates), labels, responses, how, keep=keep)
+        fit_time, outcome, labelled = _collect(
+            results, folds, len(candidates), labels, responses, how, keep=keep
+        )
     held_out = HeldOut(
-        fits.held_out.losses,
+        outcome.losses,
         weights[np.concatenate([test for _, test in splits])],
         folds,
         domains=domains,
-        predictions=fits.held_out.predictions,
-        labelled=None if fits.labelled is None else fits.labelled.losses,
+        predictions=outcome.predictions,
+        labelled=None if labelled is None else labelled.losses,
     )
-    known = (candidates, held_out, responses, splits, weights, estimator, encoder, fits.fit_time)
-    classes = fits.held_out.classes
-    return Evaluation(*known, classes=classes, labels=labels, labelled=fits.labelled)
+    known = (candidates, held_out, responses, splits, weights, estimator, encoder, fit_time)
+    return Evaluation(*known, classes=outcome.classes, labels=labels, labelled=labelled)
 
 
 def _weigh(
@@ -176,7 +178,9 @@ def _plan_responses(
     if how.blend or how.metrics:
         response = richest_response(estimators)
     classes = np.unique(y) if classifier else None
-    responses = Responses(how.loss, response, classes, with_classes=how.metrics and classifier)
+    # A blend predicts the most probable class.
+    with_classes = how.metrics and classifier and not how.blend
+    responses = Responses(how.loss, response, classes, with_classes=with_classes)
     if (how.blend or how.metrics) and not responses.fits(len(candidates), rows):
         name, instead = ("refit", "refit=True") if how.blend else ("metrics", "metrics=None")
         raise ValueError(
@@ -203,9 +207,8 @@ def _ridge_path(
         return None
     alphas = [c.params["alpha"] for c in candidates]
     plain = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (X, y))
-    if not plain or not all(isinstance(alpha, Real) and float(alpha) > 0 for alpha in alphas):
-        return None
-    if y.ndim != 1 or not np.isfinite(np.sum(X)):
+    plain = plain and all(isinstance(alpha, Real) and float(alpha) > 0 for alpha in alphas)
+    if not plain or not np.isfinite(np.sum(X)):
         return None  # left to scikit-learn, which converts or refuses
     path = ridge_held_out(
         X,
@@ -260,15 +263,6 @@ def _run(tasks: Any, how: CrossValidation) -> Iterable[FoldResult]:
     return results
 
 
-@dataclass(frozen=True, eq=False)
-class _Fits:
-    """Arrays of all fits: fit times (L, K), losses (L, N), and (L, k) on labelled rows."""
-
-    fit_time: np.ndarray
-    held_out: Judged
-    labelled: Judged | None
-
-
 def _collect(
     results: Iterable[FoldResult],
     folds: Folds,
@@ -278,18 +272,18 @@ def _collect(
     how: CrossValidation,
     *,
     keep: bool,
-) -> _Fits:
-    """Fill in the results of all fits, which come in order."""
+) -> tuple[np.ndarray, Judged, Judged | None]:
+    """Return fit times (L, K), and what was judged (L, N) and on labelled rows (L, k)."""
     K = len(folds)
     held_out = Judged.empty((candidates, folds.n_losses), responses, keep=keep)
     labelled = None
     if labels is not None:
         labelled = Judged.empty((candidates, len(labels.rows)), responses, keep=keep)
-    fits = _Fits(np.empty((candidates, K)), held_out, labelled)
+    fit_time = np.empty((candidates, K))
     errors: list[str] = []
     for i, result in enumerate(results):
         fold, candidate = divmod(i, candidates)
-        fits.fit_time[candidate, fold] = result.fit_time
+        fit_time[candidate, fold] = result.fit_time
         if result.held_out is None:
             errors.append(result.error)
         else:
@@ -300,7 +294,7 @@ def _collect(
             how.progress(i + 1, candidates * K)
     if errors:
         _report_failures(errors, candidates * K)
-    return fits
+    return fit_time, held_out, labelled
 
 
 def _report_failures(errors: Sequence[str], fits: int) -> None:

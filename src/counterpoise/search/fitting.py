@@ -139,9 +139,8 @@ def fit_fold(
         fit_estimator(model, X_train, y_train, weights, own_params)
         fit_time = time.perf_counter() - start
         held_out = _judge(model, X_test, y_test, responses, keep=keep)
-        if labelled is None:
-            return FoldResult(fit_time, held_out)
-        return FoldResult(fit_time, held_out, _judge(model, *labelled, responses, keep=keep))
+        there = None if labelled is None else _judge(model, *labelled, responses, keep=keep)
+        return FoldResult(fit_time, held_out, there)
     except Exception:
         if not catch:
             raise

@@ -49,19 +49,9 @@ class TargetLabels:
         rows = np.flatnonzero(~missing_labels(y_target))
         return cls(rows, np.array(np.ma.getdata(np.asanyarray(y_target)).ravel()[rows].tolist()))
 
-    def part(self, X_target: Any, k: int, K: int, /) -> tuple[Any, np.ndarray] | None:
-        """Return features and labels of every K-th of these rows, from the k-th; None: no row."""
-        rows = self.rows[k::K]
-        return (safe_indexing(X_target, rows), self.y[k::K]) if len(rows) else None
-
-    def every(self, X_target: Any, /) -> tuple[Any, np.ndarray]:
-        """Return features and labels of all these rows."""
-        return safe_indexing(X_target, self.rows), self.y
-
-    def others(self, X_target: Any, k: int, K: int, /) -> tuple[Any, np.ndarray]:
-        """Return features and labels of all rows that `part` does not return."""
-        left = np.arange(len(self.rows)) % K != k
-        return safe_indexing(X_target, self.rows[left]), self.y[left]
+    def take(self, X_target: Any, which: Any, /) -> tuple[Any, np.ndarray]:
+        """Return features and labels of some of these rows."""
+        return safe_indexing(X_target, self.rows[which]), self.y[which]
 
 
 def missing_labels(y_target: Any, /) -> np.ndarray:
