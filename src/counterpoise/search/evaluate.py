@@ -113,10 +113,9 @@ def evaluate(
         judged = labels.take(X_target, own) if own.any() else None
         return judged, labels.take(X_target, ~own) if how.train_labels else None
 
-    path = None
+    fit_time, outcome, labelled = np.zeros((len(candidates), len(splits))), None, None
     if labels is None and not fit_params:
-        path = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
-    fit_time, outcome, labelled = np.zeros((len(candidates), len(splits))), path, None
+        outcome = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
     if outcome is None:
         tasks = (
             delayed(fit_fold)(
@@ -137,10 +136,10 @@ def evaluate(
                 candidates, (X, *target_rows(k)), y, split[0], fit_params
             )
         )
-        results = _run(tasks, how)
-        fit_time, outcome, labelled = _collect(
-            results, folds, len(candidates), labels, responses, how, keep=keep
-        )
+        outcome = Judged.empty((len(candidates), folds.n_losses), responses, keep=keep)
+        if labels is not None:
+            labelled = Judged.empty((len(candidates), len(labels.rows)), responses, keep=keep)
+        fit_time = _collect(_run(tasks, how), folds, outcome, labelled, how.progress)
     held_out = HeldOut(
         outcome.losses,
         weights[np.concatenate([test for _, test in splits])],
@@ -266,19 +265,12 @@ def _run(tasks: Any, how: CrossValidation) -> Iterable[FoldResult]:
 def _collect(
     results: Iterable[FoldResult],
     folds: Folds,
-    candidates: int,
-    labels: TargetLabels | None,
-    responses: Responses,
-    how: CrossValidation,
-    *,
-    keep: bool,
-) -> tuple[np.ndarray, Judged, Judged | None]:
-    """Return fit times (L, K), and what was judged (L, N) and on labelled rows (L, k)."""
-    K = len(folds)
-    held_out = Judged.empty((candidates, folds.n_losses), responses, keep=keep)
-    labelled = None
-    if labels is not None:
-        labelled = Judged.empty((candidates, len(labels.rows)), responses, keep=keep)
+    held_out: Judged,
+    labelled: Judged | None,
+    progress: Progress | None,
+) -> np.ndarray:
+    """Fill in what all fits judged, which come in order; return their times (L, K)."""
+    candidates, K = len(held_out.losses), len(folds)
     fit_time = np.empty((candidates, K))
     errors: list[str] = []
     for i, result in enumerate(results):
@@ -290,11 +282,11 @@ def _collect(
             held_out.put((candidate, folds[fold]), result.held_out)
         if labelled is not None and result.labelled is not None:
             labelled.put((candidate, slice(fold, None, K)), result.labelled)
-        if how.progress is not None:
-            how.progress(i + 1, candidates * K)
+        if progress is not None:
+            progress(i + 1, candidates * K)
     if errors:
         _report_failures(errors, candidates * K)
-    return fit_time, held_out, labelled
+    return fit_time
 
 
 def _report_failures(errors: Sequence[str], fits: int) -> None:

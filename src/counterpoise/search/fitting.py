@@ -53,6 +53,12 @@ class Judged:
             np.zeros(shape, dtype=np.int64) if responses.with_classes else None,
         )
 
+    def pick(self, i: int, /) -> Judged:
+        """Return what candidate i lost and predicted."""
+        every = (self.losses, self.predictions, self.classes)
+        picked: Any = [None if values is None else values[i] for values in every]
+        return Judged(*picked)
+
     def put(self, place: Any, judged: Judged, /) -> None:
         """Fill in what one fit gave."""
         for name in ("losses", "predictions", "classes"):
@@ -93,10 +99,9 @@ def fit_estimator(
     """Fit in place, with the weights under whatever name the estimator takes them."""
     params = dict(fit_params or {})
     name = None if weights is None else weight_parameter(estimator)
-    if name is None:
-        return estimator.fit(X, y, **params)
-    params[name] = weights
-    if "__" not in name:
+    if name is not None:
+        params[name] = weights
+    if name is None or "__" not in name:
         return estimator.fit(X, y, **params)
     # step__sample_weight is the pipeline's own way of passing parameters on; with metadata
     # routing enabled it would ask for requests that users of a search never made.

@@ -39,13 +39,13 @@ from counterpoise.search.checks import (
     check_labelled,
     check_metrics,
     group_labels,
+    resolve_loss,
 )
 from counterpoise.search.delivery import deliver_candidate, results_table
 from counterpoise.search.evaluate import CrossValidation, Evaluation, Progress, evaluate
 from counterpoise.search.fitting import Candidate, fit_estimator, join_rows, losses_of
 from counterpoise.search.label_use import Choice, trains, use_labels, with_offset
 from counterpoise.search.labels import resolve_target_labels
-from counterpoise.search.scoring import resolve_loss
 
 
 class ShiftSearch(RowIntervals, BaseSearchCV):
@@ -123,11 +123,13 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             # Of models that no label has trained: do labels fit what the source says?
             held_out = chosen.delivered.held_out
             self.label_test_ = label_test(held_out, estimate_risk(held_out, method)[0])
-        if trains(labels, evaluation, fit_params):
+        more = None
+        if labels is not None and trains(labels, evaluation, fit_params):
             how = replace(how, train_labels=True)
             trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
             chosen, self.label_use_ = use_labels(chosen, self._choose(method, trained, y))
             evaluation = chosen.evaluation
+            more = labels.take(X_target, slice(None)) if self.label_use_.training else None
         self._judge(method, chosen, y)
         self._rows = X, X_target
         self._label_rows = None if labels is None else labels.rows
@@ -138,9 +140,6 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            use = getattr(self, "label_use_", None)
-            train = labels is not None and use and use.training
-            more = labels.take(X_target, slice(None)) if labels is not None and train else None
             rows = (X, y) if self._all_rows is None else self._all_rows
             self._refit(rows[0], rows[1], chosen, fit_params, more)
         return self
