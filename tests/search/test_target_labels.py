@@ -169,7 +169,7 @@ def test_a_class_that_the_source_does_not_have_is_an_error(rng):
     [
         (np.full(200, np.nan), "at least 2 labels; 0"),
         (np.ones(3), "3 labels, but `X_target` has 200"),
-        (np.ones((200, 2)), "one label per target row"),
+        (np.ones((200, 2)), "one label per row"),
         (np.array(["a"] * 200), "must hold numbers"),
         (np.r_[np.inf, np.ones(199)], "infinity"),
     ],

@@ -25,7 +25,7 @@ DECIDING_ROWS = 20_000
 # Rows that every class keeps of those, if it has them.
 _CLASS_ROWS = 10
 # Rows of the trial fits, and candidates times rows below which a forecast is not worth its time.
-_TRIAL, _SMALL = 500, 10_000
+_TRIAL, _SMALL = 500, 30_000
 # Seconds below which a trial fit is repeated with eight times the rows.
 _AT_ONCE = 0.03
 # Boosting bins its rows: beyond some thousands, time grows by a fifth of that of the trial fit for

@@ -18,12 +18,16 @@ from counterpoise.risk import (
 )
 from counterpoise.risk.averages import name_methods
 from counterpoise.risk.methods import check_features
-from counterpoise.search.checks import check_fit_weighted, check_labelled, check_metrics
+from counterpoise.search.checks import (
+    check_fit_weighted,
+    check_labelled,
+    check_metrics,
+    resolve_loss,
+)
 from counterpoise.search.delivery import deliver_candidate
 from counterpoise.search.evaluate import CrossValidation, evaluate
 from counterpoise.search.fitting import Candidate
 from counterpoise.search.labels import resolve_target_labels
-from counterpoise.search.scoring import resolve_loss
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS
 
 

@@ -14,6 +14,7 @@ from counterpoise.risk import HeldOut, Method, MetricReport, RiskEstimate, estim
 from counterpoise.risk.estimate import FoldRisks
 from counterpoise.risk.metric_estimates import choose_metrics
 from counterpoise.search.evaluate import Evaluation
+from counterpoise.search.fitting import Judged
 
 
 def results_table(
@@ -49,11 +50,8 @@ def _parameters(candidates: Sequence[Mapping[str, Any]]) -> dict[str, np.ma.Mask
     columns: dict[str, np.ma.MaskedArray] = {}
     for i, params in enumerate(candidates):
         for name, value in params.items():
-            key = f"param_{name}"
-            if key not in columns:
-                empty = np.empty(len(candidates), dtype=object)
-                columns[key] = np.ma.MaskedArray(empty, mask=True)
-            columns[key][i] = value
+            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+            columns.setdefault(f"param_{name}", empty)[i] = value
     return columns
 
 
@@ -89,17 +87,8 @@ class Delivered:
 def deliver_candidate(evaluation: Evaluation, y: np.ndarray, i: int, /) -> Delivered:
     """Return what candidate i lost and predicted; `y` (n,) are the labels of all source rows."""
     every, labelled = evaluation.held_out, evaluation.labelled
-    held_out = replace(
-        every,
-        losses=every.losses[i],
-        predictions=None if every.predictions is None else every.predictions[i],
-        labelled=None if labelled is None else labelled.losses[i],
-    )
-    classes = None if evaluation.classes is None else evaluation.classes[i]
-    if labelled is None or labelled.predictions is None:
-        return _deliver(evaluation, y, held_out, classes)
-    classes_there = None if labelled.classes is None else labelled.classes[i]
-    return _deliver(evaluation, y, held_out, classes, labelled.predictions[i], classes_there)
+    here = Judged(every.losses, every.predictions, evaluation.classes).pick(i)
+    return _deliver(evaluation, y, here, None if labelled is None else labelled.pick(i))
 
 
 def deliver_predictions(
@@ -107,30 +96,30 @@ def deliver_predictions(
 ) -> Delivered:
     """Return what predictions (N, ...) lose, and those (k, ...) for labelled target rows."""
     responses, labels = evaluation.responses, evaluation.labels
-    held_out = replace(
-        evaluation.held_out,
-        losses=responses.losses(y[evaluation.held_out_rows], predictions),
-        predictions=predictions,
-        labelled=None if labels is None or there is None else responses.losses(labels.y, there),
-    )
-    return _deliver(evaluation, y, held_out, None, there)
+    here = Judged(responses.losses(y[evaluation.held_out_rows], predictions), predictions)
+    if labels is None or there is None:
+        return _deliver(evaluation, y, here, None)
+    return _deliver(evaluation, y, here, Judged(responses.losses(labels.y, there), there))
 
 
 def _deliver(
-    evaluation: Evaluation,
-    y: np.ndarray,
-    held_out: HeldOut,
-    classes: np.ndarray | None,
-    there: np.ndarray | None = None,
-    classes_there: np.ndarray | None = None,
+    evaluation: Evaluation, y: np.ndarray, here: Judged, there: Judged | None
 ) -> Delivered:
-    """Add the form that metrics judge; `there` are predictions for labelled target rows."""
+    """Add the form that metrics judge; `there` is of the labelled target rows."""
     responses, labels = evaluation.responses, evaluation.labels
-    if held_out.predictions is None:
+    held_out = replace(
+        evaluation.held_out,
+        losses=here.losses,
+        predictions=here.predictions,
+        labelled=None if there is None else there.losses,
+    )
+    if here.predictions is None:
         return Delivered(held_out)
-    y_held_out = y[evaluation.held_out_rows]
-    predicted = responses.predicted(y_held_out, held_out.predictions, classes)
-    known = responses.classes
-    if labels is None or there is None or not (known is None or np.isin(labels.y, known).all()):
+    y_held_out, known = y[evaluation.held_out_rows], responses.classes
+    predicted = responses.predicted(y_held_out, here.predictions, here.classes)
+    if labels is None or there is None or there.predictions is None:
         return Delivered(held_out, predicted)
-    return Delivered(held_out, predicted, responses.predicted(labels.y, there, classes_there))
+    if known is not None and not np.isin(labels.y, known).all():
+        return Delivered(held_out, predicted)
+    at_labels = responses.predicted(labels.y, there.predictions, there.classes)
+    return Delivered(held_out, predicted, at_labels)

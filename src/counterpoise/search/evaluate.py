@@ -104,19 +104,19 @@ def evaluate(
     keep = responses.fits(len(candidates), folds.n_losses)
     # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.
     weighted = how.fit_weighted and bool(np.any(weights != 1))
-    train_on = labels if how.train_labels else None
 
     def target_rows(k: int) -> tuple[Any, Any]:
         """Return the labelled target rows that fold k judges and those that join its training."""
-        judged = None if labels is None else labels.part(X_target, k, len(splits))
-        return judged, None if train_on is None else train_on.others(X_target, k, len(splits))
+        if labels is None:
+            return None, None
+        own = np.arange(len(labels.rows)) % len(splits) == k
+        judged = labels.take(X_target, own) if own.any() else None
+        return judged, labels.take(X_target, ~own) if how.train_labels else None
 
-    path = None
+    fit_time, outcome, labelled = np.zeros((len(candidates), len(splits))), None, None
     if labels is None and not fit_params:
-        path = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
-    if path is not None:
-        fits = _Fits(np.zeros((len(candidates), len(splits))), path, None)
-    else:
+        outcome = _ridge_path(candidates, X, y, splits, weights if weighted else None, how)
+    if outcome is None:
         tasks = (
             delayed(fit_fold)(
                 candidate,
@@ -136,19 +136,20 @@ def evaluate(
                 candidates, (X, *target_rows(k)), y, split[0], fit_params
             )
         )
-        results = _run(tasks, how)
-        fits = _collect(results, folds, len(candidates), labels, responses, how, keep=keep)
+        outcome = Judged.empty((len(candidates), folds.n_losses), responses, keep=keep)
+        if labels is not None:
+            labelled = Judged.empty((len(candidates), len(labels.rows)), responses, keep=keep)
+        fit_time = _collect(_run(tasks, how), folds, outcome, labelled, how.progress)
     held_out = HeldOut(
-        fits.held_out.losses,
+        outcome.losses,
         weights[np.concatenate([test for _, test in splits])],
         folds,
         domains=domains,
-        predictions=fits.held_out.predictions,
-        labelled=None if fits.labelled is None else fits.labelled.losses,
+        predictions=outcome.predictions,
+        labelled=None if labelled is None else labelled.losses,
     )
-    known = (candidates, held_out, responses, splits, weights, estimator, encoder, fits.fit_time)
-    classes = fits.held_out.classes
-    return Evaluation(*known, classes=classes, labels=labels, labelled=fits.labelled)
+    known = (candidates, held_out, responses, splits, weights, estimator, encoder, fit_time)
+    return Evaluation(*known, classes=outcome.classes, labels=labels, labelled=labelled)
 
 
 def _weigh(
@@ -176,7 +177,9 @@ def _plan_responses(
     if how.blend or how.metrics:
         response = richest_response(estimators)
     classes = np.unique(y) if classifier else None
-    responses = Responses(how.loss, response, classes, with_classes=how.metrics and classifier)
+    # A blend predicts the most probable class.
+    with_classes = how.metrics and classifier and not how.blend
+    responses = Responses(how.loss, response, classes, with_classes=with_classes)
     if (how.blend or how.metrics) and not responses.fits(len(candidates), rows):
         name, instead = ("refit", "refit=True") if how.blend else ("metrics", "metrics=None")
         raise ValueError(
@@ -203,9 +206,8 @@ def _ridge_path(
         return None
     alphas = [c.params["alpha"] for c in candidates]
     plain = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (X, y))
-    if not plain or not all(isinstance(alpha, Real) and float(alpha) > 0 for alpha in alphas):
-        return None
-    if y.ndim != 1 or not np.isfinite(np.sum(X)):
+    plain = plain and all(isinstance(alpha, Real) and float(alpha) > 0 for alpha in alphas)
+    if not plain or not np.isfinite(np.sum(X)):
         return None  # left to scikit-learn, which converts or refuses
     path = ridge_held_out(
         X,
@@ -260,47 +262,31 @@ def _run(tasks: Any, how: CrossValidation) -> Iterable[FoldResult]:
     return results
 
 
-@dataclass(frozen=True, eq=False)
-class _Fits:
-    """Arrays of all fits: fit times (L, K), losses (L, N), and (L, k) on labelled rows."""
-
-    fit_time: np.ndarray
-    held_out: Judged
-    labelled: Judged | None
-
-
 def _collect(
     results: Iterable[FoldResult],
     folds: Folds,
-    candidates: int,
-    labels: TargetLabels | None,
-    responses: Responses,
-    how: CrossValidation,
-    *,
-    keep: bool,
-) -> _Fits:
-    """Fill in the results of all fits, which come in order."""
-    K = len(folds)
-    held_out = Judged.empty((candidates, folds.n_losses), responses, keep=keep)
-    labelled = None
-    if labels is not None:
-        labelled = Judged.empty((candidates, len(labels.rows)), responses, keep=keep)
-    fits = _Fits(np.empty((candidates, K)), held_out, labelled)
+    held_out: Judged,
+    labelled: Judged | None,
+    progress: Progress | None,
+) -> np.ndarray:
+    """Fill in what all fits judged, which come in order; return their times (L, K)."""
+    candidates, K = len(held_out.losses), len(folds)
+    fit_time = np.empty((candidates, K))
     errors: list[str] = []
     for i, result in enumerate(results):
         fold, candidate = divmod(i, candidates)
-        fits.fit_time[candidate, fold] = result.fit_time
+        fit_time[candidate, fold] = result.fit_time
         if result.held_out is None:
             errors.append(result.error)
         else:
             held_out.put((candidate, folds[fold]), result.held_out)
         if labelled is not None and result.labelled is not None:
             labelled.put((candidate, slice(fold, None, K)), result.labelled)
-        if how.progress is not None:
-            how.progress(i + 1, candidates * K)
+        if progress is not None:
+            progress(i + 1, candidates * K)
     if errors:
         _report_failures(errors, candidates * K)
-    return fits
+    return fit_time
 
 
 def _report_failures(errors: Sequence[str], fits: int) -> None:

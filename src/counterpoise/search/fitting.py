@@ -53,6 +53,12 @@ class Judged:
             np.zeros(shape, dtype=np.int64) if responses.with_classes else None,
         )
 
+    def pick(self, i: int, /) -> Judged:
+        """Return what candidate i lost and predicted."""
+        every = (self.losses, self.predictions, self.classes)
+        picked: Any = [None if values is None else values[i] for values in every]
+        return Judged(*picked)
+
     def put(self, place: Any, judged: Judged, /) -> None:
         """Fill in what one fit gave."""
         for name in ("losses", "predictions", "classes"):
@@ -93,10 +99,9 @@ def fit_estimator(
     """Fit in place, with the weights under whatever name the estimator takes them."""
     params = dict(fit_params or {})
     name = None if weights is None else weight_parameter(estimator)
-    if name is None:
-        return estimator.fit(X, y, **params)
-    params[name] = weights
-    if "__" not in name:
+    if name is not None:
+        params[name] = weights
+    if name is None or "__" not in name:
         return estimator.fit(X, y, **params)
     # step__sample_weight is the pipeline's own way of passing parameters on; with metadata
     # routing enabled it would ask for requests that users of a search never made.
@@ -139,9 +144,8 @@ def fit_fold(
         fit_estimator(model, X_train, y_train, weights, own_params)
         fit_time = time.perf_counter() - start
         held_out = _judge(model, X_test, y_test, responses, keep=keep)
-        if labelled is None:
-            return FoldResult(fit_time, held_out)
-        return FoldResult(fit_time, held_out, _judge(model, *labelled, responses, keep=keep))
+        there = None if labelled is None else _judge(model, *labelled, responses, keep=keep)
+        return FoldResult(fit_time, held_out, there)
     except Exception:
         if not catch:
             raise

@@ -83,14 +83,12 @@ class LabelUse:
         )
 
 
-def trains(
-    labels: TargetLabels | None, evaluation: Evaluation, fit_params: Mapping[str, Any], /
-) -> bool:
+def trains(labels: TargetLabels, evaluation: Evaluation, fit_params: Mapping[str, Any], /) -> bool:
     """Tell whether labelled target rows can be trained on: ten or more, of known classes.
 
     Parameters of fit have an entry per source row, and none for them.
     """
-    if labels is None or len(labels.rows) < LEAST_TRAINING or fit_params:
+    if len(labels.rows) < LEAST_TRAINING or fit_params:
         return False
     classes = evaluation.responses.classes
     return classes is None or bool(np.isin(labels.y, classes).all())
@@ -134,8 +132,8 @@ def _moved(choice: Choice) -> Choice | None:
     here, stored = (_stored(own) for own in (delivered.predicted, delivered.labelled))
     if here is None or stored is None:
         return None
-    known = delivered.predicted.y if responses.classes is None else responses.classes
-    y = known if responses.classes is None else known[delivered.predicted.y]
+    y = delivered.predicted.y
+    y = y if responses.classes is None else responses.classes[y]
     truth, truth_here = responses.truth(labels.y), responses.truth(y)
     if not _biased(truth - stored, truth_here - here):
         return None

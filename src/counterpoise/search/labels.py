@@ -49,30 +49,19 @@ class TargetLabels:
         rows = np.flatnonzero(~missing_labels(y_target))
         return cls(rows, np.array(np.ma.getdata(np.asanyarray(y_target)).ravel()[rows].tolist()))
 
-    def part(self, X_target: Any, k: int, K: int, /) -> tuple[Any, np.ndarray] | None:
-        """Return features and labels of every K-th of these rows, from the k-th; None: no row."""
-        rows = self.rows[k::K]
-        return (safe_indexing(X_target, rows), self.y[k::K]) if len(rows) else None
-
-    def every(self, X_target: Any, /) -> tuple[Any, np.ndarray]:
-        """Return features and labels of all these rows."""
-        return safe_indexing(X_target, self.rows), self.y
-
-    def others(self, X_target: Any, k: int, K: int, /) -> tuple[Any, np.ndarray]:
-        """Return features and labels of all rows that `part` does not return."""
-        left = np.arange(len(self.rows)) % K != k
-        return safe_indexing(X_target, self.rows[left]), self.y[left]
+    def take(self, X_target: Any, which: Any, /) -> tuple[Any, np.ndarray]:
+        """Return features and labels of some of these rows."""
+        return safe_indexing(X_target, self.rows[which]), self.y[which]
 
 
-def missing_labels(y_target: Any, /) -> np.ndarray:
-    """Tell which labels (n_target,) are unknown: masked, NaN, None or pandas' NA."""
-    values = np.asanyarray(y_target)
+def missing_labels(labels: Any, name: str = "y_target", /) -> np.ndarray:
+    """Tell which labels (n,) are unknown: masked, NaN, None or pandas' NA."""
+    values = np.asanyarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(
-            f"`y_target` must hold one label per target row, missing where unknown; got shape "
-            f"{values.shape}."
+            f"`{name}` must have one label per row; got an array of shape {values.shape}."
         )
     unknown = np.ma.getmaskarray(values).copy()
     plain = np.ma.getdata(values)
@@ -115,13 +104,10 @@ def resolve_target_labels(
 def _classes(labels: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndarray:
     """Return labels in the type of the source's; missing values turn integers into floats."""
     classes = np.unique(y)
-    if labels.dtype.kind != classes.dtype.kind and {labels.dtype.kind, classes.dtype.kind} <= set(
-        "fiub"
-    ):
-        same_type = classes.astype(labels.dtype)
-        places = np.minimum(np.searchsorted(same_type, labels), len(classes) - 1)
-        if np.array_equal(same_type[places], labels):
-            labels = classes[places]
+    if {labels.dtype.kind, classes.dtype.kind} <= set("fiub"):
+        with np.errstate(invalid="ignore"):
+            same_type = labels.astype(classes.dtype)
+        labels = same_type if np.array_equal(same_type, labels) else labels
     unknown = np.unique(labels[~np.isin(labels, classes)])
     if len(unknown) and loss.response != "predict":
         raise InputError(

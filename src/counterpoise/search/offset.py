@@ -58,7 +58,23 @@ def cross_fit_offset(predictions: np.ndarray, truth: np.ndarray, parts: int, /) 
     return moved
 
 
-class OffsetRegressor(RegressorMixin, BaseEstimator):
+class _Offset(BaseEstimator):
+    """A fitted estimator and what its predictions are moved by."""
+
+    def __init__(self, estimator: Any, offset: Any) -> None:
+        self.estimator = estimator
+        self.offset = offset
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Any:
+        """Fit the estimator; the offset stays."""
+        self.estimator.fit(X, y, **params)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class OffsetRegressor(RegressorMixin, _Offset):
     """A fitted regressor whose predictions are moved by a constant.
 
     Parameters
@@ -68,24 +84,12 @@ class OffsetRegressor(RegressorMixin, BaseEstimator):
     offset : float
     """
 
-    def __init__(self, estimator: Any, offset: float) -> None:
-        self.estimator = estimator
-        self.offset = offset
-
-    def fit(self, X: Any, y: Any, **params: Any) -> OffsetRegressor:
-        """Fit the estimator; the offset stays."""
-        self.estimator.fit(X, y, **params)
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
     def predict(self, X: Any) -> np.ndarray:
         """Return the moved predictions."""
         return add_offset(np.asarray(self.estimator.predict(X), dtype=np.float64), self.offset)
 
 
-class OffsetClassifier(ClassifierMixin, BaseEstimator):
+class OffsetClassifier(ClassifierMixin, _Offset):
     """A fitted classifier with constants added to the logarithms of its probabilities.
 
     Parameters
@@ -96,23 +100,11 @@ class OffsetClassifier(ClassifierMixin, BaseEstimator):
         In the order of its `classes_`.
     """
 
-    def __init__(self, estimator: Any, offset: np.ndarray) -> None:
-        self.estimator = estimator
-        self.offset = offset
-
     @property
     def classes_(self) -> np.ndarray:
         """The labels of the classes, sorted."""
         classes: np.ndarray = self.estimator.classes_
         return classes
-
-    def fit(self, X: Any, y: Any, **params: Any) -> OffsetClassifier:
-        """Fit the estimator; the offset stays."""
-        self.estimator.fit(X, y, **params)
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the recalibrated probabilities."""

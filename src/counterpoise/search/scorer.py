@@ -12,8 +12,8 @@ from counterpoise._arrays import to_numpy
 from counterpoise._sklearn import num_samples
 from counterpoise._validation import check_weights
 from counterpoise.risk import Method, get_method, target_risk
+from counterpoise.search.checks import resolve_loss
 from counterpoise.search.fitting import losses_of
-from counterpoise.search.scoring import resolve_loss
 
 
 class RiskScorer:

@@ -28,7 +28,7 @@ from counterpoise.risk import (
     get_method,
     risk_by_group,
 )
-from counterpoise.risk.baseline import baseline_risk
+from counterpoise.risk.baseline import Baseline, baseline_risk
 from counterpoise.risk.labels import label_test
 from counterpoise.risk.methods import check_features
 from counterpoise.risk.rows import RowIntervals, RowRecord
@@ -39,23 +39,13 @@ from counterpoise.search.checks import (
     check_labelled,
     check_metrics,
     group_labels,
+    resolve_loss,
 )
-from counterpoise.search.delivery import Delivered, deliver_candidate, results_table
+from counterpoise.search.delivery import deliver_candidate, results_table
 from counterpoise.search.evaluate import CrossValidation, Evaluation, Progress, evaluate
 from counterpoise.search.fitting import Candidate, fit_estimator, join_rows, losses_of
 from counterpoise.search.label_use import Choice, trains, use_labels, with_offset
 from counterpoise.search.labels import resolve_target_labels
-from counterpoise.search.scoring import resolve_loss
-
-# Set by some fits only; removed before each fit.
-_OPTIONAL = (
-    "blend_",
-    "label_test_",
-    "label_use_",
-    "metrics_",
-    "predicted_",
-    "predicted_labelled_",
-)
 
 
 class ShiftSearch(RowIntervals, BaseSearchCV):
@@ -126,19 +116,21 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         )
         data: Any = {"groups": groups, "fit_params": fit_params, "labels": labels}
         evaluation = evaluate(candidates, X, y, X_target, how, **data)
-        for name in (*_OPTIONAL, "diagnostics_"):
-            self.__dict__.pop(name, None)  # of a former fit
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # of a former fit
         chosen = self._choose(method, evaluation, y)
         if labels is not None:
             # Of models that no label has trained: do labels fit what the source says?
             own = chosen.delivered
             risk, _ = estimate_risk(own.held_out, method)
             self.label_test_ = label_test(own.held_out, risk, own.predicted, own.labelled)
-        if trains(labels, evaluation, fit_params):
+        more = None
+        if labels is not None and trains(labels, evaluation, fit_params):
             how = replace(how, train_labels=True)
             trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
             chosen, self.label_use_ = use_labels(chosen, self._choose(method, trained, y))
             evaluation = chosen.evaluation
+            more = labels.take(X_target, slice(None)) if self.label_use_.training else None
         self._judge(method, chosen, y)
         self._rows = X, X_target
         self._label_rows = None if labels is None else labels.rows
@@ -149,8 +141,6 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            use = getattr(self, "label_use_", None)
-            more = labels.every(X_target) if labels is not None and use and use.training else None
             rows = (X, y) if self._all_rows is None else self._all_rows
             self._refit(rows[0], rows[1], chosen, fit_params, more)
         return self
@@ -216,19 +206,13 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             chosen.risk[best] if single else estimate_risk(delivered.held_out, method)[0]
         )
         self.best_score_ = -self.best_risk_.value
-        self.delivered_ = delivered.held_out
-        self._describe(method, evaluation, delivered, y)
-
-    def _describe(
-        self, method: Method, evaluation: Evaluation, delivered: Delivered, y: np.ndarray
-    ) -> None:
-        """Set labels, baseline and metrics of what is delivered."""
-        labels = evaluation.labels
+        self.delivered_, labels = delivered.held_out, evaluation.labels
         if delivered.predicted is not None:
             self.predicted_ = delivered.predicted
         if delivered.labelled is not None:
             self.predicted_labelled_ = delivered.labelled
-        self.baseline_ = baseline_risk(
+        self._make_baseline = partial(
+            baseline_risk,
             delivered.held_out,
             y[evaluation.held_out_rows],
             evaluation.responses.loss,
@@ -264,6 +248,12 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    @cached_property
+    def baseline_(self) -> Baseline:
+        """The risk of the best constant prediction, and that of the choice less it."""
+        check_is_fitted(self, "held_out_")
+        return self._make_baseline()
 
     @cached_property
     def diagnostics_(self) -> Diagnostics:
@@ -349,8 +339,10 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         return total / count
 
     def __getstate__(self) -> dict[str, Any]:
-        # The rows stay behind when a search is pickled.
-        left = ("_rows", "_all_rows", "_progress")
+        # The rows stay behind when a search is pickled, and what would need them is made before.
+        if hasattr(self, "_make_baseline"):
+            _ = self.baseline_
+        left = ("_rows", "_all_rows", "_progress", "_make_baseline")
         state = {k: v for k, v in super().__getstate__().items() if k not in left}
         for name in ("held_out_", "delivered_"):
             if name in state:
