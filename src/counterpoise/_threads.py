@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # Numbers of a slice, and of an array below which threads take longer to start than to work.
-_ENTRIES, _FEW = 2**16, 2**20
+_ENTRIES, _FEW = 2**16, 2**19
 _alone = Lock()
 
 
@@ -34,14 +34,18 @@ def _libraries() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def in_threads(work: Callable[[Item], Result], items: Sequence[Item], X: Array, /) -> list[Result]:
+def in_threads(
+    work: Callable[[Item], Result], items: Sequence[Item], X: Array, /, *, times: int = 1
+) -> list[Result]:
     """Return, in order, what `work` makes of each item, which are pieces of the work on X.
+
+    `times` says how often the numbers of X are used, if that is much more than once.
 
     The threads are as many as linear algebra may use, and each does its own: products of a few
     rows are too small to be shared out, and the passes between them are not shared at all. Who
     comes while other threads work, or from one of them, works alone.
     """
-    if math.prod(X.shape) < _FEW or not on_cpu(X) or not _alone.acquire(blocking=False):
+    if times * math.prod(X.shape) < _FEW or not on_cpu(X) or not _alone.acquire(blocking=False):
         return list(map(work, items))
     try:
         libraries = _libraries()

@@ -20,6 +20,7 @@ from counterpoise._arrays import (
     is_array,
     real_values,
 )
+from counterpoise._threads import in_threads, row_slices
 from counterpoise.exceptions import InputError as InputError
 
 #: Losses beyond this are refused: their squares, weighted and summed, would overflow.
@@ -233,8 +234,12 @@ def _largest_in_columns(xp: Namespace, X: Array) -> Array:
     rest = X.shape[0] % _SIDE_BY_SIDE
     if X.ndim == 2 and X.shape[0] > 2 * _SIDE_BY_SIDE:
         folded = xp.reshape(X[rest:, :], (-1, _SIDE_BY_SIDE * X.shape[1]))
-        ends = (xp.reshape(end(folded, axis=0), (-1, X.shape[1])) for end in (xp.max, xp.min))
-        X = xp.concat([X[:rest, :], *ends])
+
+        def ends(rows: slice) -> Array:
+            both = (end(folded[rows, :], axis=0) for end in (xp.max, xp.min))
+            return xp.reshape(xp.concat(list(both)), (-1, X.shape[1]))
+
+        X = xp.concat([X[:rest, :], *in_threads(ends, row_slices(folded), X)])
     largest = xp.maximum(xp.max(X, axis=-2), -xp.min(X, axis=-2))
     return largest if largest.ndim == 1 else xp.max(xp.reshape(largest, (-1, X.shape[-1])), axis=0)
 

@@ -11,15 +11,9 @@ import pytest
 from counterpoise.weights import kmm as kmm_module
 from counterpoise.weights._convex import box_qp
 from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
-from counterpoise.weights._convex.problem import (
-    Constraints,
-    Dense,
-    LowRank,
-    Problem,
-    pivoted_cholesky,
-)
+from counterpoise.weights._convex.problem import Constraints, Dense, LowRank, Problem
 from counterpoise.weights._kernels import gaussian_kernel, kernel_mean
-from counterpoise.weights.kmm import KMM, kernel_mean_matching, mean_constraints
+from counterpoise.weights.kmm import KMM, kernel_mean_matching, mean_constraints, pivoted_cholesky
 
 WIDTHS = [0.15, 0.5, 1.7, 5.0]  # from nearly diagonal kernel matrices to numerically rank 10
 

@@ -15,7 +15,7 @@ def rows(n, center=0.0):
 
 
 def test_moments_of_rows_are_their_sums(xp):
-    X = rows(9000)  # more than are summed at once
+    X = rows(60_000)  # more than are summed at once
     got = DomainMoments.from_rows(xp.asarray(X), xp.asarray(UNIT))
     z = (X - X.mean(axis=0)) / UNIT
     np.testing.assert_allclose(to_numpy(got.mean), X.mean(axis=0), rtol=1e-12)

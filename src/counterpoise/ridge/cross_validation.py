@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, exclusive_sum, take_rows
 from counterpoise._folds import Splits, is_partition
+from counterpoise._threads import in_threads
 from counterpoise.ridge.block_sums import N_BLOCKS, BlockPlan, Collected, risk_sums
 from counterpoise.ridge.folds import RowSample
 from counterpoise.ridge.path import Frame, primal_path
@@ -22,6 +23,7 @@ from counterpoise.risk import Average, Domains, Method, RiskEstimate, estimate_r
 from counterpoise.risk.errors import TargetRows
 from counterpoise.risk.estimate import LOG
 from counterpoise.risk.estimation import estimate_from_sums
+from counterpoise.risk.sums import Sums
 
 # Up to this many pairs of a penalty and a row, losses are computed one by one: that is cheaper than
 # second moments, exact to rounding, and the jackknife leaves out single rows.
@@ -147,10 +149,12 @@ def path_from_blocks(
     training = exclusive_sum(held_out, axis=0)
     coef, level = primal_path(xp, training, alphas, frame, intercept=intercept)
     ratio = collected.square_ratio(xp, coef, level)
-    pairs = [
-        risk_sums(xp, fold, coef[k, ...], level[k, ...], ratio) for k, fold in enumerate(folds)
-    ]
-    used, plain = zip(*pairs, strict=True)
+
+    def sums(k: int) -> tuple[Sums, Sums]:
+        return risk_sums(xp, folds[k], coef[k, ...], level[k, ...], ratio)
+
+    times = folds[0].training.shape[0]  # blocks of a fold
+    used, plain = zip(*in_threads(sums, range(plan.n_folds), coef, times=times), strict=True)
     risk, by_fold = estimate_from_sums(xp, plan.method, used, plain, link=LOG, target=target)
     best = int(xp.argmin(risk.value))
     total, chosen = xp.sum(held_out, axis=0), alphas[best : best + 1]
