@@ -138,8 +138,9 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
-            train = labels is not None and how.train_labels and self.label_use_.training
-            more = labels.take(X_target, slice(None)) if labels is not None and train else None
+            more = None
+            if labels is not None and how.train_labels and self.label_use_.training:
+                more = labels.take(X_target, slice(None))
             rows = (X, y) if self._all_rows is None else self._all_rows
             self._refit(rows[0], rows[1], chosen, fit_params, more)
         return self
