@@ -80,23 +80,18 @@ def test_labels_that_differ_by_a_constant_move_the_model(classes):
 
 
 def test_labelled_rows_are_held_out_of_the_models_that_judge_them():
-    X, y, Z, y_target = problem(0.0)
-    labels = some_labels(y_target, 50)
-    search = cp.ShiftGridSearchCV(Ridge(), {}, weights=None, cv=5).fit(
-        X, y, X_target=Z, y_target=labels
-    )
-    splits = [np.array_split(np.arange(200), 5)[k] for k in range(5)]
+    X, y, Z, y_target = problem(0.0, seed=1)
+    search = cp.ShiftGridSearchCV(Ridge(), {}, weights=None)
+    search.fit(X, y, X_target=Z, y_target=some_labels(y_target, 50))
     by_hand = np.empty(50)
-    for k, test in enumerate(splits):
-        own = np.arange(50) % 5 == k
-        train = np.setdiff1d(np.arange(200), test)
-        more = search.label_use_.training
-        X_train = np.concatenate([X[train], Z[:50][~own]]) if more else X[train]
-        y_train = np.concatenate([y[train], y_target[:50][~own]]) if more else y[train]
-        fold = Ridge().fit(X_train, y_train)
+    for k, test in enumerate(np.array_split(np.arange(200), 5)):
+        own, train = np.arange(50) % 5 == k, np.setdiff1d(np.arange(200), test)
+        X_train = np.concatenate([X[train], Z[:50][~own]])
+        fold = Ridge().fit(X_train, np.concatenate([y[train], y_target[:50][~own]]))
         by_hand[own] = (fold.predict(Z[:50][own]) - y_target[:50][own]) ** 2
-    if not search.label_use_.offset:
-        assert search.delivered_.labelled == pytest.approx(by_hand)
+    assert search.label_use_.training
+    assert not search.label_use_.offset
+    assert search.delivered_.labelled == pytest.approx(by_hand)
 
 
 def test_labels_that_do_not_help_are_not_used():

@@ -83,12 +83,14 @@ class LabelUse:
         )
 
 
-def trains(labels: TargetLabels, evaluation: Evaluation, fit_params: Mapping[str, Any], /) -> bool:
+def trains(
+    labels: TargetLabels | None, evaluation: Evaluation, fit_params: Mapping[str, Any], /
+) -> bool:
     """Tell whether labelled target rows can be trained on: ten or more, of known classes.
 
     Parameters of fit have an entry per source row, and none for them.
     """
-    if len(labels.rows) < LEAST_TRAINING or fit_params:
+    if labels is None or len(labels.rows) < LEAST_TRAINING or fit_params:
         return False
     classes = evaluation.responses.classes
     return classes is None or bool(np.isin(labels.y, classes).all())
@@ -179,6 +181,4 @@ def with_offset(model: Any, offset: np.ndarray | None, /) -> Any:
     """Return a fitted model whose predictions have the offset added; itself without one."""
     if offset is None:
         return model
-    if offset.ndim == 0:
-        return OffsetRegressor(model, float(offset))
-    return OffsetClassifier(model, offset)
+    return OffsetClassifier(model, offset) if offset.ndim else OffsetRegressor(model, float(offset))

@@ -124,13 +124,11 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             own = chosen.delivered
             risk, _ = estimate_risk(own.held_out, method)
             self.label_test_ = label_test(own.held_out, risk, own.predicted, own.labelled)
-        more = None
-        if labels is not None and trains(labels, evaluation, fit_params):
+        if trains(labels, evaluation, fit_params):
             how = replace(how, train_labels=True)
             trained = evaluate(candidates, X, y, X_target, how, **data, like=evaluation)
             chosen, self.label_use_ = use_labels(chosen, self._choose(method, trained, y))
             evaluation = chosen.evaluation
-            more = labels.take(X_target, slice(None)) if self.label_use_.training else None
         self._judge(method, chosen, y)
         self._rows = X, X_target
         self._label_rows = None if labels is None else labels.rows
@@ -141,6 +139,9 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self.loss_ = how.loss
         self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
         if self.refit:
+            more = None
+            if labels is not None and how.train_labels and self.label_use_.training:
+                more = labels.take(X_target, slice(None))
             rows = (X, y) if self._all_rows is None else self._all_rows
             self._refit(rows[0], rows[1], chosen, fit_params, more)
         return self
