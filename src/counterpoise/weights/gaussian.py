@@ -300,7 +300,8 @@ def gaussian_log_ratio(
         return (squares[0] - squares[1]) / 2 + constant
     inverses = [xp.linalg.matrix_transpose(xp.linalg.inv(factor)) for factor in factors]
     gap = (means[1] - means[0])[..., None, :] @ inverses[1]
-    inverse, shift = xp.concat(inverses, axis=-1), xp.concat([xp.zeros_like(gap), gap], axis=-1)
+    inverse = xp.concat(list(xp.broadcast_arrays(*inverses)), axis=-1)
+    shift = xp.concat([xp.zeros_like(gap), gap], axis=-1)
     half = xp.full(D, 0.5, dtype=X.dtype, device=device(X))
     signs = xp.concat([half, -half])
 
