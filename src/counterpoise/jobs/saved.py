@@ -222,9 +222,9 @@ def _read_run(path: Path) -> dict[str, Any]:
         raise _damaged(path, "it is not complete") from error
     if not whole:
         raise _damaged(path, "its checksum is not the one it was written with")
-    with _of_this_version(run):
-        if run["versions"]["counterpoise"].split(".")[:2] != __version__.split(".")[:2]:
-            raise LookupError("another format")
+    saved_by = str(run.get("versions", {}).get("counterpoise"))
+    if saved_by.split(".")[:2] != __version__.split(".")[:2]:
+        raise _other_version(run, "another format")
     return run
 
 
@@ -234,12 +234,16 @@ def _of_this_version(run: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except (AttributeError, LookupError) as error:
-        by = run.get("versions", {})
-        raise InputError(
-            f"This answer was saved by counterpoise {by.get('counterpoise')} with scikit-learn "
-            f"{by.get('scikit-learn')}, and cannot be used by counterpoise {__version__} with "
-            f"scikit-learn {sklearn_version} ({error}). Run counterpoise select again."
-        ) from error
+        raise _other_version(run, error) from error
+
+
+def _other_version(run: Mapping[str, Any], why: object) -> InputError:
+    by = run.get("versions", {})
+    return InputError(
+        f"This answer was saved by counterpoise {by.get('counterpoise')} with scikit-learn "
+        f"{by.get('scikit-learn')}, and cannot be used by counterpoise {__version__} with "
+        f"scikit-learn {sklearn_version} ({why}). Run counterpoise select again."
+    )
 
 
 def _read_checked(path: Path, digest: str) -> bytes:
