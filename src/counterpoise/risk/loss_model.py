@@ -19,6 +19,7 @@ from counterpoise.risk.estimation import source_risk
 from counterpoise.risk.held_out import Domains, HeldOut, target_rows
 from counterpoise.risk.regression import require_domains
 
+# Rows that a tree draws, at most.
 _TREE_ROWS = 2000
 _FOLDS = 5
 _PENALTIES = np.logspace(-1, 5, 13)
