@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
@@ -71,7 +72,7 @@ def test_every_way_to_name_the_same_predictions_gives_the_same_numbers(frames):
     answers = [
         cp.evaluate(*tables, "ill", drop=drop, **way) for way, drop in zip(ways, drops, strict=True)
     ]
-    assert answers[0].estimates.loss == "log"
+    assert (answers[0].estimates.loss, answers[0].risk.method) == ("log", "controlled")
     assert list(answers[0].tables.kinds) == FEATURES  # predictions are no features
     for other in answers[1:]:
         for name, metric in answers[0].metrics.items():
@@ -98,7 +99,29 @@ def test_labels_of_the_target_are_the_truth_or_part_of_the_estimate(frames):
     alone = cp.evaluate(source, target.drop(columns="yhat"), "cost", prediction="yhat")
     assert alone.estimates.truth is None
     assert any("labels are not used" in note for note in alone.tables.notes)
-    assert alone.risk.value == full.risk.value
+    assert (alone.risk.method, full.risk.method) == ("controlled", "modelled")
+
+
+def test_predictions_of_all_target_rows_show_where_a_model_of_numbers_errs(rng):
+    """A tenth of the source's predictions are off by 4, half of the target's; no column says so."""
+    tables = []
+    for share in (0.1, 0.5):
+        frame = pd.DataFrame({"x": rng.normal(size=800), "z": rng.normal(size=800)})
+        frame["said"] = frame.x + 4 * (rng.random(800) < share)
+        tables.append(frame.assign(y=frame.x + rng.normal(size=800), person=np.arange(800) // 4))
+    source, target = tables[0], tables[1].drop(columns=["y", "person"])
+    for options in ({"drop": ["person"]}, {"groups": "person"}):
+        options |= {"label": "y", "prediction": "said"}
+        answer = cp.evaluate(source, target, **options)
+        assert answer.risk.method == answer.estimates.method == "modelled"
+        assert answer.risk.value == pytest.approx(1 + 16 / 2, rel=0.25)
+        assert answer.metrics["rmse"].value == pytest.approx(np.sqrt(answer.risk.value))
+        plain = cp.evaluate(source, target, **options, method="controlled")
+        assert plain.risk.value < 4
+        assert answer.diagnostics.reasons == plain.diagnostics.reasons
+    target.loc[0, "said"] = np.nan
+    holes = cp.evaluate(source, target, **options)
+    assert holes.metrics["rmse"].interval() == plain.metrics["rmse"].interval()
 
 
 def test_rows_without_a_prediction_are_left_out_with_a_note(frames):

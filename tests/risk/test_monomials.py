@@ -47,9 +47,3 @@ def test_over_budget_the_leading_components_come_first(rng):
         np.testing.assert_allclose(got[:, :6], signs * want, rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(got[:, 6], got[:, 0] ** 2)
         np.testing.assert_allclose(got[:, 7], got[:, 0] * got[:, 1])
-
-
-@pytest.mark.parametrize("moments", [Moments(3), Moments(4)], ids=repr)
-def test_monomials_of_copies_are_finite(data, moments):
-    copies = [np.concatenate([X] * 4, axis=1) for X in data]
-    assert all(np.isfinite(values).all() for values in values_of(moments, *copies))

@@ -61,7 +61,7 @@ def evaluate(
     missing: Sequence[str] = (),
     encoding: str | None = None,
     weights: str = DEFAULT_WEIGHTS,
-    method: str = "controlled",
+    method: str = "auto",
     loss: str = "auto",
     metrics: Any = None,
     by: str | None = None,
@@ -88,8 +88,11 @@ def evaluate(
     probability : str or dict, optional
         Column of the probability of the second of two classes in sorted order, or class to column;
         one class may be left out. Probabilities may miss a sum of 1 by 0.01.
-    drop, missing, encoding, weights, method, metrics, by, target_labels
+    drop, missing, encoding, weights, metrics, by, target_labels
         As in :func:`counterpoise.select`. Columns of predictions are never features.
+    method : str, default="auto"
+        Of risk estimation: "modelled" for numbers if every target row has a prediction and no
+        `source_weight` counts, else "controlled".
     loss : str, default="auto"
         A name from :mod:`counterpoise.losses`: squared for numbers, log with probabilities, else
         zero_one.
@@ -120,7 +123,7 @@ def evaluate(
     True
     """
     request = Request(dict(locals()), progress=progress or quiet, job="evaluate")
-    request.check(weights=weights_names(), method=METHODS, loss=("auto", *LOSSES))
+    request.check(weights=weights_names(), method=("auto", *METHODS), loss=("auto", *LOSSES))
     columns = column_options(prediction, probability)
     read = request.some(READING)
     data = load_data(source, target, request.progress, need_label=True, predictions=columns, **read)
@@ -169,6 +172,16 @@ def _loss(name: str, task: str, *, probable: bool) -> Loss:
     )
 
 
+def _method(method: str, data: Data, there: Predicted | None) -> dict[str, Any]:
+    """Return the method, and the predicted numbers of all target rows if it can use them."""
+    said = None if there is None or there.classes is not None else there.prediction
+    if said is not None and np.any(np.isnan(said)):
+        said = None
+    if method == "auto":
+        method = "controlled" if said is None or data.design is not None else "modelled"
+    return {"method": method, "there": said if method == "modelled" else None}
+
+
 def _answer(
     data: Data,
     labels: Labels,
@@ -203,7 +216,8 @@ def _answer(
         used = used_weights(data, request["weights"])
         kept, pair = weigh(replace(kept, groups=together), data.pair.target, used)
         options: Any = {"labelled": labelled, "aside": aside, "by": by or "", "groups": groups}
-        found = judge_pair(kept, pair, method=request["method"], metrics=wanted, **options)
+        options |= _method(request["method"], data, there)
+        found = judge_pair(kept, pair, metrics=wanted, **options)
     estimates, classes = replace(found[1], truth=true), predicted.classes
     values = predicted.prediction if classes is None else classes[predicted.prediction]
     return make_answer(

@@ -45,6 +45,7 @@ from counterpoise.risk import (
 )
 from counterpoise.risk.baseline import baseline_risk
 from counterpoise.risk.labels import with_more_labels
+from counterpoise.risk.loss_model import with_predictions
 from counterpoise.risk.metric_estimates import choose_metrics
 from counterpoise.weights.design import DesignRatio
 
@@ -107,16 +108,20 @@ def judge_pair(
     aside: Labelled | None = None,
     by: str = "",
     groups: tuple[np.ndarray, np.ndarray] | None = None,
+    there: np.ndarray | None = None,
 ) -> tuple[Diagnostics, Estimates]:
     """Return the diagnosis and the estimates of a model, from what :func:`weigh` returns.
 
     The numbers are those of a search that delivers this model, for the same folds and weights.
     `labelled` target rows are part of every estimate and test it; `aside` only test it. `groups`
-    are those of every source row and of every target row, by the column `by`.
+    are those of every source row and of every target row, by the column `by`. `there` are
+    predicted numbers of every target row, from which method "modelled" learns where the model errs.
     """
     chosen, wanted = get_method(method), choose_metrics(metrics, kept.predicted)
     order = np.argsort(kept.fold, kind="stable")
     held_out = _held_out(kept, pair, order, labelled)
+    if there is not None:
+        held_out = with_predictions(held_out, kept.predicted.take(order), there)
     predicted, said = kept.predicted.take(order), None if labelled is None else labelled.predicted
     risk = estimate_risk(held_out, chosen)[0]
     tested = None if labelled is None else label_test(held_out, risk, predicted, said)

@@ -255,6 +255,12 @@ class _Watched:
         return name if name in weights_names() and name != "none" else DEFAULT_WEIGHTS
 
     @property
+    def method(self) -> str:
+        """That of the answer; batches have no predictions, which an evaluation learned from."""
+        method = self.run["method"]
+        return "controlled" if method == "modelled" and self.model is None else method
+
+    @property
     def metrics(self) -> list[str]:
         return [name for name in self.run["metrics"] if name in METRICS]
 
@@ -296,7 +302,7 @@ class _Watched:
             use = labelled is not None and labelled.predicted is not None
             kept, pair = weigh(self.kept, rows.frame, self.weights)
             options: Any = {"labelled" if use else "aside": labelled, "metrics": self.metrics}
-            found, estimates = judge_pair(kept, pair, method=self.run["method"], **options)
+            found, estimates = judge_pair(kept, pair, method=self.method, **options)
             change = risk_change(self.kept, kept.weights)
         limit = change_limit(change, noise, len(rows.frame), self.run["target"]["rows"], every)
         reasons = change_reasons(change, limit, estimates.loss_words)

@@ -18,6 +18,7 @@ from counterpoise.risk.estimation import estimate_risk
 from counterpoise.risk.groups import GroupRisk, GroupRisks, risk_by_group
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import LabelTest, label_test
+from counterpoise.risk.loss_model import Modelled
 from counterpoise.risk.methods import METHODS, get_method, register_method
 from counterpoise.risk.metric_estimates import (
     MetricEstimate,
@@ -46,6 +47,7 @@ __all__ = [
     "Method",
     "MetricEstimate",
     "MetricReport",
+    "Modelled",
     "MomentControlled",
     "Moments",
     "Normalized",

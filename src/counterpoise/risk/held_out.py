@@ -9,9 +9,15 @@ import numpy as np
 
 from counterpoise._arrays import Array, array_namespace, as_float
 from counterpoise._folds import Folds
+from counterpoise.encoding.rows import some_rows
 
 # Target rows that are kept; the error of a mean over them is far below that of the losses.
 _TARGET_ROWS = 20_000
+
+
+def target_rows(n: int, /) -> np.ndarray | slice:
+    """Return which of n target rows are kept: at most 20 000, at random."""
+    return some_rows(n, _TARGET_ROWS, np.random.default_rng(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +43,7 @@ class Domains:
 
         Of a target with more than 20 000 rows, 20 000 random rows are kept.
         """
-        if X_target.shape[0] > _TARGET_ROWS:
-            rows = np.random.default_rng(0).choice(X_target.shape[0], _TARGET_ROWS, replace=False)
-            X_target = X_target[rows, :]
+        X_target = X_target[target_rows(X_target.shape[0]), :]
         target_weights = estimator.predict(X_target) if hasattr(estimator, "predict") else None
         xp = array_namespace(losses)
         found = (

@@ -15,6 +15,7 @@ from counterpoise.risk.averages import (
     Truncated,
     Weighted,
 )
+from counterpoise.risk.loss_model import Modelled
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -28,6 +29,7 @@ METHODS: dict[str, Method] = {
         Controlled(),
         MomentControlled(),
         DoublyRobust(),
+        Modelled(),
     )
 }
 

@@ -14,12 +14,13 @@ from counterpoise._format import format_interval, format_number
 from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
-from counterpoise.risk.averages import Method
+from counterpoise.risk.averages import Controlled, Method
 from counterpoise.risk.baseline import constant_for_metric
 from counterpoise.risk.estimate import LOG, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine
+from counterpoise.risk.loss_model import Modelled
 from counterpoise.risk.methods import get_method
 
 # Groups of rows that the jackknife of a metric leaves out, one at a time.
@@ -302,6 +303,8 @@ def _wider(held_out: HeldOut, method: Method) -> float:
     domains = held_out.domains
     if domains is None or domains.target_weights is None or not np.any(held_out.losses):
         return 1.0
+    if isinstance(method, Modelled):
+        method = Controlled()  # whose errors it has
     rows_alone = replace(held_out, domains=replace(domains, target_weights=None))
     errors = [source_risk(own, method)[0].standard_error for own in (held_out, rows_alone)]
     return max(1.0, errors[0] / errors[1]) if errors[1] > 0 else 1.0
