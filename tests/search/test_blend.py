@@ -78,7 +78,8 @@ def test_units_do_not_matter_and_useless_candidates_get_nothing(rng):
 def half_and_half(predictions, losses, truth):
     """Weights by the definition; `losses` decide on the choice."""
     q = stacking_weights(predictions, truth) / 2
-    q[np.argmin(losses.mean(axis=1))] += 0.5
+    q = np.where(q < 0.02, 0, q)
+    q[np.argmin(losses.mean(axis=1))] += 1 - q.sum()
     return q
 
 
@@ -129,7 +130,8 @@ def test_a_choice_by_target_risk_is_made_again_without_each_fold(data):
         others = np.ones(len(rows), dtype=bool)
         others[fold] = False
         q = stacking_weights(found.predictions[:, others], y[rows][others]) / 2
-        q[choices[k]] += 0.5
+        q[q < 0.02] = 0
+        q[choices[k]] += 1 - q.sum()
         mixed = q @ found.predictions[:, fold]
         np.testing.assert_allclose(search.delivered_.predictions[fold], mixed)
     best = search.blend_.places.tolist().index(int(np.argmin(table["risk"])))

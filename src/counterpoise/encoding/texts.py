@@ -276,9 +276,8 @@ def _date_reader(column: _TextColumn) -> tuple[str, _Reader] | None:
     if column.kinds & {"number", "whole"}:
         return None
     readers = [("ymd", partial(_as_iso_dates, unit=unit, zone=zone)) for unit, zone in _ISO]
-    forms = [
-        (order, form) for order, form in _FORMATS if _can_read(datetime.strptime, example, form)
-    ]
+    dated = any(map(str.isdigit, example))  # or there are hundreds of formats to try in vain
+    forms = [f for f in _FORMATS if dated and _can_read(datetime.strptime, example, f[1])]
     readers += [(order, partial(_as_dates, form=form)) for order, form in forms]
     possible = [(order, read) for order, read in readers if _can_read(read, words)]
     if not possible:

@@ -27,6 +27,10 @@ from counterpoise.search.delivery import Delivered, deliver_candidate, deliver_p
 from counterpoise.search.evaluate import Evaluation
 from counterpoise.search.fitting import fit_estimator
 
+# Smaller weights are 0: a member is one more fit. Without them the target risk of 60 tables changes
+# by 0.02 % in the mean, by 0.5 % at most.
+_LEAST_WEIGHT = 0.02
+
 
 @dataclass(frozen=True, eq=False)
 class Blend:
@@ -93,8 +97,9 @@ def blend_candidates(
 
 
 def half_choice(predictions: np.ndarray, truth: np.ndarray, choice: int, /) -> np.ndarray:
-    """Return weights (L,): half for the choice, half by least squares."""
+    """Return weights (L,): half for the choice, half by least squares, none below 2 %."""
     weights = stacking_weights(predictions, truth) / 2
+    weights[weights < _LEAST_WEIGHT] = 0
     weights[choice] += 1 - weights.sum()
     return weights
 
