@@ -42,7 +42,7 @@ def run_plan(
     ozone: Ozone | None = None,
     progress: Progress | None = None,
     client: Any = None,
-    note: Note | None = None,
+    note: Note = warnings.warn,
 ) -> None:
     """Compute the chunks that the store does not hold yet, and store each when it is done.
 
@@ -63,7 +63,7 @@ def run_plan(
 
 
 def _results(
-    plan: Plan, todo: Sequence[Chunk], jobs: int, ozone: Ozone | None, note: Note | None
+    plan: Plan, todo: Sequence[Chunk], jobs: int, ozone: Ozone | None, note: Note
 ) -> Iterator[tuple[Chunk, Results]]:
     if jobs == 1:
         portions = Portions(note)

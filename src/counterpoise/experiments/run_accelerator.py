@@ -28,14 +28,11 @@ Note = Callable[[str], None]
 class Portions:
     """How many data sets the device takes at once: from its free memory, halved when that fails.
 
-    Parameters
-    ----------
-    note : callable, optional
-        Called once with a sentence when the memory runs out. By default that is a warning.
+    `note` is called once with a sentence when the memory runs out.
     """
 
-    def __init__(self, note: Note | None = None) -> None:
-        self._note: Note | None = note or _warn
+    def __init__(self, note: Note = warnings.warn) -> None:
+        self._note: Note | None = note
         self._limit: int | None = None
 
     def size(self, bytes_each: int, like: Array) -> int:
@@ -58,10 +55,6 @@ class Portions:
                 f"with {self._limit} or fewer; the results do not depend on it."
             )
             self._note = None
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def accelerator_results(
