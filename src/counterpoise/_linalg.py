@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    array_namespace,
-    device,
-    free_memory,
-    on_cpu,
-)
+from counterpoise._arrays import Array, Namespace, array_namespace, device, free_memory, on_cpu
 
 # Up to this many rows, passes over all matrices at once beat a call to LAPACK for each.
 _FEW_ROWS = 6

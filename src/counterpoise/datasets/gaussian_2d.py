@@ -19,11 +19,7 @@ from scipy.special import ndtr
 from counterpoise._arrays import Array, array_namespace, as_scalar, to_numpy
 from counterpoise._random import normal_quantile, permutations
 from counterpoise._validation import check_choice, check_matrix, check_number
-from counterpoise.datasets.problem import (
-    SampledProblem,
-    normal_density,
-    probit_moments,
-)
+from counterpoise.datasets.problem import SampledProblem, normal_density, probit_moments
 
 _MEANS = {"source": (-1.0, 0.0), "target": (0.0, 0.0)}
 _SLOPES = {"paper": 1.0, "released": 2.0}
@@ -79,7 +75,7 @@ def gaussian_2d(gamma: float = 0.7, *, protocol: str = "paper") -> Gaussian2D:
     remedy = "It is the variance of the source's features, such as 0.7."
     check_number(gamma, "gamma", low=0, high=math.inf, remedy=remedy)
     check_choice(protocol, "protocol", tuple(_SLOPES))
-    return Gaussian2D(float(gamma), protocol)
+    return Gaussian2D(float(gamma), protocol, _SLOPES[protocol])
 
 
 class BestLinear(NamedTuple):
@@ -107,8 +103,9 @@ class Gaussian2D(SampledProblem):
 
     gamma: float
     protocol: str
+    _slope: float
 
-    def posterior(self, X: ArrayLike, *, domain: str | None = None) -> np.ndarray:
+    def posterior(self, X: ArrayLike, *, domain: str | None = None) -> Any:
         """Return P(y = +1 | x) at X (..., n, 2), as (..., n).
 
         By default the rule Phi(-s x1) Phi(-s x2) that both domains draw labels from. With a
@@ -121,7 +118,7 @@ class Gaussian2D(SampledProblem):
         positive, negative = self._class_factors(domain)
         return positive * rule / (positive * rule + negative * (1 - rule))
 
-    def weights(self, X: ArrayLike) -> np.ndarray:
+    def weights(self, X: ArrayLike) -> Any:
         """Return target over source density of the features at X (..., n, 2), as (..., n).
 
         The ratio of the normal densities has one exponential, so that it is right where both
@@ -132,8 +129,7 @@ class Gaussian2D(SampledProblem):
         squares = [np.sum((X - np.asarray(_MEANS[d])) ** 2, axis=-1) for d in _MEANS]
         with np.errstate(over="ignore"):
             ratio = self.gamma * np.exp(0.5 * squares[0] / self.gamma - 0.5 * squares[1])
-        tilted: np.ndarray = ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
-        return tilted
+        return ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
 
     def linear_risk(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Any:
         """Return the true mean squared loss over the target of x'coef + intercept.
@@ -204,10 +200,6 @@ class Gaussian2D(SampledProblem):
         _shift(X, _MEANS[domain])
         return X, y
 
-    @property
-    def _slope(self) -> float:
-        return _SLOPES[self.protocol]
-
     def _variance(self, domain: str) -> float:
         return self.gamma if domain == "source" else 1.0
 
@@ -216,9 +208,8 @@ class Gaussian2D(SampledProblem):
         spread = math.sqrt(1 + self._slope**2 * self._variance(domain))
         return [float(ndtr(-self._slope * m / spread)) for m in _MEANS[domain]]
 
-    def _rule(self, X: np.ndarray) -> np.ndarray:
-        chance: np.ndarray = ndtr(-self._slope * X[..., 0]) * ndtr(-self._slope * X[..., 1])
-        return chance
+    def _rule(self, X: np.ndarray) -> Any:
+        return ndtr(-self._slope * X[..., 0]) * ndtr(-self._slope * X[..., 1])
 
     def _class_factors(self, domain: str) -> tuple[float, float]:
         """Factors by which sampling changes the share of each class: 1 unless balanced."""
