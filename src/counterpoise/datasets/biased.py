@@ -48,42 +48,41 @@ def biased_sample(
 ) -> BiasedSample:
     """Select rows with probabilities that depend on their features.
 
-        Labels play no part, so the conditional distribution of y given X is the same in the selected
-        rows and in all rows: covariate shift, on real data.
+    Labels play no part, so the conditional distribution of y given X is the same in the selected
+    rows and in all rows: covariate shift, on real data.
 
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-            All rows: the target.
-        n_source : int
-            How many rows to select.
-        selection : {"component", "threshold", "nearest", "logistic"}, default="component"
-            The log-probability is `strength` times, for standardised features,
+    Parameters
+    ----------
+    X : array of shape (n, n_features)
+        All rows: the target.
+    n_source : int
+        How many rows to select.
+    selection : {"component", "threshold", "nearest", "logistic"}, default="component"
+        The log-probability is `strength` times, for standardised features,
 
-            - "component": minus the score on the first principal component;
-            - "threshold": -2 where a randomly chosen feature exceeds its median, else 0;
-            - "nearest": -2 times the squared distance to a randomly chosen row, relative to its mean;
-            - "logistic": -2 log(1 + exp(the sum of two randomly chosen features)).
-        strength : float, default=1.0
-            0 is no bias.
-        replace : bool, default=False
-            Draw with replacement.
-        random_state : int, Generator or None, default=None
+        - "component": minus the score on the first principal component;
+        - "threshold": -2 where a randomly chosen feature exceeds its median, else 0;
+        - "nearest": -2 times the squared distance to a randomly chosen row, relative to its mean;
+        - "logistic": -2 log(1 + exp(the sum of two randomly chosen features)).
+    strength : float, default=1.0
+        0 is no bias.
+    replace : bool, default=False
+        Draw with replacement.
+    random_state : int, Generator or None, default=None
 
-        Returns
-        -------
-        BiasedSample
-            With `rows`, `weights` of these rows, and `probability` of all rows.
+    Returns
+    -------
+    BiasedSample
+        With `rows`, `weights` of these rows, and `probability` of all rows.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from scipy.special import softmax
-        >>> from counterpoise.datasets import biased_sample
-        >>> X = np.random.default_rng(0).normal(size=(500, 3))
-        >>> sample = biased_sample(X, 100, strength=2.0, random_state=0)
-        >>> sample.rows.shape, bool(sample.weights.min() > 0)
-        ((100,), True)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.datasets import biased_sample
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> sample = biased_sample(X, 100, strength=2.0, random_state=0)
+    >>> sample.rows.shape, bool(sample.weights.min() > 0)
+    ((100,), True)
     """
     X = check_matrix(X, "X", min_rows=2)
     check_choice(selection, "selection", SELECTIONS)

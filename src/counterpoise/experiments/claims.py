@@ -367,11 +367,7 @@ ERRATA = (
         "one symbol",
         "a standard deviation in the 1-D example, a variance in the 2-D experiment",
     ),
-    (
-        "ridge formula",
-        "X W Xᵀ + λI",
-        "XᵀWX + λI on rows with a constant 1, which is penalised too",
-    ),
+    ("ridge formula", "X W Xᵀ + λI", "XᵀWX + λI on rows with a constant 1, which is penalised too"),
     (
         "ozone sample",
         "80 samples from both classes",

@@ -7,6 +7,7 @@ risk, with repetitions as a leading axis and no Python per repetition.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -95,17 +96,16 @@ def analyse(
     shares = xp.reshape(folds.shares[..., None] * ones, (R, 1, K * q))
     targets = target + xp.zeros((R, K, q, q), **like)
     truth = paths.risks(slice(0, K), targets, shares, grid[fixed : fixed + 1])
-    results = {f"fixed_{name}": risks[:, m, fixed] for m, name in enumerate(coefficients)}
-    results |= {
+    return {
+        **{f"fixed_{name}": risks[:, m, fixed] for m, name in enumerate(coefficients)},
         "fixed_truth": truth[:, 0, 0],
         "weight_mean": xp.mean(w, axis=-1),
         "weight_variance": xp.var(w, axis=-1, correction=1),
         "n_effective": effective_rows(w),
+        **_outcomes(xp, list(coefficients), risks, retrained),
+        **_outcomes(xp, ["oracle"], retrained, retrained),
+        **_outcomes(xp, ["unweighted"], unweighted, plain_retrained),
     }
-    results |= _outcomes(xp, list(coefficients), risks, retrained)
-    results |= _outcomes(xp, ["oracle"], retrained, retrained)
-    results |= _outcomes(xp, ["unweighted"], unweighted, plain_retrained)
-    return results
 
 
 def fixed_index(alphas: np.ndarray, /) -> int:
@@ -171,7 +171,7 @@ def _split(xp: Namespace, batch: Batch, w: Array) -> _Folds:
     first = xp.arange(0, R * n, n, dtype=order.dtype, device=device(order))
     places = xp.reshape(order + first[:, None, None], (-1,))
     inside = xp.astype(xp.arange(size, device=device(w)) < counts[..., None], w.dtype)
-    inside = inside + xp.zeros((R, 1, 1), dtype=w.dtype, device=device(w))
+    inside = xp.broadcast_to(inside, (R, *inside.shape[-2:]))
     table = xp.take(xp.reshape(table, (R * n, -1)), places, axis=0)
     table = xp.reshape(table, (*inside.shape, -1)) * inside[..., None]
     shares = xp.sum(inside, axis=-1) / n
@@ -230,13 +230,10 @@ def _left_out(xp: Namespace, held_out: Array) -> Array:
     along short axes are slow on accelerators.
     """
     folds = list(xp.unstack(held_out, axis=1))
-    before, after = [xp.zeros_like(folds[0])], [xp.zeros_like(folds[0])]
-    for fold in folds:
-        before.append(before[-1] + fold)
-    for fold in folds[:0:-1]:
-        after.append(after[-1] + fold)
-    others = [b + a for b, a in zip(before, after[::-1], strict=False)]
-    return xp.stack([*others, before[-1]], axis=1)
+    zero = xp.zeros_like(folds[0])
+    *before, total = accumulate(folds, initial=zero)
+    after = reversed(list(accumulate(folds[:0:-1], initial=zero)))
+    return xp.stack([*(b + a for b, a in zip(before, after, strict=True)), total], axis=1)
 
 
 def _outcomes(xp: Namespace, names: list[str], risks: Array, target: Array) -> dict[str, Array]:
