@@ -60,6 +60,8 @@ _NARROW = 1 / np.sqrt(2)
 
 # Values of the horizontal axis, and curves over it by name.
 Curves = tuple[np.ndarray, dict[str, Any]]
+# Values along either axis of a grid, and densities (n, n) on it by domain and class.
+Densities = tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]
 
 
 def example_curves() -> dict[str, Curves]:
@@ -94,11 +96,8 @@ def example_curves() -> dict[str, Curves]:
     }
 
 
-def class_densities(protocol: str, /) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
-    """Evaluate p(x | y) of the 2-D problem at gamma = 1/sqrt(2) on a grid.
-
-    Returns the values along either axis, and the densities (n, n) by domain and class.
-    """
+def class_densities(protocol: str, /) -> Densities:
+    """Evaluate p(x | y) of the 2-D problem at gamma = 1/sqrt(2) on a grid."""
     problem = gaussian_2d(_NARROW, protocol=protocol)
     axis = np.linspace(-4, 4, 121)
     X = np.stack(np.meshgrid(axis, axis), axis=-1)
