@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, as_float, as_float_arrays, is_array, real_values
+from counterpoise._arrays import Array, Namespace, as_float_arrays, is_array, real_values
 from counterpoise.exceptions import InputError as InputError
 
 #: Losses beyond this are refused: their squares, weighted and summed, would overflow.
@@ -189,13 +189,12 @@ def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False
 def _matrix_and_sizes(X: Any, name: str, min_rows: int, batch: bool = False) -> tuple[Array, Array]:
     """Return the array of `check_matrix`, and the largest size (D,) of a value in each column."""
     try:
-        X = as_float(X)
+        xp, (X,) = as_float_arrays(X)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`{name}` must be numeric; got {type(X).__name__} that does not convert to numbers "
             f"({error}). Encode text and categories first."
         ) from error
-    xp, (X,) = as_float_arrays(X)
     if X.ndim < 2 or (X.ndim > 2 and not batch):
         raise ValueError(
             f"`{name}` must be a 2-D array of shape (rows, features); got shape {tuple(X.shape)}. "

@@ -21,6 +21,7 @@ from counterpoise._random import normal_quantile, permutations
 from counterpoise._validation import check_choice, check_matrix, check_number
 from counterpoise.datasets.problem import SampledProblem, normal_density, probit_moments
 
+# Of the features; only the first one of the source is not 0.
 _MEANS = {"source": (-1.0, 0.0), "target": (0.0, 0.0)}
 _SLOPES = {"paper": 1.0, "released": 2.0}
 
@@ -171,7 +172,8 @@ class Gaussian2D(SampledProblem):
         X = rng.standard_normal((*shape, 2))
         xp = array_namespace(X)
         X *= math.sqrt(self._variance(domain))
-        _shift(X, _MEANS[domain])
+        if domain == "source":
+            X[..., 0] += _MEANS[domain][0]
         latent = rng.standard_normal((*shape, 2))
         latent /= self._slope
         latent -= X  # of the sign of z - slope x
@@ -186,8 +188,7 @@ class Gaussian2D(SampledProblem):
         """
         n, variance, slope = shape[-1], self._variance(domain), self._slope
         # For odd n, one label too many, in random order, leaves a fair choice for the odd one.
-        labels = np.repeat([1.0, -1.0], (n + 1) // 2)
-        y = permutations(rng, labels, shape[:-1])[..., :n]
+        y = permutations(rng, np.repeat([1.0, -1.0], (n + 1) // 2), shape[:-1])[..., :n]
         rates = self._rates_below(domain)
         spread = 1 + slope**2 * variance
         X = rng.standard_normal((*shape, 2))
@@ -197,7 +198,8 @@ class Gaussian2D(SampledProblem):
             u = _cut_normal(rng, below, rates[j])
             u *= slope * variance / math.sqrt(spread)
             X[..., j] += u
-        _shift(X, _MEANS[domain])
+        if domain == "source":
+            X[..., 0] += _MEANS[domain][0]
         return X, y
 
     def _variance(self, domain: str) -> float:
@@ -253,13 +255,6 @@ def _check_points(X: Any) -> np.ndarray:
             "Pass points as rows, shape (..., n, 2)."
         )
     return points
-
-
-def _shift(X: Array, mean: tuple[float, float]) -> None:
-    """Add the mean in place, by column: broadcasting a last axis of length 2 is slow."""
-    for j, value in enumerate(mean):
-        if value != 0:
-            X[..., j] += value
 
 
 def _signs_below(rng: Any, y: Array, rates: list[float]) -> tuple[Array, Array]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from copy import copy
 from functools import partial
-from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -25,9 +24,6 @@ from counterpoise.experiments.run_accelerator import Note, Portions, Results, ac
 from counterpoise.experiments.store import Store
 
 Progress = Callable[[Chunk], None]
-# Chunks in flight for each thread of the cluster: enough that none waits for the coordinator,
-# few enough that finished results do not pile up.
-_AHEAD = 4
 # Failures of a task by an error of its own (a broken connection, a full disk) that are retried;
 # deaths of workers are counted by the scheduler, see its `allowed-failures`.
 _RETRIES = 3
@@ -133,30 +129,19 @@ def dask_results(
     """
     from distributed import as_completed
 
-    waiting, data = iter(todo), None
     running: dict[Any, Chunk] = {}
-
-    def submit() -> Iterator[Any]:
-        # Workers may have come or gone in the meantime.
-        window = _AHEAD * max(1, sum(client.nthreads().values()))
-        for chunk in islice(waiting, max(0, window - len(running))):
+    try:
+        # A task, not scattered data: it can be made again when the worker that holds it dies.
+        data = client.submit(copy, ozone, key=f"ozone-data-{uuid4().hex}")
+        for chunk in todo:
             rows = data if chunk.problem == "ozone" else None
             # A name of its own for every run: another run's task is never taken for this one's.
             options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
-            future = client.submit(_work, plan, chunk, rows, __version__, **options)
-            running[future] = chunk
-            yield future
-
-    try:
-        if ozone is not None:
-            # A task, not scattered data: it can be made again when the worker that holds it dies.
-            data = client.submit(copy, ozone, key=f"ozone-data-{uuid4().hex}")
-        finished = as_completed(list(submit()))
-        for future in finished:
+            running[client.submit(_work, plan, chunk, rows, __version__, **options)] = chunk
+        for future in as_completed(list(running)):
             chunk = running.pop(future)
             yield chunk, _result(future, chunk)
             future.release()
-            finished.update(list(submit()))
     except OSError as error:  # of the connection
         raise ConnectionError(
             f"`--dask`: the scheduler is lost ({_first_line(error)}). Start it again. Finished "

@@ -205,22 +205,21 @@ class Store:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path, reason = self._path(chunk), ""
+        path = self._path(chunk)
         try:
             if not path.is_file():
                 raise OSError("it is not a file")
             table = pq.read_table(path, partitioning=None)
             if table.num_rows != chunk.repetitions:
-                reason = f"it has {table.num_rows} of {chunk.repetitions} rows"
-            elif (table.schema.metadata or {}).get(_DIGEST) != _digest(table):
-                reason = "its values do not have the checksum it was written with"
+                raise ValueError(f"it has {table.num_rows} of {chunk.repetitions} rows")
+            if (table.schema.metadata or {}).get(_DIGEST) != _digest(table):
+                raise ValueError("its values do not have the checksum it was written with")
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             reason = (str(error).splitlines() or ["unreadable"])[0]
-        if reason:
             raise StoreError(
                 f"{path} is damaged: {reason}. Delete it and run again with --resume: only that "
                 "chunk is computed again."
-            )
+            ) from error
         return table.replace_schema_metadata(None)
 
 
