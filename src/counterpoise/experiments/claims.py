@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,8 +100,7 @@ def _example_variances(*_: Any) -> list[Finding]:
     return [never, slower]
 
 
-def _example_rates(summary: Summary, _: str) -> list[Finding]:
-    findings = []
+def _example_rates(summary: Summary, _: str) -> Iterator[Finding]:
     for quantity, rate, says in (
         ("beta", -0.5, "error of β̂ falls at least as n^(-1/2)"),
         ("bias", -1.0, "bias of the risk falls at least as 1/n"),
@@ -112,7 +111,7 @@ def _example_rates(summary: Summary, _: str) -> list[Finding]:
             f"{row.slope:.3f} ± {row.standard_error:.3f} (γ = {row.gamma:g}, {row.center} mean)"
             for row in rows
         )
-        finding = Finding(
+        yield Finding(
             says,
             "the order is a bound: slope of the log error on log n, n from 400 to 3200, "
             f"exceeds {rate:g} by no more than 0.1 or three standard errors, at γ = 1 and "
@@ -124,8 +123,6 @@ def _example_rates(summary: Summary, _: str) -> list[Finding]:
             gamma=worst.gamma,
             repetitions=worst.repetitions,
         )
-        findings.append(finding)
-    return findings
 
 
 class _Rise(NamedTuple):
@@ -319,7 +316,7 @@ def _at_most(
 
 
 # Number, problem, and what makes findings of it.
-_CLAIMS: tuple[tuple[str, str, Callable[[Summary, str], list[Finding]]], ...] = (
+_CLAIMS: tuple[tuple[str, str, Callable[[Summary, str], Iterable[Finding]]], ...] = (
     ("1", "example", _example_variances),
     ("2", "synthetic", _no_difference),
     ("3", "synthetic", _robust),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
@@ -120,8 +119,7 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     width by the paper's rule (mean distance to the five nearest target points).
     """
     if weights == "kmm":
-        plain: dict[str, Any] = {"width": "knn", "regularization": 0.0}
-        return kernel_mean_matching(batch.X, batch.X_target, **plain).weights
+        return kernel_mean_matching(batch.X, batch.X_target, width="knn", regularization=0).weights
     if weights == "kliep":
         return fit_kliep(batch.X, batch.X_target, width="knn", centers=_KLIEP_CENTERS).weights
     xp = array_namespace(batch.X)
@@ -239,9 +237,8 @@ def _left_out(xp: Namespace, held_out: Array) -> Array:
 def _outcomes(xp: Namespace, names: list[str], risks: Array, target: Array) -> dict[str, Array]:
     """Choice of the least risk (R, M, L), its estimate, and what it costs in the target."""
     choices = xp.argmin(risks, axis=-1)
-    estimates = xp.min(risks, axis=-1)
     costs = xp.take_along_axis(target[:, 0, :], choices, axis=-1)
-    columns = {"choice": choices, "risk": costs, "estimate": estimates}
+    columns = {"choice": choices, "risk": costs, "estimate": xp.min(risks, axis=-1)}
     return {
         f"{column}_{name}": values[:, m]
         for m, name in enumerate(names)

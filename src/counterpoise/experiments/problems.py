@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,11 @@ def mean_moments(Z: Array, u: Array, /) -> Array:
     """
     xp = array_namespace(Z, u)
     columns = [*(Z[..., j] for j in range(Z.shape[-1])), xp.ones_like(u), u]
-    pairs = np.triu_indices(len(columns))
-    means = [xp.vecdot(columns[i], columns[j]) / u.shape[-1] for i, j in zip(*pairs, strict=True)]
-    place = np.zeros((len(columns), len(columns)), dtype=int)
-    place[pairs] = place.T[pairs] = np.arange(len(means))
-    flat = xp.stack([means[number] for number in place.ravel()], axis=-1)
-    return xp.reshape(flat, (*flat.shape[:-1], *place.shape))
+    means: dict[tuple[int, int], Array] = {}
+    for (i, a), (j, b) in combinations_with_replacement(enumerate(columns), 2):
+        means[i, j] = means[j, i] = xp.vecdot(a, b) / u.shape[-1]
+    every = range(len(columns))
+    return xp.stack([xp.stack([means[i, j] for j in every], axis=-1) for i in every], axis=-2)
 
 
 def draw_synthetic(rules: Protocol, gamma: float, rng: Any, repetitions: int, /) -> Batch:

@@ -23,7 +23,6 @@ from counterpoise.experiments.problems import Problem, make_problem
 from counterpoise.experiments.run_accelerator import Note, Portions, Results, accelerator_results
 from counterpoise.experiments.store import Store
 
-Progress = Callable[[Chunk], None]
 # Failures of a task by an error of its own (a broken connection, a full disk) that are retried;
 # deaths of workers are counted by the scheduler, see its `allowed-failures`.
 _RETRIES = 3
@@ -36,7 +35,7 @@ def run_plan(
     *,
     jobs: int = 1,
     ozone: Ozone | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[Chunk], None] | None = None,
     client: Any = None,
     note: Note = warnings.warn,
 ) -> None:
@@ -120,12 +119,8 @@ def dask_results(
     than once. When a worker dies, the scheduler gives its unfinished and uncollected chunks to
     another worker. The process that started the run stores each chunk once.
 
-    Raises
-    ------
-    RuntimeError
-        When a worker has another version of this package, or a chunk fails repeatedly.
-    ConnectionError
-        When the scheduler is lost. What was yielded before stays good.
+    It is a RuntimeError if a worker has another version of this package or a chunk fails
+    repeatedly, and a ConnectionError if the scheduler is lost. What was yielded before stays good.
     """
     from distributed import as_completed
 
@@ -140,7 +135,15 @@ def dask_results(
             running[client.submit(_work, plan, chunk, rows, __version__, **options)] = chunk
         for future in as_completed(list(running)):
             chunk = running.pop(future)
-            yield chunk, _result(future, chunk)
+            try:
+                results = future.result()
+            except Exception as error:
+                # The chunk's own error, a KilledWorker, or a lost scheduler's cancelled future.
+                raise RuntimeError(
+                    f"`--dask`: chunk {chunk.name} failed: {_first_line(error).rstrip('.')}. "
+                    "Look at the workers' logs. Finished chunks are kept: continue with --resume."
+                ) from error
+            yield chunk, results
             future.release()
     except OSError as error:  # of the connection
         raise ConnectionError(
@@ -157,18 +160,6 @@ def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, version: str) -> Result
             "numbers would differ. Give all machines the same environment"
         )
     return run_chunk(plan, chunk, ozone)
-
-
-def _result(future: Any, chunk: Chunk) -> Results:
-    try:
-        results: Results = future.result()
-        return results
-    except Exception as error:
-        # The chunk's own error, a KilledWorker, or a future that a lost scheduler cancelled.
-        raise RuntimeError(
-            f"`--dask`: chunk {chunk.name} failed: {_first_line(error).rstrip('.')}. "
-            "Look at the workers' logs. Finished chunks are kept: continue with --resume."
-        ) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -33,12 +33,8 @@ _DIGEST = b"counterpoise.sha256"
 def one_run(directory: str | os.PathLike[str], /) -> Iterator[None]:
     """Keep other runs out of a directory for the duration of a `with` block.
 
-    The directory is made if need be. What a killed run left half-written is removed.
-
-    Raises
-    ------
-    StoreError
-        If another run is writing there, or nothing can be written.
+    The directory is made if need be. What a killed run left half-written is removed. It is a
+    StoreError if another run is writing there, or nothing can be written.
     """
     place = Path(os.path.realpath(directory))
     with _writing(directory):
@@ -137,11 +133,10 @@ class Store:
         import pyarrow.parquet as pq
 
         path = self.directory / "results.parquet"
-        types: dict[str, Any] = {"problem": pa.string(), "gamma": pa.float64()}
-        first = {chunk.problem: chunk for chunk in reversed(self.plan.chunks())}
-        for problem in self.plan.problems:
-            types |= {f.name: f.type for f in pq.read_schema(self._path(first[problem]))}
-        schema = pa.schema(list(types.items()))
+        first = {chunk.problem: self._path(chunk) for chunk in reversed(self.plan.chunks())}
+        read = [pq.read_schema(first[problem]).remove_metadata() for problem in self.plan.problems]
+        key = pa.schema({"problem": pa.string(), "gamma": pa.float64()})
+        schema = pa.unify_schemas([key, *read])
         with (
             _writing(self.directory),
             replacing(path) as temporary,

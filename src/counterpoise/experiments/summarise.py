@@ -185,20 +185,14 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
 
 
 def _rates(gamma: float, data: dict[str, np.ndarray]) -> Iterator[RateRow]:
+    count = len(data["repetition"])
     for center in ("known", "sample"):
         for n in SIZES:
-            bias, bias_error = _mean(data[f"excess_{center}_{n}"])
-            yield RateRow(
-                gamma=gamma,
-                size=n,
-                center=center,
-                beta_rmse=float(np.sqrt(np.mean(data[f"beta_{center}_{n}"] ** 2))),
-                bias=bias,
-                bias_standard_error=bias_error,
-                weighted_variance=float(n * np.mean(data[f"weighted_{n}"] ** 2)),
-                controlled_variance=float(n * np.mean(data[f"controlled_{n}"] ** 2)),
-                repetitions=len(data["repetition"]),
-            )
+            rmse = float(np.sqrt(np.mean(data[f"beta_{center}_{n}"] ** 2)))
+            bias = _mean(data[f"excess_{center}_{n}"])
+            weighted = float(n * np.mean(data[f"weighted_{n}"] ** 2))
+            controlled = float(n * np.mean(data[f"controlled_{n}"] ** 2))
+            yield RateRow(gamma, n, center, rmse, *bias, weighted, controlled, count)
 
 
 def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[Slope]:
