@@ -30,7 +30,7 @@ import torch
 
 from counterpoise._random import TorchGenerator
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.problems import SyntheticProblem, make_problem
+from counterpoise.experiments.problems import draw_synthetic, make_problem
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.run_accelerator import Portions, accelerator_results
@@ -100,7 +100,7 @@ def cpu_results(plan: Plan, pool: ProcessPoolExecutor) -> dict[str, np.ndarray]:
 def optimality(problem: str, repetitions: int, device: str) -> tuple[float, float]:
     """Largest certified gap, and largest violation of the constraint on the mean weight."""
     generator = TorchGenerator(np.random.SeedSequence(5), device)
-    batch = SyntheticProblem(RULES, 1.0).draw(generator, repetitions)
+    batch = draw_synthetic(RULES, 1.0, generator, repetitions)
     if problem == "kmm":
         found = kernel_mean_matching(batch.X, batch.X_target, width="knn", regularization=0.0)
         allowed = 1 - 1 / np.sqrt(RULES.n_source)

@@ -19,8 +19,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from threadpoolctl import threadpool_limits
 
+from counterpoise.datasets import gaussian_2d
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
-from counterpoise.experiments.problems import SyntheticProblem
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.weights import GaussianRatio
@@ -30,7 +30,7 @@ GAMMA = 0.7
 
 
 def draw_only(chunk: Chunk) -> None:
-    sampler = SyntheticProblem(RULES, chunk.gamma).sampler
+    sampler = gaussian_2d(chunk.gamma)
     for stream, _ in chunk.batches():
         rng = np.random.default_rng(stream)
         sampler.sample(RULES.n_source, RULES.n_target, repetitions=BATCH, random_state=rng)
@@ -52,7 +52,7 @@ def time_both(chunks: list[Chunk]) -> tuple[float, float]:
 
 def time_grid_search(repetitions: int) -> float:
     """Seconds per repetition of a loop over GridSearchCV with weights."""
-    data = SyntheticProblem(RULES, GAMMA).sampler.sample(repetitions=repetitions, random_state=0)
+    data = gaussian_2d(GAMMA).sample(repetitions=repetitions, random_state=0)
     grid = {"alpha": RULES.grid("synthetic")}
     start = time.perf_counter()
     with threadpool_limits(1):

@@ -5,6 +5,7 @@ loads pandas where it is installed) is not touched before it is needed.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from counterpoise._version import __version__
@@ -26,12 +27,7 @@ if TYPE_CHECKING:
         weights,
     )
     from counterpoise.diagnostics import Diagnostics, diagnose
-    from counterpoise.jobs.answer import Answer
-    from counterpoise.jobs.auditing import audit
-    from counterpoise.jobs.evaluating import evaluate
-    from counterpoise.jobs.saved import load
-    from counterpoise.jobs.selecting import select
-    from counterpoise.jobs.watching import watch
+    from counterpoise.jobs import Answer, audit, evaluate, load, select, watch
     from counterpoise.ridge import ShiftRidgeClassifierCV, ShiftRidgeCV
     from counterpoise.risk import (
         MetricReport,
@@ -87,36 +83,17 @@ __all__ = [
     "weights",
 ]
 
-_HOME = {
-    "Answer": "jobs",
-    "Diagnostics": "diagnostics",
-    "MetricReport": "risk",
-    "RiskComparison": "risk",
-    "RiskEstimate": "risk",
-    "ShiftGridSearchCV": "search",
-    "ShiftRandomizedSearchCV": "search",
-    "ShiftRidgeCV": "ridge",
-    "ShiftRidgeClassifierCV": "ridge",
-    "audit": "jobs",
-    "compare_risks": "risk",
-    "cross_val_risk": "search",
-    "diagnose": "diagnostics",
-    "evaluate": "jobs",
-    "from_domains": "search",
-    "load": "jobs",
-    "make_risk_scorer": "search",
-    "select": "jobs",
-    "target_metrics": "risk",
-    "target_risk": "risk",
-    "watch": "jobs",
-}
+# Later ones import earlier ones: looking in this order loads little that is not needed.
+_PACKAGES = ("risk", "diagnostics", "ridge", "search", "jobs")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'counterpoise' has no attribute {name!r}")
-    module = import_module(f"counterpoise.{_HOME.get(name, name)}")
-    return getattr(module, name) if name in _HOME else module
+    if find_spec(f"counterpoise.{name}") is not None:
+        return import_module(f"counterpoise.{name}")
+    packages = (import_module(f"counterpoise.{package}") for package in _PACKAGES)
+    return next(getattr(package, name) for package in packages if name in package.__all__)
 
 
 def __dir__() -> list[str]:

@@ -110,8 +110,7 @@ def to_numpy(value: Array, /) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value
     if is_array(value) and is_torch_namespace(array_namespace(value)):
-        array: np.ndarray = value.detach().cpu().numpy()
-        return array
+        value = value.detach().cpu()
     return np.asarray(value)
 
 

@@ -10,9 +10,6 @@ from typing import Any
 
 from counterpoise._validation import InputError
 
-# Seconds to wait for a scheduler, and for its first worker.
-_TIMEOUT = 10.0
-
 
 @contextmanager
 def connect(
@@ -59,7 +56,7 @@ def connect(
         with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
             yield client
         return
-    timeout = float(dask.config.get("counterpoise.connect-timeout", _TIMEOUT))
+    timeout = float(dask.config.get("counterpoise.connect-timeout", 10.0))
     _check_scheduler(address, timeout, option)
     with Client(address, timeout=timeout) as client:
         try:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    array_namespace,
-    device,
-    free_memory,
-    on_cpu,
-)
+from counterpoise._arrays import Array, Namespace, array_namespace, device, free_memory, on_cpu
 
 # Up to this many rows, passes over all matrices at once beat a call to LAPACK for each.
 _FEW_ROWS = 6
@@ -52,10 +45,7 @@ def small_eigh(matrices: Array, /) -> tuple[Array, Array]:
     else:
         free = free_memory(flat)
         step = _EIGEN_BATCH if free is None else max(256, min(_EIGEN_BATCH, free // _EIGEN_BYTES))
-        parts = [
-            xp.linalg.eigh(flat[start : start + step, ...])
-            for start in range(0, flat.shape[0], step)
-        ]
+        parts = [xp.linalg.eigh(flat[i : i + step, ...]) for i in range(0, flat.shape[0], step)]
         values, vectors = (xp.concat(list(part), axis=0) for part in zip(*parts, strict=True))
     return xp.reshape(values, matrices.shape[:-1]), xp.reshape(vectors, matrices.shape)
 

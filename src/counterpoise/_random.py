@@ -29,6 +29,7 @@ class TorchGenerator:
     def __init__(self, seed: np.random.SeedSequence, device: str, /) -> None:
         import torch
 
+        self._torch = torch
         high, low = (int(word) for word in seed.generate_state(2))
         generator = torch.Generator(device=device).manual_seed((high << 31) ^ low)
         self.device = generator.device
@@ -36,15 +37,11 @@ class TorchGenerator:
 
     def standard_normal(self, size: tuple[int, ...]) -> Array:
         """Draw from N(0, 1)."""
-        import torch
-
-        return torch.randn(size, dtype=torch.float64, **self._options)
+        return self._torch.randn(size, dtype=self._torch.float64, **self._options)
 
     def random(self, size: tuple[int, ...]) -> Array:
         """Draw uniformly from [0, 1)."""
-        import torch
-
-        return torch.rand(size, dtype=torch.float64, **self._options)
+        return self._torch.rand(size, dtype=self._torch.float64, **self._options)
 
     def standard_exponential(self, size: tuple[int, ...]) -> Array:
         """Draw from the exponential distribution with mean 1."""
@@ -52,9 +49,7 @@ class TorchGenerator:
 
     def integers(self, high: int, *, size: tuple[int, ...]) -> Array:
         """Draw integers from 0 to high - 1."""
-        import torch
-
-        return torch.randint(high, size, **self._options)
+        return self._torch.randint(high, size, **self._options)
 
 
 def as_generator(random_state: Any, /) -> Any:

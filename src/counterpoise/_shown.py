@@ -41,16 +41,12 @@ class ByName(Shown, Mapping[str, T]):
 
     _field: ClassVar[str] = "estimates"
 
-    @property
-    def _entries(self) -> Mapping[str, T]:
-        entries: Mapping[str, T] = getattr(self, self._field)
-        return entries
-
     def __getitem__(self, name: str) -> T:
-        return self._entries[name]
+        entry: T = getattr(self, self._field)[name]
+        return entry
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter(getattr(self, self._field))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(getattr(self, self._field))

@@ -12,14 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import (
-    Array,
-    Namespace,
-    as_float,
-    as_float_arrays,
-    is_array,
-    real_values,
-)
+from counterpoise._arrays import Array, Namespace, as_float_arrays, is_array, real_values
 from counterpoise._threads import in_threads, row_slices
 from counterpoise.exceptions import InputError as InputError
 
@@ -48,17 +41,16 @@ def check_number(
     `closed` says which ends belong to the range: "neither", "low", "high" or "both".
     """
     kind = Integral if integer else Real
-    allowed = isinstance(value, kind) and not isinstance(value, bool)
-    if allowed and low is not None:
-        allowed = value >= low if closed in ("low", "both") else value > low
-    if allowed and high is not None:
-        allowed = value <= high if closed in ("high", "both") else value < high
+    allowed, limits = isinstance(value, kind) and not isinstance(value, bool), []
+    if low is not None:
+        least = closed in ("low", "both")
+        limits.append(f"{'at least' if least else 'above'} {low:g}")
+        allowed = allowed and (value >= low if least else value > low)
+    if high is not None:
+        most = closed in ("high", "both")
+        limits.append(f"{'at most' if most else 'below'} {high:g}")
+        allowed = allowed and (value <= high if most else value < high)
     if not allowed:
-        limits = []
-        if low is not None:
-            limits.append(f"{'at least' if closed in ('low', 'both') else 'above'} {low:g}")
-        if high is not None:
-            limits.append(f"{'at most' if closed in ('high', 'both') else 'below'} {high:g}")
         noun = "an integer" if integer else "a number"
         requirement = " ".join([noun, " and ".join(limits)]).strip()
         raise InputError(f"`{name}` must be {requirement}; got {value!r}. {remedy}".strip())
@@ -111,11 +103,6 @@ def refuse_column(shape: tuple[int, ...], name: str, /) -> None:
 def check_weights(weights: Any, /, *, name: str = "weights", n: int | None = None) -> Array:
     """Return weights (..., n) as a floating array: finite, not negative, not all zero."""
     xp, (weights,) = as_float_arrays(check_real(weights, name))
-    _check_weight_values(xp, weights, name, n)
-    return weights
-
-
-def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None) -> None:
     if weights.ndim == 0 or weights.shape[-1] == 0:
         raise ValueError(
             f"`{name}` must hold one weight per sample; got shape {tuple(weights.shape)}. "
@@ -133,6 +120,7 @@ def _check_weight_values(xp: Namespace, weights: Array, name: str, n: int | None
             f"`{name}` must not all be zero: then no source sample says anything about the target. "
             "Check that source and target overlap."
         )
+    return weights
 
 
 def check_ratios(xp: Namespace, weights: Array, name: str, /) -> None:
@@ -179,11 +167,12 @@ def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, A
             "Pass an array with the samples on the last axis."
         )
     refuse_column(losses.shape, "losses")
-    _check_weight_values(xp, weights, "weights", losses.shape[-1])
-    batch = weights.shape[:-1]
-    if batch and (len(batch) > losses.ndim - 1 or not _broadcasts(losses.shape[:-1], batch)):
+    weights = check_weights(weights, n=losses.shape[-1])
+    batch, axes = weights.shape[:-1], losses.shape[:-1]
+    pairs = zip(axes[::-1], batch[::-1], strict=False)
+    if len(batch) > len(axes) or any(own not in (1, size) for size, own in pairs):
         raise ValueError(
-            f"`weights` has leading axes {tuple(batch)}, `losses` has {tuple(losses.shape[:-1])}. "
+            f"`weights` has leading axes {tuple(batch)}, `losses` has {tuple(axes)}. "
             "Pass weights of shape (n,), or with leading axes that broadcast to those of losses."
         )
     check_finite(xp, losses, "losses", "Drop or impute those samples, or check the predictions.")
@@ -191,10 +180,6 @@ def check_losses_and_weights(losses: Any, weights: Any, /) -> tuple[Namespace, A
     largest = xp.max(weights, axis=-1)
     check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
     return xp, losses, weights
-
-
-def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return all(a == b or b == 1 for a, b in zip(shape[::-1], other[::-1], strict=False))
 
 
 def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False) -> Array:
@@ -205,13 +190,12 @@ def check_matrix(X: Any, name: str, /, *, min_rows: int = 1, batch: bool = False
 def _matrix_and_sizes(X: Any, name: str, min_rows: int, batch: bool = False) -> tuple[Array, Array]:
     """Return the array of `check_matrix`, and the largest size (D,) of a value in each column."""
     try:
-        X = as_float(X)
+        xp, (X,) = as_float_arrays(X)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`{name}` must be numeric; got {type(X).__name__} that does not convert to numbers "
             f"({error}). Encode text and categories first."
         ) from error
-    xp, (X,) = as_float_arrays(X)
     if X.ndim < 2 or (X.ndim > 2 and not batch):
         raise ValueError(
             f"`{name}` must be a 2-D array of shape (rows, features); got shape {tuple(X.shape)}. "

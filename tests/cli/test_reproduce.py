@@ -43,7 +43,7 @@ def directory(tmp_path_factory):
 @pytest.fixture
 def no_figures(monkeypatch):
     """Leave out the slow part where it is not looked at."""
-    monkeypatch.setattr("counterpoise.cli.reproduce.draw_figures", lambda *args, **kwargs: ())
+    monkeypatch.setattr("counterpoise.present.reproduction.draw_figures", lambda *args: ())
 
 
 def test_everything_that_is_promised_is_written(directory):

@@ -9,10 +9,11 @@ import pytest
 from counterpoise import ShiftRidgeClassifierCV
 from counterpoise._arrays import to_numpy
 from counterpoise._linalg import small_eigh
+from counterpoise.datasets import gaussian_2d
 from counterpoise.datasets.ozone import load_ozone
 from counterpoise.experiments import engine
 from counterpoise.experiments.engine import analyse, fixed_index, source_weights
-from counterpoise.experiments.problems import OzoneProblem, SyntheticProblem, fold_masks
+from counterpoise.experiments.problems import draw_ozone, draw_synthetic, fold_masks, ozone_arrays
 from counterpoise.experiments.protocols import METHODS, PROTOCOLS
 from counterpoise.ridge.row_losses import ridge_held_out, ridge_refit
 from counterpoise.weights import KMM, GaussianRatio
@@ -76,15 +77,14 @@ def draw(problem, protocol):
     """A batch, and the labels of its target (which the engine only has as moments)."""
     rules = PROTOCOLS[protocol]
     if problem == "synthetic":
-        made = SyntheticProblem(rules, 0.6)
-        batch = made.draw(np.random.default_rng(7), REPETITIONS)
-        data = made.sampler.sample(repetitions=REPETITIONS, random_state=np.random.default_rng(7))
+        batch = draw_synthetic(rules, 0.6, np.random.default_rng(7), REPETITIONS)
+        data = gaussian_2d(0.6, protocol=protocol).sample(repetitions=REPETITIONS, random_state=7)
         assert np.array_equal(data.X_source, batch.X)
         return batch, data.y_target, rules
     if not OZONE.exists():
         pytest.skip("the ozone data is not here")
-    made = OzoneProblem(rules, 0.6, load_ozone(OZONE))
-    return made.draw(np.random.default_rng(7), REPETITIONS), made.data.y, rules
+    arrays = ozone_arrays(rules, load_ozone(OZONE))
+    return draw_ozone(rules, 0.6, arrays, np.random.default_rng(7), REPETITIONS), arrays[1], rules
 
 
 @pytest.mark.parametrize(

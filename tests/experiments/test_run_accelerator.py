@@ -14,7 +14,7 @@ from counterpoise._random import TorchGenerator
 from counterpoise.experiments import engine, run_accelerator
 from counterpoise.experiments.engine import analyse
 from counterpoise.experiments.plan import Chunk, Plan
-from counterpoise.experiments.problems import OzoneProblem, make_problem
+from counterpoise.experiments.problems import make_problem
 from counterpoise.experiments.protocols import PROTOCOLS
 from counterpoise.experiments.run import run_chunk
 from counterpoise.experiments.run_accelerator import Portions, accelerator_results, joined, portion
@@ -161,7 +161,7 @@ def test_the_way_of_an_accelerator_stays_there_and_gives_the_same(weights, reque
 
 
 def test_joined_batches_share_what_is_common_and_portions_are_their_data_sets(rng):
-    problem = OzoneProblem(PROTOCOLS["paper"], 0.5, FakeOzone())
+    problem = make_problem(PLAN, Chunk("ozone", 0.5, 0, 7, 0), FakeOzone())
     parts = [problem.draw(rng, 3), problem.draw(rng, 4)]
     whole = joined(parts)
     assert whole.X.shape == (7, 80, 10)

@@ -70,7 +70,7 @@ def reproduce(*arguments):
 def test_one_worker_and_a_running_scheduler_give_the_bits_of_no_dask(
     cluster, whole, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("counterpoise.cli.reproduce.draw_figures", lambda *args, **kwargs: ())
+    monkeypatch.setattr("counterpoise.present.reproduction.draw_figures", lambda *args: ())
     for options in (["local", "--jobs", 1], [cluster.scheduler_address]):
         out = tmp_path / str(len(options))
         done = reproduce("--reps", 1450, "--seed", 3, "--out", out, "--dask", *options)

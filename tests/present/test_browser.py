@@ -40,8 +40,9 @@ def files(pages, tmp_path_factory):
     """Every page as a file."""
     from matplotlib.figure import Figure
 
+    from counterpoise.present.page import figure_svg
     from counterpoise.present.palette import LIGHT, style
-    from counterpoise.present.reproduction import figure_bytes, reproduction_page
+    from counterpoise.present.reproduction import reproduction_page
 
     with style(LIGHT):
         figure = Figure(figsize=(9, 4))
@@ -49,7 +50,7 @@ def files(pages, tmp_path_factory):
     plan = SimpleNamespace(protocol="<b>")
     notes = ["<script>alert(1)</script>"]
     record = SimpleNamespace(plan=plan, facts=[("seed", "0")], claims=[], notes=notes)
-    pictures = [("one", "A caption", figure_bytes(figure, "svg"))]
+    pictures = [("one", "A caption", figure_svg(figure))]
     reproduction = reproduction_page(record, pictures)
     directory = tmp_path_factory.mktemp("pages")
     found = {}

@@ -14,12 +14,8 @@ from counterpoise.cli.terminal import QUIET, guarded, option, stages
 from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
-from counterpoise.present.reproduction import (
-    claims_section,
-    draw_figures,
-    figure_bytes,
-    reproduction_page,
-)
+from counterpoise.present import reproduction as present
+from counterpoise.present.page import figure_svg
 from counterpoise.present.text import section_text
 
 _PROBLEMS = f"Problems to run: {', '.join(PROBLEMS)} or all. Default: all."
@@ -71,36 +67,23 @@ def reproduce(
             same_data=same_data,
             released_beta=as_released_beta,
         )
-        record = work.reproduce(plan, out, made, resume=resume, data=data, dask=dask, note=_say)
+        record = work.reproduce(
+            plan, out, made, resume=resume, data=data, dask=dask, note=typer.echo
+        )
         progress("drawing the figures", 0, 0)
         _write(record)
-    _print(record, brief=quiet)
-
-
-def _say(line: str) -> None:
-    typer.echo(printable(line))
+    line = f"{sum(claim.held for claim in record.claims)} of {len(record.claims)} claims held"
+    if not quiet:
+        typer.echo(section_text(present.claims_section(record.claims), 100))
+        page = printable(record.store.directory / "index.html")
+        line += f". {record.seconds:.0f} s. Open {page}"
+    typer.echo(line)
 
 
 def _write(record: work.Reproduction) -> None:
-    plan, files, pictures = record.plan, [], []
-    figures = draw_figures(
-        record.summary,
-        curves=example_curves() if "example" in plan.problems else None,
-        classes=class_densities(plan.protocol) if "synthetic" in plan.problems else None,
-    )
-    for name, caption, figure in figures:
-        svg = figure_bytes(figure, "svg")
-        files += [(f"{name}.svg", svg), (f"{name}.png", figure_bytes(figure, "png"))]
+    files, pictures, classes = [], [], class_densities(record.plan.protocol)
+    for name, caption, figure in present.draw_figures(record.summary, example_curves(), classes):
+        svg = figure_svg(figure)
+        files += [(f"{name}.svg", svg), (f"{name}.png", present.figure_png(figure))]
         pictures.append((name, caption, svg))
-    work.write_reproduction(record, reproduction_page(record, pictures), files)
-
-
-def _print(record: work.Reproduction, *, brief: bool) -> None:
-    held = sum(claim.held for claim in record.claims)
-    line = f"{held} of {len(record.claims)} claims held"
-    if brief:
-        typer.echo(line)
-        return
-    typer.echo(section_text(claims_section(record.claims), 100))
-    page = record.store.directory / "index.html"
-    typer.echo(f"{line}. {record.seconds:.0f} s. Open {printable(page)}")
+    work.write_reproduction(record, present.reproduction_page(record, pictures), files)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from counterpoise._random import as_generator
 from counterpoise._validation import check_choice, check_matrix, check_number
@@ -92,9 +93,7 @@ def biased_sample(
     rng = as_generator(random_state)
     spread = X.std(axis=0)
     standard = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    logits = strength * SELECTIONS[selection](standard, rng)
-    probability = np.exp(logits - logits.max())
-    probability /= probability.sum()
+    probability = softmax(strength * SELECTIONS[selection](standard, rng))
     rows = rng.choice(n, size=n_source, replace=replace, p=probability)
     return BiasedSample(rows, probability)
 

@@ -7,9 +7,9 @@ estimators of risk, of beta and of their errors.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,15 +72,19 @@ def gaussian_1d(gamma: ArrayLike = 0.8, *, theta: float = _BEST_THETA) -> Gaussi
     >>> np.round(curves.controlled_variance / curves.weighted_variance, 3)
     array([0.283, 0.78 , 0.7  ])
     """
-    return Gaussian1D(gamma, theta)
-
-
-class _Tilted(NamedTuple):
-    """The measure w p_target: a normal density times its mass 1 + V[w]; NaN where infinite."""
-
-    log_mass: Any
-    risk: Any
-    square: Any
+    check_number(theta, "theta", low=-math.inf, high=math.inf)
+    values = np.array(gamma, dtype=float)
+    if values.size == 0 or not np.all((values > 0) & np.isfinite(values)):
+        raise ValueError(
+            f"`gamma` must be positive and finite; got {gamma!r}. It is the source's standard "
+            "deviation: pass a number such as 0.8, or an array of them."
+        )
+    values.setflags(write=False)  # the closed forms are computed once
+    risk, square = _loss_moments(0.0, 1.0, float(theta))
+    over_source = _moments_over_source(values, float(theta), float(risk))
+    return Gaussian1D(
+        as_scalar(values), float(theta), float(risk), float(square - risk**2), *over_source
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,29 +96,17 @@ class Gaussian1D(SampledProblem):
     functions of gamma alone. With gamma <= 1/sqrt(2), `weight_variance`, `weighted_variance`
     and `controlled_variance` are infinite, `beta` and `correlation` are NaN. Variances are those
     of one point: an estimate from n independent points has 1/n of it.
-
-    Notes
-    -----
-    Second moments over the source are moments over w p_target, which is (1 + V[w]) times the
-    density of N(1/d, gamma^2/d) with d = 2 gamma^2 - 1. The printed formula for V[w] lacks a
-    square root; V[w] = gamma^2 / sqrt(d) exp(1/d) - 1.
     """
 
-    gamma: Any = 0.8
-    theta: float = _BEST_THETA
-
-    def __post_init__(self) -> None:
-        check_number(self.theta, "theta", low=-math.inf, high=math.inf)
-        object.__setattr__(self, "theta", float(self.theta))
-        object.__setattr__(self, "gamma", _check_gamma(self.gamma))
-
-    def source_density(self, x: ArrayLike) -> Any:
-        """Return the density of N(-1, gamma^2) at x."""
-        return normal_density(np.asarray(x), _SOURCE_MEAN, np.square(self.gamma))
-
-    def target_density(self, x: ArrayLike) -> Any:
-        """Return the density of N(0, 1) at x."""
-        return normal_density(np.asarray(x), 0.0, 1.0)
+    gamma: Any
+    theta: float
+    target_risk: float  # E[loss] over the target, 1 + theta^2 - 2 theta / sqrt(pi)
+    target_variance: float  # sigma_T^2, the variance of the loss over the target
+    weight_variance: Any  # V[w], the variance of the weights over the source
+    weighted_variance: Any  # sigma_W^2, the variance of w loss over the source
+    controlled_variance: Any  # sigma_beta^2 = sigma_W^2 (1 - rho^2), that of w loss - beta (w - 1)
+    beta: Any  # beta* = Cov(w loss, w) / V[w], the coefficient that minimises that variance
+    correlation: Any  # rho, the correlation of w loss and w over the source
 
     def posterior(self, x: ArrayLike) -> Any:
         """Return P(y = +1 | x) = Phi(x), the same in both domains."""
@@ -141,7 +133,7 @@ class Gaussian1D(SampledProblem):
         or "target".
         """
         check_choice(domain, "domain", ("source", "target"))
-        mean, scale = (_SOURCE_MEAN, self.gamma) if domain == "source" else (0.0, 1.0)
+        mean, scale = self._normal(domain)
         curvature = 1 - np.square(self.gamma)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Bounded, so that thresholds of 0 and infinity meet no inf - inf below.
@@ -158,58 +150,13 @@ class Gaussian1D(SampledProblem):
         uncrossed = np.where(curvature > 0, 1.0, 0.0)
         return as_scalar(np.where(discriminant < 0, uncrossed, crossed))
 
-    @cached_property
-    def weight_variance(self) -> Any:
-        """V[w], the variance of the weights over the source."""
-        with np.errstate(over="ignore"):
-            return self._where_finite(np.expm1(self._tilted.log_mass), np.inf)
+    def _normal(self, domain: str) -> tuple[float, Any]:
+        """Mean and standard deviation of x in a domain."""
+        return (_SOURCE_MEAN, self.gamma) if domain == "source" else (0.0, 1.0)
 
-    @cached_property
-    def target_risk(self) -> float:
-        """E[loss] over the target, 1 + theta^2 - 2 theta / sqrt(pi)."""
-        return float(_loss_moments(0.0, 1.0, self.theta)[0])
-
-    @cached_property
-    def target_variance(self) -> float:
-        """sigma_T^2, the variance of the loss over the target."""
-        risk, square = _loss_moments(0.0, 1.0, self.theta)
-        return float(square - risk**2)
-
-    @cached_property
-    def weighted_variance(self) -> Any:
-        """sigma_W^2, the variance of w loss over the source."""
-        tilted = self._tilted
-        with np.errstate(over="ignore"):
-            value = np.exp(tilted.log_mass) * tilted.square - self.target_risk**2
-        return self._where_finite(value, np.inf)
-
-    @cached_property
-    def controlled_variance(self) -> Any:
-        """sigma_beta^2 = sigma_W^2 (1 - rho^2), the variance of w loss - beta (w - 1)."""
-        # sigma_W^2 - Cov^2 / V[w], rearranged so that nothing of the size of 1 + V[w] cancels.
-        tilted = self._tilted
-        excess = tilted.risk - self.target_risk
-        with np.errstate(over="ignore", invalid="ignore"):
-            mass = np.exp(tilted.log_mass)
-            spread = tilted.square - tilted.risk**2 - excess**2 / (mass - 1)
-            value = np.where(np.isinf(mass), np.inf, mass * spread)
-        return self._where_finite(value, np.inf)
-
-    @cached_property
-    def beta(self) -> Any:
-        """beta* = Cov(w loss, w) / V[w], the coefficient that minimises that variance."""
-        tilted = self._tilted
-        excess = tilted.risk - self.target_risk
-        return self._where_finite(tilted.risk + excess / self.weight_variance, np.nan)
-
-    @cached_property
-    def correlation(self) -> Any:
-        """rho, the correlation of w loss and w over the source."""
-        # beta sd(w) / sd(w loss), both divided by 1 + V[w], which may overflow.
-        tilted = self._tilted
-        inverse_mass = np.exp(-tilted.log_mass)
-        spread = tilted.square - self.target_risk**2 * inverse_mass
-        return self._where_finite(self.beta * np.sqrt((1 - inverse_mass) / spread), np.nan)
+    def _density(self, x: ArrayLike, domain: str) -> Any:
+        mean, scale = self._normal(domain)
+        return normal_density(np.asarray(x), mean, np.square(scale))
 
     def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
         if np.ndim(self.gamma) != 0:
@@ -217,34 +164,39 @@ class Gaussian1D(SampledProblem):
                 f"`gamma` must be a number to draw a sample; got shape {np.shape(self.gamma)}. "
                 "Draw from gaussian_1d(gamma) for one value at a time."
             )
-        mean, scale = (_SOURCE_MEAN, self.gamma) if domain == "source" else (0.0, 1.0)
+        mean, scale = self._normal(domain)
         x = mean + scale * rng.standard_normal(shape)
         xp = array_namespace(x)
         # P(z < x) = Phi(x) for a standard normal z: the sign of x - z is the label.
         return x[..., None], xp.copysign(xp.ones_like(x[..., :1]), x - rng.standard_normal(shape))
 
-    @cached_property
-    def _tilted(self) -> _Tilted:
-        square = np.square(self.gamma)
-        excess = 2 * square - 1
-        excess = np.where(excess > 0, excess, np.nan)
-        log_mass = np.log(square) - 0.5 * np.log(excess) + 1 / excess
-        return _Tilted(log_mass, *_loss_moments(1 / excess, square / excess, self.theta))
 
-    def _where_finite(self, value: Any, otherwise: float) -> Any:
-        finite = 2 * np.square(self.gamma) > 1
-        return as_scalar(np.where(finite, value, otherwise))
+def _moments_over_source(gamma: np.ndarray, theta: float, target_risk: float) -> Iterator[Any]:
+    """Yield V[w], sigma_W^2, sigma_beta^2, beta and rho.
 
-
-def _check_gamma(gamma: Any) -> Any:
-    values = np.array(gamma, dtype=float)
-    if values.size == 0 or not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(
-            f"`gamma` must be positive and finite; got {gamma!r}. It is the source's standard "
-            "deviation: pass a number such as 0.8, or an array of them."
-        )
-    values.setflags(write=False)  # the attributes are computed once
-    return as_scalar(values)
+    Second moments over the source are moments over w p_target, which is (1 + V[w]) times the
+    density of N(1/d, gamma^2/d) with d = 2 gamma^2 - 1. The printed formula for V[w] lacks a
+    square root; V[w] = gamma^2 / sqrt(d) exp(1/d) - 1.
+    """
+    square = np.square(gamma)
+    finite = 2 * square - 1 > 0
+    excess = np.where(finite, 2 * square - 1, np.nan)
+    log_mass = np.log(square) - 0.5 * np.log(excess) + 1 / excess
+    risk, second = _loss_moments(1 / excess, square / excess, theta)
+    gap = risk - target_risk
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = np.exp(log_mass)
+        weight_variance = np.where(finite, np.expm1(log_mass), np.inf)
+        weighted = mass * second - target_risk**2
+        # sigma_W^2 - Cov^2 / V[w], rearranged so that nothing of the size of 1 + V[w] cancels.
+        spread = second - risk**2 - gap**2 / (mass - 1)
+        controlled = np.where(np.isinf(mass), np.inf, mass * spread)
+    beta = risk + gap / weight_variance
+    # beta sd(w) / sd(w loss), both divided by 1 + V[w], which may overflow.
+    inverse_mass = np.exp(-log_mass)
+    ratio = (1 - inverse_mass) / (second - target_risk**2 * inverse_mass)
+    variances = (np.where(finite, value, np.inf) for value in (weighted, controlled))
+    yield from map(as_scalar, (weight_variance, *variances, beta, beta * np.sqrt(ratio)))
 
 
 def _loss_moments(mean: Any, variance: Any, theta: float) -> tuple[Any, Any]:

@@ -19,12 +19,9 @@ from scipy.special import ndtr
 from counterpoise._arrays import Array, array_namespace, as_scalar, to_numpy
 from counterpoise._random import normal_quantile, permutations
 from counterpoise._validation import check_choice, check_matrix, check_number
-from counterpoise.datasets.problem import (
-    SampledProblem,
-    normal_density,
-    probit_moments,
-)
+from counterpoise.datasets.problem import SampledProblem, normal_density, probit_moments
 
+# Of the features; only the first one of the source is not 0.
 _MEANS = {"source": (-1.0, 0.0), "target": (0.0, 0.0)}
 _SLOPES = {"paper": 1.0, "released": 2.0}
 
@@ -76,7 +73,10 @@ def gaussian_2d(gamma: float = 0.7, *, protocol: str = "paper") -> Gaussian2D:
     >>> round(problem.linear_risk([-0.5, -0.5], 0.0), 3)
     0.936
     """
-    return Gaussian2D(gamma, protocol)
+    remedy = "It is the variance of the source's features, such as 0.7."
+    check_number(gamma, "gamma", low=0, high=math.inf, remedy=remedy)
+    check_choice(protocol, "protocol", tuple(_SLOPES))
+    return Gaussian2D(float(gamma), protocol, _SLOPES[protocol])
 
 
 class BestLinear(NamedTuple):
@@ -102,16 +102,11 @@ class Gaussian2D(SampledProblem):
     products of E[Phi(-s x)] = Phi(-s m / sqrt(1 + s^2 v)) over x ~ N(m, v).
     """
 
-    gamma: float = 0.7
-    protocol: str = "paper"
+    gamma: float
+    protocol: str
+    _slope: float
 
-    def __post_init__(self) -> None:
-        remedy = "It is the variance of the source's features, such as 0.7."
-        check_number(self.gamma, "gamma", low=0, high=math.inf, remedy=remedy)
-        check_choice(self.protocol, "protocol", tuple(_SLOPES))
-        object.__setattr__(self, "gamma", float(self.gamma))
-
-    def posterior(self, X: ArrayLike, *, domain: str | None = None) -> np.ndarray:
+    def posterior(self, X: ArrayLike, *, domain: str | None = None) -> Any:
         """Return P(y = +1 | x) at X (..., n, 2), as (..., n).
 
         By default the rule Phi(-s x1) Phi(-s x2) that both domains draw labels from. With a
@@ -124,15 +119,7 @@ class Gaussian2D(SampledProblem):
         positive, negative = self._class_factors(domain)
         return positive * rule / (positive * rule + negative * (1 - rule))
 
-    def source_density(self, X: ArrayLike) -> np.ndarray:
-        """Return the density of the source's features at X (..., n, 2), as (..., n)."""
-        return self._density(_check_points(X), "source")
-
-    def target_density(self, X: ArrayLike) -> np.ndarray:
-        """Return the density of the target's features at X (..., n, 2), as (..., n)."""
-        return self._density(_check_points(X), "target")
-
-    def weights(self, X: ArrayLike) -> np.ndarray:
+    def weights(self, X: ArrayLike) -> Any:
         """Return target over source density of the features at X (..., n, 2), as (..., n).
 
         The ratio of the normal densities has one exponential, so that it is right where both
@@ -143,8 +130,7 @@ class Gaussian2D(SampledProblem):
         squares = [np.sum((X - np.asarray(_MEANS[d])) ** 2, axis=-1) for d in _MEANS]
         with np.errstate(over="ignore"):
             ratio = self.gamma * np.exp(0.5 * squares[0] / self.gamma - 0.5 * squares[1])
-        tilted: np.ndarray = ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
-        return tilted
+        return ratio * (self._tilt(X, "target") / self._tilt(X, "source"))
 
     def linear_risk(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Any:
         """Return the true mean squared loss over the target of x'coef + intercept.
@@ -176,27 +162,63 @@ class Gaussian2D(SampledProblem):
         return BestLinear(solution[:2], float(solution[2]), float(1 - cross @ solution))
 
     def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
-        draw = _draw_labelled if self.protocol == "paper" else _draw_balanced
-        return draw(rng, shape, _MEANS[domain], self._variance(domain), self._slope)
+        """Return X (..., n, 2) and y (..., n), with labels from the rule in the paper's protocol.
 
-    @property
-    def _slope(self) -> float:
-        return _SLOPES[self.protocol]
+        y = +1 where both slope x_j < z_j: two more normal numbers per point cost less than the two
+        distribution functions of the rule.
+        """
+        if self.protocol == "released":
+            return self._draw_balanced(rng, shape, domain)
+        X = rng.standard_normal((*shape, 2))
+        xp = array_namespace(X)
+        X *= math.sqrt(self._variance(domain))
+        if domain == "source":
+            X[..., 0] += _MEANS[domain][0]
+        latent = rng.standard_normal((*shape, 2))
+        latent /= self._slope
+        latent -= X  # of the sign of z - slope x
+        least = xp.minimum(latent[..., 0], latent[..., 1])
+        return X, xp.copysign(xp.ones_like(least[..., :1]), least)
+
+    def _draw_balanced(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
+        """Return X (..., n, 2) and y (..., n) with half of the points in each class.
+
+        Labels first, then the signs of t given the label, t given its sign (a normal cut at 0),
+        and x given t (normal again). Every step is exact.
+        """
+        n, variance, slope = shape[-1], self._variance(domain), self._slope
+        # For odd n, one label too many, in random order, leaves a fair choice for the odd one.
+        y = permutations(rng, np.repeat([1.0, -1.0], (n + 1) // 2), shape[:-1])[..., :n]
+        rates = self._rates_below(domain)
+        spread = 1 + slope**2 * variance
+        X = rng.standard_normal((*shape, 2))
+        X *= math.sqrt(variance / spread)
+        for j, below in enumerate(_signs_below(rng, y, rates)):
+            # t = slope mean + sqrt(spread) u, so E[x | t] = mean + slope variance / sqrt(spread) u.
+            u = _cut_normal(rng, below, rates[j])
+            u *= slope * variance / math.sqrt(spread)
+            X[..., j] += u
+        if domain == "source":
+            X[..., 0] += _MEANS[domain][0]
+        return X, y
 
     def _variance(self, domain: str) -> float:
         return self.gamma if domain == "source" else 1.0
 
-    def _rule(self, X: np.ndarray) -> np.ndarray:
-        chance: np.ndarray = ndtr(-self._slope * X[..., 0]) * ndtr(-self._slope * X[..., 1])
-        return chance
+    def _rates_below(self, domain: str) -> list[float]:
+        """P(t_j < 0) for each feature, with t_j = slope x_j + z_j."""
+        spread = math.sqrt(1 + self._slope**2 * self._variance(domain))
+        return [float(ndtr(-self._slope * m / spread)) for m in _MEANS[domain]]
+
+    def _rule(self, X: np.ndarray) -> Any:
+        return ndtr(-self._slope * X[..., 0]) * ndtr(-self._slope * X[..., 1])
 
     def _class_factors(self, domain: str) -> tuple[float, float]:
         """Factors by which sampling changes the share of each class: 1 unless balanced."""
         check_choice(domain, "domain", tuple(_MEANS))
         if self.protocol == "paper":
             return 1.0, 1.0
-        below = _rates_below(_MEANS[domain], self._variance(domain), self._slope)
-        rate = below[0] * below[1]
+        rate = math.prod(self._rates_below(domain))
         return 0.5 / rate, 0.5 / (1 - rate)
 
     def _tilt(self, X: np.ndarray, domain: str) -> Any:
@@ -207,10 +229,10 @@ class Gaussian2D(SampledProblem):
         positive, negative = self._class_factors(domain)
         return positive * rule + negative * (1 - rule)
 
-    def _density(self, X: np.ndarray, domain: str) -> np.ndarray:
+    def _density(self, X: ArrayLike, domain: str) -> Any:
+        X = _check_points(X)
         factors = normal_density(X, np.asarray(_MEANS[domain]), self._variance(domain))
-        density: np.ndarray = factors[..., 0] * factors[..., 1] * self._tilt(X, domain)
-        return density
+        return factors[..., 0] * factors[..., 1] * self._tilt(X, domain)
 
     @cached_property
     def _target_moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -233,63 +255,6 @@ def _check_points(X: Any) -> np.ndarray:
             "Pass points as rows, shape (..., n, 2)."
         )
     return points
-
-
-def _rates_below(mean: tuple[float, float], variance: float, slope: float) -> list[float]:
-    """P(t_j < 0) for each feature, with t_j = slope x_j + z_j."""
-    spread = math.sqrt(1 + slope**2 * variance)
-    return [float(ndtr(-slope * m / spread)) for m in mean]
-
-
-def _draw_labelled(
-    rng: Any, shape: tuple[int, ...], mean: tuple[float, float], variance: float, slope: float
-) -> tuple[Array, Array]:
-    """Return X (..., n, 2) and y (..., n) with labels from the rule.
-
-    y = +1 where both slope x_j < z_j: two more normal numbers per point cost less than the two
-    distribution functions of the rule.
-    """
-    X = rng.standard_normal((*shape, 2))
-    xp = array_namespace(X)
-    X *= math.sqrt(variance)
-    _shift(X, mean)
-    latent = rng.standard_normal((*shape, 2))
-    latent /= slope
-    latent -= X  # of the sign of z - slope x
-    least = xp.minimum(latent[..., 0], latent[..., 1])
-    return X, xp.copysign(xp.ones_like(least[..., :1]), least)
-
-
-def _draw_balanced(
-    rng: Any, shape: tuple[int, ...], mean: tuple[float, float], variance: float, slope: float
-) -> tuple[Array, Array]:
-    """Return X (..., n, 2) and y (..., n) with half of the points in each class.
-
-    Labels first, then the signs of t given the label, t given its sign (a normal cut at 0), and
-    x given t (normal again). Every step is exact.
-    """
-    n = shape[-1]
-    # For odd n, one label too many, in random order, leaves a fair choice for the odd one.
-    labels = np.repeat([1.0, -1.0], (n + 1) // 2)
-    y = permutations(rng, labels, shape[:-1])[..., :n]
-    rates = _rates_below(mean, variance, slope)
-    spread = 1 + slope**2 * variance
-    X = rng.standard_normal((*shape, 2))
-    X *= math.sqrt(variance / spread)
-    for j, below in enumerate(_signs_below(rng, y, rates)):
-        # t = slope mean + sqrt(spread) u, so E[x | t] = mean + slope variance / sqrt(spread) u.
-        u = _cut_normal(rng, below, rates[j])
-        u *= slope * variance / math.sqrt(spread)
-        X[..., j] += u
-    _shift(X, mean)
-    return X, y
-
-
-def _shift(X: Array, mean: tuple[float, float]) -> None:
-    """Add the mean in place, by column: broadcasting a last axis of length 2 is slow."""
-    for j, value in enumerate(mean):
-        if value != 0:
-            X[..., j] += value
 
 
 def _signs_below(rng: Any, y: Array, rates: list[float]) -> tuple[Array, Array]:

@@ -84,7 +84,9 @@ def fetch_ozone(
     >>> data.X.shape  # doctest: +SKIP
     (1847, 72)
     """
-    path = _data_home(data_home) / "eighthr.data"
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    default = os.environ.get("COUNTERPOISE_DATA", os.path.join(cache, "counterpoise"))
+    path = Path(default if data_home is None else data_home).expanduser() / "eighthr.data"
     if path.exists():
         return load_ozone(path)
     remedy = f"Download {OZONE_URL} yourself and pass its path, or put it at {path}."
@@ -142,9 +144,3 @@ def _parse_line(line: str, where: str) -> list[float]:
     if numbers[-1] not in (0.0, 1.0):
         raise InputError(f"{where} must end in the label 0. or 1.; got {fields[-1]!r}. {_REMEDY}")
     return [float(day), *numbers]
-
-
-def _data_home(data_home: str | os.PathLike[str] | None) -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
-    default = os.environ.get("COUNTERPOISE_DATA", os.path.join(cache, "counterpoise"))
-    return Path(default if data_home is None else data_home).expanduser()

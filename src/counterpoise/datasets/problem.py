@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from counterpoise._random import as_generator
@@ -72,6 +73,17 @@ class SampledProblem:
         rng = as_generator(random_state)
         source = self._draw(rng, (*batch, int(n_source)), "source")
         return DomainSample(*source, *self._draw(rng, (*batch, int(n_target)), "target"))
+
+    def source_density(self, X: ArrayLike) -> Any:
+        """Return the density of the source's features at points."""
+        return self._density(X, "source")
+
+    def target_density(self, X: ArrayLike) -> Any:
+        """Return the density of the target's features at points."""
+        return self._density(X, "target")
+
+    def _density(self, X: ArrayLike, domain: str) -> Any:
+        raise NotImplementedError
 
     def _draw(self, rng: Any, shape: tuple[int, ...], domain: str) -> tuple[Any, Any]:
         """Return X (*shape, n_features) and y (shape) of a domain."""

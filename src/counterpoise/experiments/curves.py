@@ -1,8 +1,8 @@
 """The paper's figures without sampling: closed forms of the example and of the 2-D problem."""
+# ruff: noqa: RUF001 (labels are in Greek)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,63 +58,46 @@ def example_results(gamma: float, batch: Batch, /) -> dict[str, Array]:
 _NARROW = 1 / np.sqrt(2)
 
 
-@dataclass(frozen=True)
-class ExampleCurves:
-    """Figures 1 to 4 of the paper as arrays: densities over x, the others over gammas."""
-
-    x: np.ndarray
-    source: np.ndarray  # at gamma = 1/sqrt(2)
-    target: np.ndarray
-    gammas: np.ndarray  # standard deviations of the source, above 1/sqrt(2)
-    weight_variance: np.ndarray
-    printed_variance: np.ndarray  # the same by the formula as printed
-    target_variance: np.ndarray  # of the three risk estimators, per point
-    weighted_variance: np.ndarray
-    controlled_variance: np.ndarray
-    thresholds: np.ndarray
-    # gamma -> P(w > c) over the thresholds, under source and target
-    exceedances: dict[float, tuple[np.ndarray, np.ndarray]]
+# Values of the horizontal axis, and curves over it by name.
+Curves = tuple[np.ndarray, dict[str, Any]]
+# Values along either axis of a grid, and densities (n, n) on it by domain and class.
+Densities = tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]
 
 
-def example_curves() -> ExampleCurves:
-    """Evaluate the closed forms of the example setting."""
+def example_curves() -> dict[str, Curves]:
+    """Evaluate the closed forms of the example setting: figures 1 to 4 of the paper by name.
+
+    Gammas are standard deviations of the source, above 1/sqrt(2); the densities are those at
+    1/sqrt(2). A large weight has a probability under the source and, named "_", under the target.
+    """
     x = np.linspace(-4, 4, 401)
     narrow = gaussian_1d(_NARROW)
+    densities = {"source N(-1, γ²)": narrow.source_density(x)}
+    densities["target N(0, 1)"] = narrow.target_density(x)
     gammas = np.linspace(0.74, 1.5, 200)
     curves: Any = gaussian_1d(gammas)
     excess = 2 * gammas**2 - 1
-    thresholds = np.geomspace(1, 100, 200)
-    return ExampleCurves(
-        x=x,
-        source=narrow.source_density(x),
-        target=narrow.target_density(x),
-        gammas=gammas,
-        weight_variance=curves.weight_variance,
-        printed_variance=gammas**2 / excess * np.exp(1 / excess) - 1,
-        target_variance=np.full_like(gammas, curves.target_variance),
-        weighted_variance=curves.weighted_variance,
-        controlled_variance=curves.controlled_variance,
-        thresholds=thresholds,
-        exceedances={
-            gamma: (
-                gaussian_1d(gamma).exceedance(thresholds),
-                gaussian_1d(gamma).exceedance(thresholds, domain="target"),
-            )
-            for gamma in (0.7, 0.85, 1.0)
-        },
-    )
+    printed = gammas**2 / excess * np.exp(1 / excess) - 1
+    variances = {
+        "target, σ²_T": np.full_like(gammas, curves.target_variance),
+        "weighted, σ²_W": curves.weighted_variance,
+        "controlled, σ²_β": curves.controlled_variance,
+    }
+    thresholds, tails = np.geomspace(1, 100, 200), {}
+    for gamma in (0.7, 0.85, 1.0):
+        for name, domain in (("", "source"), ("_", "target")):
+            tail = gaussian_1d(gamma).exceedance(thresholds, domain=domain)
+            tails[f"{name}γ = {gamma:g}"] = tail
+    return {
+        "distributions": (x, densities),
+        "weight-variance": (gammas, {"exact": curves.weight_variance, "as printed": printed}),
+        "large-weights": (thresholds, tails),
+        "sampling-variances": (gammas, variances),
+    }
 
 
-@dataclass(frozen=True)
-class ClassDensities:
-    """p(x | y) of the 2-D problem on a grid: (domain, class) -> values (n, n)."""
-
-    axis: np.ndarray
-    densities: dict[tuple[str, int], np.ndarray]
-
-
-def class_densities(protocol: str, /) -> ClassDensities:
-    """Evaluate the class-conditional densities at gamma = 1/sqrt(2)."""
+def class_densities(protocol: str, /) -> Densities:
+    """Evaluate p(x | y) of the 2-D problem at gamma = 1/sqrt(2) on a grid."""
     problem = gaussian_2d(_NARROW, protocol=protocol)
     axis = np.linspace(-4, 4, 121)
     X = np.stack(np.meshgrid(axis, axis), axis=-1)
@@ -126,4 +109,4 @@ def class_densities(protocol: str, /) -> ClassDensities:
         for label in (-1, 1):
             joint = density * (positive if label == 1 else 1 - positive)
             densities[domain, label] = joint / (joint.sum() * step)
-    return ClassDensities(axis, densities)
+    return axis, densities

@@ -7,13 +7,12 @@ risk, with repetitions as a leading axis and no Python per repetition.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, effective_rows, on_cpu
 from counterpoise._linalg import cholesky_or_nan, small_eigh
-from counterpoise._validation import check_choice
 from counterpoise.experiments.protocols import METHODS, RELEASED_BETA
 from counterpoise.risk.sums import Sums, sums_from_losses
 from counterpoise.weights.base import exp_ratio
@@ -63,10 +62,10 @@ def analyse(
     --------
     >>> import numpy as np
     >>> from counterpoise.experiments.engine import analyse
-    >>> from counterpoise.experiments.problems import SyntheticProblem
+    >>> from counterpoise.experiments.problems import draw_synthetic
     >>> from counterpoise.experiments.protocols import PROTOCOLS
     >>> rules = PROTOCOLS["paper"]
-    >>> batch = SyntheticProblem(rules, 0.7).draw(np.random.default_rng(0), 4)
+    >>> batch = draw_synthetic(rules, 0.7, np.random.default_rng(0), 4)
     >>> results = analyse(batch, rules.grid("synthetic"))
     >>> bool(np.all(results["risk_oracle"] <= results["risk_controlled_known"]))
     True
@@ -96,17 +95,16 @@ def analyse(
     shares = xp.reshape(folds.shares[..., None] * ones, (R, 1, K * q))
     targets = target + xp.zeros((R, K, q, q), **like)
     truth = paths.risks(slice(0, K), targets, shares, grid[fixed : fixed + 1])
-    results = {f"fixed_{name}": risks[:, m, fixed] for m, name in enumerate(coefficients)}
-    results |= {
+    return {
+        **{f"fixed_{name}": risks[:, m, fixed] for m, name in enumerate(coefficients)},
         "fixed_truth": truth[:, 0, 0],
         "weight_mean": xp.mean(w, axis=-1),
         "weight_variance": xp.var(w, axis=-1, correction=1),
         "n_effective": effective_rows(w),
+        **_outcomes(xp, list(coefficients), risks, retrained),
+        **_outcomes(xp, ["oracle"], retrained, retrained),
+        **_outcomes(xp, ["unweighted"], unweighted, plain_retrained),
     }
-    results |= _outcomes(xp, list(coefficients), risks, retrained)
-    results |= _outcomes(xp, ["oracle"], retrained, retrained)
-    results |= _outcomes(xp, ["unweighted"], unweighted, plain_retrained)
-    return results
 
 
 def fixed_index(alphas: np.ndarray, /) -> int:
@@ -120,10 +118,8 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     "gaussian": ratio of two fitted normal densities, without shrinkage. "kmm" and "kliep": kernel
     width by the paper's rule (mean distance to the five nearest target points).
     """
-    check_choice(weights, "weights", ("gaussian", "kmm", "kliep"))
     if weights == "kmm":
-        plain: dict[str, Any] = {"width": "knn", "regularization": 0.0}
-        return kernel_mean_matching(batch.X, batch.X_target, **plain).weights
+        return kernel_mean_matching(batch.X, batch.X_target, width="knn", regularization=0).weights
     if weights == "kliep":
         return fit_kliep(batch.X, batch.X_target, width="knn", centers=_KLIEP_CENTERS).weights
     xp = array_namespace(batch.X)
@@ -173,7 +169,7 @@ def _split(xp: Namespace, batch: Batch, w: Array) -> _Folds:
     first = xp.arange(0, R * n, n, dtype=order.dtype, device=device(order))
     places = xp.reshape(order + first[:, None, None], (-1,))
     inside = xp.astype(xp.arange(size, device=device(w)) < counts[..., None], w.dtype)
-    inside = inside + xp.zeros((R, 1, 1), dtype=w.dtype, device=device(w))
+    inside = xp.broadcast_to(inside, (R, *inside.shape[-2:]))
     table = xp.take(xp.reshape(table, (R * n, -1)), places, axis=0)
     table = xp.reshape(table, (*inside.shape, -1)) * inside[..., None]
     shares = xp.sum(inside, axis=-1) / n
@@ -232,24 +228,17 @@ def _left_out(xp: Namespace, held_out: Array) -> Array:
     along short axes are slow on accelerators.
     """
     folds = list(xp.unstack(held_out, axis=1))
-    before, after = [xp.zeros_like(folds[0])], [xp.zeros_like(folds[0])]
-    for fold in folds:
-        before.append(before[-1] + fold)
-    for fold in folds[:0:-1]:
-        after.append(after[-1] + fold)
-    others = [b + a for b, a in zip(before, after[::-1], strict=False)]
-    return xp.stack([*others, before[-1]], axis=1)
+    zero = xp.zeros_like(folds[0])
+    *before, total = accumulate(folds, initial=zero)
+    after = reversed(list(accumulate(folds[:0:-1], initial=zero)))
+    return xp.stack([*(b + a for b, a in zip(before, after, strict=True)), total], axis=1)
 
 
 def _outcomes(xp: Namespace, names: list[str], risks: Array, target: Array) -> dict[str, Array]:
     """Choice of the least risk (R, M, L), its estimate, and what it costs in the target."""
     choices = xp.argmin(risks, axis=-1)
-    estimates = xp.min(risks, axis=-1)
-    R, _, L = target.shape
-    first = xp.arange(0, R * L, L, dtype=choices.dtype, device=device(choices))
-    places = xp.reshape(choices + first[:, None], (-1,))
-    costs = xp.reshape(xp.take(xp.reshape(target, (-1,)), places), choices.shape)
-    columns = {"choice": choices, "risk": costs, "estimate": estimates}
+    costs = xp.take_along_axis(target[:, 0, :], choices, axis=-1)
+    columns = {"choice": choices, "risk": costs, "estimate": xp.min(risks, axis=-1)}
     return {
         f"{column}_{name}": values[:, m]
         for m, name in enumerate(names)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from counterpoise._arrays import Array, array_namespace
 from counterpoise._random import on_device_of, permutations, smallest
 from counterpoise.datasets import gaussian_2d
-from counterpoise.datasets.gaussian_2d import Gaussian2D
 from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.curves import SIZES, draw_example, example_results
 from counterpoise.experiments.engine import Batch, analyse
@@ -42,17 +42,17 @@ def make_problem(plan: Plan, chunk: Chunk, ozone: Ozone | None = None, /) -> Pro
         return Problem(draw, results, 8 * 12 * max(SIZES))
     alphas = rules.grid(chunk.problem)
     if chunk.problem != "ozone":
-        sampler: Any = SyntheticProblem(rules, gamma)
+        draw = partial(draw_synthetic, rules, gamma)
         n, q = rules.n_source, 4
     elif ozone is None:
         raise ValueError("`ozone` is missing: the ozone problem needs its data. Pass load_ozone().")
     else:
-        sampler = OzoneProblem(rules, gamma, ozone)
+        draw = partial(draw_ozone, rules, gamma, ozone_arrays(rules, ozone))
         n, q = 2 * rules.ozone_per_class, rules.ozone_components + 2
     # Solutions of the folds, three times, and losses of the rows, in folds that may differ.
     entries = (3 * rules.n_folds * q + 2 * n) * len(alphas) + 8 * rules.n_target
     options: Any = {"weights": WEIGHTS_OF[chunk.problem], "released_beta": plan.released_beta}
-    return Problem(sampler.draw, partial(analyse, alphas=alphas, **options), 8 * entries)
+    return Problem(draw, partial(analyse, alphas=alphas, **options), 8 * entries)
 
 
 def fold_masks(rng: Any, rules: Protocol, repetitions: int, n: int, /, *, shuffled: bool) -> Array:
@@ -82,79 +82,57 @@ def mean_moments(Z: Array, u: Array, /) -> Array:
     """
     xp = array_namespace(Z, u)
     columns = [*(Z[..., j] for j in range(Z.shape[-1])), xp.ones_like(u), u]
-    pairs = np.triu_indices(len(columns))
-    means = [xp.vecdot(columns[i], columns[j]) / u.shape[-1] for i, j in zip(*pairs, strict=True)]
-    place = np.zeros((len(columns), len(columns)), dtype=int)
-    place[pairs] = place.T[pairs] = np.arange(len(means))
-    flat = xp.stack([means[number] for number in place.ravel()], axis=-1)
-    return xp.reshape(flat, (*flat.shape[:-1], *place.shape))
+    means: dict[tuple[int, int], Array] = {}
+    for (i, a), (j, b) in combinations_with_replacement(enumerate(columns), 2):
+        means[i, j] = means[j, i] = xp.vecdot(a, b) / u.shape[-1]
+    every = range(len(columns))
+    return xp.stack([xp.stack([means[i, j] for j in every], axis=-1) for i in every], axis=-2)
 
 
-@dataclass(frozen=True)
-class SyntheticProblem:
-    """The 2-D problem: 50 source and 1000 target points from `datasets.gaussian_2d`."""
-
-    rules: Protocol
-    gamma: float
-
-    @cached_property
-    def sampler(self) -> Gaussian2D:
-        """The problem with its truth."""
-        return gaussian_2d(self.gamma, protocol=self.rules.name)
-
-    def draw(self, rng: Any, repetitions: int, /) -> Batch:
-        """Draw `repetitions` data sets."""
-        rules = self.rules
-        X, y, Z, u = self.sampler.sample(
-            rules.n_source, rules.n_target, repetitions=repetitions, random_state=rng
-        )
-        masks = fold_masks(rng, rules, repetitions, rules.n_source, shuffled=False)
-        return Batch(X, y, masks, Z, mean_moments(Z, u))
+def draw_synthetic(rules: Protocol, gamma: float, rng: Any, repetitions: int, /) -> Batch:
+    """Draw data sets of the 2-D problem: 50 source and 1000 target points of `gaussian_2d`."""
+    X, y, Z, u = gaussian_2d(gamma, protocol=rules.name).sample(
+        rules.n_source, rules.n_target, repetitions=repetitions, random_state=rng
+    )
+    masks = fold_masks(rng, rules, repetitions, rules.n_source, shuffled=False)
+    return Batch(X, y, masks, Z, mean_moments(Z, u))
 
 
-@dataclass(frozen=True)
-class OzoneProblem:
-    """The ozone problem: source rows early in time, target all rows.
+def ozone_arrays(rules: Protocol, data: Ozone, /) -> tuple[np.ndarray, ...]:
+    """Return features, labels, and the target's moments, mean and Cholesky factor.
+
+    The features are the first principal components of the z-scored measurements.
+    """
+    X = np.column_stack([data.day, data.X]) if rules.ozone_date else data.X
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+    features = (left * singular)[:, : rules.ozone_components]
+    return features, data.y, mean_moments(features, data.y), *fit_gaussian(features)
+
+
+def draw_ozone(
+    rules: Protocol, gamma: float, arrays: Sequence[np.ndarray], rng: Any, repetitions: int, /
+) -> Batch:
+    """Draw data sets of the ozone problem: source rows early in time, target all rows.
 
     The rows are in time order. Row t enters the source with probability in proportion to a
     normal density at t with mean 0 and standard deviation gamma times the number of rows,
     without replacement, the same number from either class.
     """
-
-    rules: Protocol
-    gamma: float
-    data: Ozone
-
-    @cached_property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        """Features, labels, the target's moments, its mean and its Cholesky factor.
-
-        The features are the first principal components of the z-scored measurements.
-        """
-        X, y = self.data.X, self.data.y
-        if self.rules.ozone_date:
-            X = np.column_stack([self.data.day, X])
-        scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-        left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-        features = (left * singular)[:, : self.rules.ozone_components]
-        return features, y, mean_moments(features, y), *fit_gaussian(features)
-
-    def draw(self, rng: Any, repetitions: int, /) -> Batch:
-        """Draw `repetitions` data sets."""
-        features, y, moments, *fit = (on_device_of(rng, a) for a in self._arrays)
-        xp = array_namespace(features)
-        n = len(self.data.y)
-        time = np.arange(n) / (self.gamma * n)
-        parts = []
-        for label in (-1.0, 1.0):
-            rows = np.flatnonzero(self.data.y == label)
-            # The smallest of exponential numbers over their weights: a weighted draw without
-            # replacement (Efraimidis, Spirakis 2006, doi:10.1016/j.ipl.2005.11.003). In logs,
-            # because far rows have tiny weights.
-            exponential = rng.standard_exponential((repetitions, len(rows)))
-            keys = xp.log(exponential) + on_device_of(rng, time[rows] ** 2 / 2)
-            count = min(self.rules.ozone_per_class, len(rows))
-            parts.append(on_device_of(rng, rows)[smallest(keys, count)])
-        index = xp.concat(parts, axis=-1)
-        masks = fold_masks(rng, self.rules, repetitions, index.shape[-1], shuffled=True)
-        return Batch(features[index], y[index], masks, features, moments, tuple(fit))
+    features, y, moments, *fit = (on_device_of(rng, a) for a in arrays)
+    xp = array_namespace(features)
+    labels = arrays[1]
+    time = np.arange(len(labels)) / (gamma * len(labels))
+    parts = []
+    for label in (-1.0, 1.0):
+        rows = np.flatnonzero(labels == label)
+        # The smallest of exponential numbers over their weights: a weighted draw without
+        # replacement (Efraimidis, Spirakis 2006, doi:10.1016/j.ipl.2005.11.003). In logs,
+        # because far rows have tiny weights.
+        exponential = rng.standard_exponential((repetitions, len(rows)))
+        keys = xp.log(exponential) + on_device_of(rng, time[rows] ** 2 / 2)
+        count = min(rules.ozone_per_class, len(rows))
+        parts.append(on_device_of(rng, rows)[smallest(keys, count)])
+    index = xp.concat(parts, axis=-1)
+    masks = fold_masks(rng, rules, repetitions, index.shape[-1], shuffled=True)
+    return Batch(features[index], y[index], masks, features, moments, tuple(fit))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from copy import copy
 from functools import partial
-from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -24,10 +23,6 @@ from counterpoise.experiments.problems import Problem, make_problem
 from counterpoise.experiments.run_accelerator import Note, Portions, Results, accelerator_results
 from counterpoise.experiments.store import Store
 
-Progress = Callable[[Chunk], None]
-# Chunks in flight for each thread of the cluster: enough that none waits for the coordinator,
-# few enough that finished results do not pile up.
-_AHEAD = 4
 # Failures of a task by an error of its own (a broken connection, a full disk) that are retried;
 # deaths of workers are counted by the scheduler, see its `allowed-failures`.
 _RETRIES = 3
@@ -40,9 +35,9 @@ def run_plan(
     *,
     jobs: int = 1,
     ozone: Ozone | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[Chunk], None] | None = None,
     client: Any = None,
-    note: Note | None = None,
+    note: Note = warnings.warn,
 ) -> None:
     """Compute the chunks that the store does not hold yet, and store each when it is done.
 
@@ -63,7 +58,7 @@ def run_plan(
 
 
 def _results(
-    plan: Plan, todo: Sequence[Chunk], jobs: int, ozone: Ozone | None, note: Note | None
+    plan: Plan, todo: Sequence[Chunk], jobs: int, ozone: Ozone | None, note: Note
 ) -> Iterator[tuple[Chunk, Results]]:
     if jobs == 1:
         portions = Portions(note)
@@ -124,39 +119,32 @@ def dask_results(
     than once. When a worker dies, the scheduler gives its unfinished and uncollected chunks to
     another worker. The process that started the run stores each chunk once.
 
-    Raises
-    ------
-    RuntimeError
-        When a worker has another version of this package, or a chunk fails repeatedly.
-    ConnectionError
-        When the scheduler is lost. What was yielded before stays good.
+    It is a RuntimeError if a worker has another version of this package or a chunk fails
+    repeatedly, and a ConnectionError if the scheduler is lost. What was yielded before stays good.
     """
     from distributed import as_completed
 
-    waiting, data = iter(todo), None
     running: dict[Any, Chunk] = {}
-
-    def submit() -> Iterator[Any]:
-        # Workers may have come or gone in the meantime.
-        window = _AHEAD * max(1, sum(client.nthreads().values()))
-        for chunk in islice(waiting, max(0, window - len(running))):
+    try:
+        # A task, not scattered data: it can be made again when the worker that holds it dies.
+        data = client.submit(copy, ozone, key=f"ozone-data-{uuid4().hex}")
+        for chunk in todo:
             rows = data if chunk.problem == "ozone" else None
             # A name of its own for every run: another run's task is never taken for this one's.
             options = {"key": f"{chunk.name}-{uuid4().hex}", "retries": _RETRIES}
-            future = client.submit(_work, plan, chunk, rows, __version__, **options)
-            running[future] = chunk
-            yield future
-
-    try:
-        if ozone is not None:
-            # A task, not scattered data: it can be made again when the worker that holds it dies.
-            data = client.submit(copy, ozone, key=f"ozone-data-{uuid4().hex}")
-        finished = as_completed(list(submit()))
-        for future in finished:
+            running[client.submit(_work, plan, chunk, rows, __version__, **options)] = chunk
+        for future in as_completed(list(running)):
             chunk = running.pop(future)
-            yield chunk, _result(future, chunk)
+            try:
+                results = future.result()
+            except Exception as error:
+                # The chunk's own error, a KilledWorker, or a lost scheduler's cancelled future.
+                raise RuntimeError(
+                    f"`--dask`: chunk {chunk.name} failed: {_first_line(error).rstrip('.')}. "
+                    "Look at the workers' logs. Finished chunks are kept: continue with --resume."
+                ) from error
+            yield chunk, results
             future.release()
-            finished.update(list(submit()))
     except OSError as error:  # of the connection
         raise ConnectionError(
             f"`--dask`: the scheduler is lost ({_first_line(error)}). Start it again. Finished "
@@ -172,18 +160,6 @@ def _work(plan: Plan, chunk: Chunk, ozone: Ozone | None, version: str) -> Result
             "numbers would differ. Give all machines the same environment"
         )
     return run_chunk(plan, chunk, ozone)
-
-
-def _result(future: Any, chunk: Chunk) -> Results:
-    try:
-        results: Results = future.result()
-        return results
-    except Exception as error:
-        # The chunk's own error, a KilledWorker, or a future that a lost scheduler cancelled.
-        raise RuntimeError(
-            f"`--dask`: chunk {chunk.name} failed: {_first_line(error).rstrip('.')}. "
-            "Look at the workers' logs. Finished chunks are kept: continue with --resume."
-        ) from error
 
 
 def _first_line(error: Exception) -> str:

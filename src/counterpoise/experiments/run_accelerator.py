@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._arrays import Array, Namespace, array_namespace, free_memory, to_numpy
+from counterpoise._arrays import Array, array_namespace, free_memory, to_numpy
 from counterpoise._random import TorchGenerator
 from counterpoise.experiments.engine import Batch
 from counterpoise.experiments.plan import BATCH, BATCHES_PER_DRAW, Chunk, Plan
@@ -28,21 +28,17 @@ Note = Callable[[str], None]
 class Portions:
     """How many data sets the device takes at once: from its free memory, halved when that fails.
 
-    Parameters
-    ----------
-    note : callable, optional
-        Called once with a sentence when the memory runs out. By default that is a warning.
+    `note` is called once with a sentence when the memory runs out.
     """
 
-    def __init__(self, note: Note | None = None) -> None:
-        self._note: Note | None = note or _warn
-        self._limit: int | None = None
+    def __init__(self, note: Note = warnings.warn) -> None:
+        self._note: Note | None = note
+        self._limit = 20 * _DRAW  # the largest chunk
 
     def size(self, bytes_each: int, like: Array) -> int:
         """Return how many data sets, of so many bytes, fit where the array lives."""
         free = free_memory(like)
-        fits = 10 * _DRAW if free is None else max(1, free // (2 * bytes_each))
-        return fits if self._limit is None else min(fits, self._limit)
+        return self._limit if free is None else min(self._limit, max(1, free // (2 * bytes_each)))
 
     def halve(self, size: int, reason: str) -> None:
         """Take half as many from now on; MemoryError when a single one does not fit."""
@@ -58,10 +54,6 @@ class Portions:
                 f"with {self._limit} or fewer; the results do not depend on it."
             )
             self._note = None
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def accelerator_results(
@@ -105,10 +97,18 @@ def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) ->
     if not plan.same_data:
         generators = [TorchGenerator(s, plan.device) for s in streams[::BATCHES_PER_DRAW]]
         return joined([problem.draw(generator, _DRAW) for generator in generators])
-    import torch
 
     on_host = joined([problem.draw(np.random.default_rng(s), BATCH) for s in streams])
-    return to_device(on_host, array_namespace(torch.zeros(1)), plan.device)
+    return Batch(*(_moved(value, plan.device) for value in vars(on_host).values()))
+
+
+def _moved(value: Any, place: str) -> Any:
+    """Return an array, a tuple of arrays or None as PyTorch arrays on a device."""
+    import torch
+
+    if isinstance(value, tuple):
+        return tuple(_moved(v, place) for v in value)
+    return None if value is None else torch.as_tensor(value, device=place)
 
 
 def joined(parts: Sequence[Batch], /) -> Batch:
@@ -122,17 +122,6 @@ def joined(parts: Sequence[Batch], /) -> Batch:
 def portion(batch: Batch, part: slice, /) -> Batch:
     """Return some of the data sets of a batch."""
     return replace(batch, **{name: getattr(batch, name)[part, ...] for name in _varying(batch)})
-
-
-def to_device(batch: Batch, xp: Namespace, place: Any, /) -> Batch:
-    """Return the batch as arrays of another library or device."""
-
-    def move(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(move(v) for v in value)
-        return None if value is None else xp.asarray(value, device=place)
-
-    return replace(batch, **{name: move(value) for name, value in vars(batch).items()})
 
 
 def _varying(batch: Batch) -> list[str]:

@@ -33,12 +33,8 @@ _DIGEST = b"counterpoise.sha256"
 def one_run(directory: str | os.PathLike[str], /) -> Iterator[None]:
     """Keep other runs out of a directory for the duration of a `with` block.
 
-    The directory is made if need be. What a killed run left half-written is removed.
-
-    Raises
-    ------
-    StoreError
-        If another run is writing there, or nothing can be written.
+    The directory is made if need be. What a killed run left half-written is removed. It is a
+    StoreError if another run is writing there, or nothing can be written.
     """
     place = Path(os.path.realpath(directory))
     with _writing(directory):
@@ -137,11 +133,10 @@ class Store:
         import pyarrow.parquet as pq
 
         path = self.directory / "results.parquet"
-        types: dict[str, Any] = {"problem": pa.string(), "gamma": pa.float64()}
-        first = {chunk.problem: chunk for chunk in reversed(self.plan.chunks())}
-        for problem in self.plan.problems:
-            types |= {f.name: f.type for f in pq.read_schema(self._path(first[problem]))}
-        schema = pa.schema(list(types.items()))
+        first = {chunk.problem: self._path(chunk) for chunk in reversed(self.plan.chunks())}
+        read = [pq.read_schema(first[problem]).remove_metadata() for problem in self.plan.problems]
+        key = pa.schema({"problem": pa.string(), "gamma": pa.float64()})
+        schema = pa.unify_schemas([key, *read])
         with (
             _writing(self.directory),
             replacing(path) as temporary,
@@ -205,22 +200,21 @@ class Store:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path, reason = self._path(chunk), ""
+        path = self._path(chunk)
         try:
             if not path.is_file():
                 raise OSError("it is not a file")
             table = pq.read_table(path, partitioning=None)
             if table.num_rows != chunk.repetitions:
-                reason = f"it has {table.num_rows} of {chunk.repetitions} rows"
-            elif (table.schema.metadata or {}).get(_DIGEST) != _digest(table):
-                reason = "its values do not have the checksum it was written with"
+                raise ValueError(f"it has {table.num_rows} of {chunk.repetitions} rows")
+            if (table.schema.metadata or {}).get(_DIGEST) != _digest(table):
+                raise ValueError("its values do not have the checksum it was written with")
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             reason = (str(error).splitlines() or ["unreadable"])[0]
-        if reason:
             raise StoreError(
                 f"{path} is damaged: {reason}. Delete it and run again with --resume: only that "
                 "chunk is computed again."
-            )
+            ) from error
         return table.replace_schema_metadata(None)
 
 

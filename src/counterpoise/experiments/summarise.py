@@ -21,20 +21,26 @@ _LARGE_SIZE = 400
 
 
 @dataclass(frozen=True)
-class RiskRow:
-    """Final target risk of one way of choosing the penalty."""
+class _Row:
+    """What a row of a table is of; `sets` is "all" or "top"."""
 
     problem: str
     gamma: float
     sets: str
     estimator: str
+
+
+@dataclass(frozen=True)
+class RiskRow(_Row):
+    """Final target risk of one way of choosing the penalty."""
+
     mean: float
     standard_error: float
     repetitions: int
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(_Row):
     """Controlled minus weighted final target risk on the same data sets.
 
     `log10_p` is that of the two-sided Wilcoxon signed-rank test (normal approximation, data sets
@@ -43,10 +49,6 @@ class Comparison:
     weighting. Risks are skewed, so it may differ from the sign of the mean difference.
     """
 
-    problem: str
-    gamma: float
-    sets: str
-    estimator: str
     difference: float
     standard_error: float
     log10_p: float
@@ -57,13 +59,9 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class ErrorRow:
+class ErrorRow(_Row):
     """Error of a risk estimate at the fixed penalty, against the target risk."""
 
-    problem: str
-    gamma: float
-    sets: str
-    estimator: str
     bias: float
     bias_standard_error: float
     rmse: float
@@ -110,6 +108,11 @@ class Summary:
     rates: list[RateRow] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)
 
+    def of(self, table: str, problem: str, sets: str, estimator: str, /) -> list[Any]:
+        """Return the rows of the table "risks", "comparisons" or "errors", by gamma."""
+        wanted, rows = (problem, sets, estimator), getattr(self, table)
+        return [row for row in rows if (row.problem, row.sets, row.estimator) == wanted]
+
 
 def summarise(store: Store, /) -> Summary:
     """Summarise a finished run, one problem and gamma in memory at a time."""
@@ -123,10 +126,7 @@ def summarise(store: Store, /) -> Summary:
                 summary.slopes.extend(_slopes(gamma, data))
                 continue
             for sets, picked in _subsets(data):
-                key = {"problem": problem, "gamma": gamma, "sets": sets}
-                summary.risks.extend(_risks(key, picked))
-                summary.comparisons.extend(_comparisons(key, picked))
-                summary.errors.extend(_errors(key, picked))
+                _add_rows(summary, (problem, gamma, sets), picked)
     return summary
 
 
@@ -140,29 +140,25 @@ def _subsets(data: dict[str, np.ndarray]) -> Iterator[tuple[str, dict[str, np.nd
     yield "top", {name: values[largest] for name, values in data.items()}
 
 
-def _risks(key: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[RiskRow]:
+def _add_rows(summary: Summary, key: tuple[str, float, str], data: dict[str, np.ndarray]) -> None:
     for name in LABELS:
         if f"risk_{name}" in data:
-            values = data[f"risk_{name}"]
-            yield RiskRow(**key, estimator=name, **_mean(values), repetitions=len(values))
+            risk = data[f"risk_{name}"]
+            summary.risks.append(RiskRow(*key, name, *_mean(risk), len(risk)))
+            if name != "weighted":
+                summary.comparisons.append(_compare(key, name, risk - data["risk_weighted"]))
+        if f"fixed_{name}" in data:
+            error = data[f"fixed_{name}"] - data["fixed_truth"]
+            square, spread = _mean(error**2)
+            rmse = math.sqrt(square)
+            errors = rmse, spread / (2 * rmse) if rmse > 0 else 0.0, float(np.median(np.abs(error)))
+            summary.errors.append(ErrorRow(*key, name, *_mean(error), *errors, len(error)))
 
 
-def _comparisons(key: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[Comparison]:
-    for name in LABELS:
-        if f"risk_{name}" not in data or name == "weighted":
-            continue
-        difference = data[f"risk_{name}"] - data["risk_weighted"]
-        log10_p, direction = signed_rank_test(difference)
-        yield Comparison(
-            **key,
-            estimator=name,
-            **_mean(difference, "difference"),
-            log10_p=log10_p,
-            direction=direction,
-            share_better=float(np.mean(difference < 0)),
-            share_equal=float(np.mean(difference == 0)),
-            repetitions=len(difference),
-        )
+def _compare(key: tuple[str, float, str], name: str, difference: np.ndarray) -> Comparison:
+    better, equal = float(np.mean(difference < 0)), float(np.mean(difference == 0))
+    test = signed_rank_test(difference)
+    return Comparison(*key, name, *_mean(difference), *test, better, equal, len(difference))
 
 
 def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:
@@ -181,47 +177,22 @@ def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:
     return log10_p, int(np.sign(z))
 
 
-def _errors(key: dict[str, Any], data: dict[str, np.ndarray]) -> Iterator[ErrorRow]:
-    for name in LABELS:
-        if f"fixed_{name}" not in data:
-            continue
-        error = data[f"fixed_{name}"] - data["fixed_truth"]
-        bias, square = _mean(error), _mean(error**2)
-        rmse = math.sqrt(square["mean"])
-        yield ErrorRow(
-            **key,
-            estimator=name,
-            bias=bias["mean"],
-            bias_standard_error=bias["standard_error"],
-            rmse=rmse,
-            rmse_standard_error=square["standard_error"] / (2 * rmse) if rmse > 0 else 0.0,
-            median_absolute_error=float(np.median(np.abs(error))),
-            repetitions=len(error),
-        )
-
-
-def _mean(values: np.ndarray, name: str = "mean") -> dict[str, Any]:
-    """Mean, under that name, and its standard error (NaN for one repetition)."""
+def _mean(values: np.ndarray) -> tuple[float, float]:
+    """Mean and its standard error (NaN for one repetition)."""
     n = len(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    return {name: float(np.mean(values)), "standard_error": error}
+    return float(np.mean(values)), error
 
 
 def _rates(gamma: float, data: dict[str, np.ndarray]) -> Iterator[RateRow]:
+    count = len(data["repetition"])
     for center in ("known", "sample"):
         for n in SIZES:
+            rmse = float(np.sqrt(np.mean(data[f"beta_{center}_{n}"] ** 2)))
             bias = _mean(data[f"excess_{center}_{n}"])
-            yield RateRow(
-                gamma=gamma,
-                size=n,
-                center=center,
-                beta_rmse=float(np.sqrt(np.mean(data[f"beta_{center}_{n}"] ** 2))),
-                bias=bias["mean"],
-                bias_standard_error=bias["standard_error"],
-                weighted_variance=float(n * np.mean(data[f"weighted_{n}"] ** 2)),
-                controlled_variance=float(n * np.mean(data[f"controlled_{n}"] ** 2)),
-                repetitions=len(data["repetition"]),
-            )
+            weighted = float(n * np.mean(data[f"weighted_{n}"] ** 2))
+            controlled = float(n * np.mean(data[f"controlled_{n}"] ** 2))
+            yield RateRow(gamma, n, center, rmse, *bias, weighted, controlled, count)
 
 
 def _slopes(gamma: float, data: dict[str, np.ndarray]) -> Iterator[Slope]:

@@ -7,9 +7,11 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,10 @@ from counterpoise.datasets.ozone import OZONE_URL, Ozone, fetch_ozone, load_ozon
 from counterpoise.experiments.claims import ERRATA, Claim, verify_claims
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.run import run_plan
+from counterpoise.experiments.run_accelerator import Note
 from counterpoise.experiments.store import Store, one_run
 from counterpoise.experiments.summarise import Summary, summarise
 from counterpoise.jobs.request import Request
-
-Note = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +139,7 @@ def write_reproduction(
         "claims": [{**asdict(claim), "held": claim.held} for claim in record.claims],
         "errata": [dict(zip(("where", "printed", "holds"), row, strict=True)) for row in ERRATA],
     }
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=True) + "\n"
-    save("claims.json", text.encode())
+    save("claims.json", (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
     save("claims.csv", _csv([row for claim in record.claims for row in claim.rows()]))
     for name in ("risks", "comparisons", "errors", "rates"):
         rows = [asdict(row) for row in getattr(record.summary, name)]
@@ -178,11 +178,7 @@ def _check_place(device: str, dask: str | None, jobs: int) -> None:
 
 
 def _has_cuda() -> bool:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return False
-    return bool(torch.cuda.is_available())
+    return find_spec("torch") is not None and import_module("torch").cuda.is_available()
 
 
 def _with_ozone(plan: Plan, data: Path | None, note: Note) -> tuple[Plan, Ozone | None]:
@@ -193,9 +189,8 @@ def _with_ozone(plan: Plan, data: Path | None, note: Note) -> tuple[Plan, Ozone 
         ozone = load_ozone(data) if data is not None else fetch_ozone(download_if_missing=False)
     except OSError as error:
         if data is not None:
-            reason = error.strerror or str(error)
             raise InputError(
-                f"`--data` must be the UCI ozone file; {data}: {reason}. "
+                f"`--data` must be the UCI ozone file; {data}: {error.strerror or error}. "
                 f"Download it from {OZONE_URL}."
             ) from error
         line = (

@@ -9,13 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterpoise._format import format_error, format_p_value
-from counterpoise.experiments.claims import ERRATA, Claim, Finding
-from counterpoise.experiments.curves import ClassDensities, ExampleCurves
+from counterpoise.experiments.claims import ERRATA, Claim
+from counterpoise.experiments.curves import Curves, Densities
 from counterpoise.experiments.protocols import LABELS
 from counterpoise.experiments.summarise import Summary
 from counterpoise.present.axes import log_axis
 from counterpoise.present.estimates import number_cell
-from counterpoise.present.page import figure_svg, render_page
+from counterpoise.present.page import render_page
 from counterpoise.present.palette import LIGHT, REPRODUCTION, style
 from counterpoise.present.sections import (
     Block,
@@ -77,21 +77,20 @@ def _claim_table(claim: Claim) -> Table:
         Column("verdict", "word"),
     ]
     title = f"Claim {claim.number}, {claim.problem}: {'held' if claim.held else 'not held'}"
-    rows = [_finding_row(finding) for finding in claim.findings]
-    return Table(title, columns, rows, caption=f"The paper: {claim.paper}")
-
-
-def _finding_row(finding: Finding) -> list[str]:
-    return [
-        finding.says,
-        finding.rule,
-        finding.measured,
-        number_cell(finding.effect),
-        Numeral(format_error(finding.standard_error), finding.standard_error),
-        "–" if finding.log10_p is None else format_p_value(log10=finding.log10_p),
-        f"{finding.repetitions:,}" if finding.repetitions else "–",
-        "held" if finding.held else "not held",
+    rows = [
+        [
+            finding.says,
+            finding.rule,
+            finding.measured,
+            number_cell(finding.effect),
+            Numeral(format_error(finding.standard_error), finding.standard_error),
+            "–" if finding.log10_p is None else format_p_value(log10=finding.log10_p),
+            f"{finding.repetitions:,}" if finding.repetitions else "–",
+            "held" if finding.held else "not held",
+        ]
+        for finding in claim.findings
     ]
+    return Table(title, columns, rows, caption=f"The paper: {claim.paper}")
 
 
 _COLORS = {name: light for name, (light, _) in REPRODUCTION.items()}
@@ -109,25 +108,22 @@ _SETS = {"all": "all data sets", "top": "top 10 % by weight variance"}
 
 
 def draw_figures(
-    summary: Summary,
-    /,
-    *,
-    curves: ExampleCurves | None = None,
-    classes: ClassDensities | None = None,
+    summary: Summary, curves: dict[str, Curves], classes: Densities, /
 ) -> list[tuple[str, str, Figure]]:
     """Return file name, caption and figure of everything that was computed."""
+    problems = list(dict.fromkeys(row.problem for row in summary.risks))
     with style(LIGHT):
-        figures = [] if curves is None else _example(curves)
+        figures = []
         if summary.rates:
             caption = (
                 "Example: error of the estimated β, and the bias it gives the risk, against the "
                 "sample size. Dashed: the rates n^(-1/2) and 1/n."
             )
-            figures.append(("example-rates", caption, _rates(summary)))
-        if classes is not None:
+            figures += [*_example(curves), ("example-rates", caption, _rates(summary))]
+        if "synthetic" in problems:
             caption = "Synthetic: class-conditional densities, γ = 1/√2. Figure 5 of the paper."
             figures.append(("synthetic-classes", caption, _classes(classes)))
-        for problem in dict.fromkeys(row.problem for row in summary.risks):
+        for problem in problems:
             caption = (
                 f"{_TITLES[problem]}: mean target risk of the chosen classifier against γ, with "
                 "two standard errors; below, paired with plain weighting."
@@ -141,90 +137,76 @@ def draw_figures(
     return figures
 
 
-def figure_bytes(figure: Figure, kind: str, /) -> bytes:
-    """Return a figure as the bytes of a "png" or "svg" file, the same bytes every time."""
-    if kind == "svg":
-        return figure_svg(figure)
+def figure_png(figure: Figure, /) -> bytes:
+    """Return a figure as the bytes of a PNG file, the same bytes every time."""
     buffer = io.BytesIO()
     with style(LIGHT):
-        figure.savefig(buffer, format=kind, dpi=160, metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
     return buffer.getvalue()
 
 
 def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     from matplotlib.figure import Figure
 
-    size = (4.6 * columns + 0.6 * (columns == 1), 3.4 * rows)
-    figure = Figure(figsize=size)
+    figure = Figure(figsize=(4.6 * columns + 0.6 * (columns == 1), 3.4 * rows))
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def _lines(x: Any, lines: dict[str, tuple[Any, str, str]], log: str = "", **options: Any) -> Figure:
-    """Draw named lines (values, colour, line style) in one panel; `log` names logarithmic axes."""
-    figure, axes = _axes()
-    ax = axes[0, 0]
-    for label, (y, color, line) in lines.items():
-        ax.plot(x, y, line, color=_COLORS[color], label=label)
-    for which in log:
-        log_axis(ax, which)
-    ax.set(**options)
-    ax.legend()
-    return figure
+# File name -> colours and styles of the lines, logarithmic axes, labels, and the caption.
+_EXAMPLE: dict[str, tuple[list[tuple[str, str]], str, dict[str, Any], str]] = {
+    "distributions": (
+        [("weighted", "-"), ("oracle", "-")],
+        "",
+        {"xlabel": "x", "ylabel": "density", "ylim": (0, None)},
+        "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
+    ),
+    "weight-variance": (
+        [("weighted", "-"), ("source", "--")],
+        "y",
+        {"xlabel": _WIDTH, "ylabel": "V[w]"},
+        "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
+    ),
+    "large-weights": (
+        [(name, line) for name in ("truncated", "weighted", "controlled_known") for line in "-:"],
+        "xy",
+        {"xlabel": "c", "ylabel": "P(w > c)", "ylim": (1e-4, 1)},
+        "Example: probability of a weight above c. Figure 3; solid under the source, dotted "
+        "under the target.",
+    ),
+    "sampling-variances": (
+        [("oracle", "-"), ("weighted", "-"), ("controlled_known", "-")],
+        "y",
+        {"xlabel": _WIDTH, "ylabel": "variance"},
+        "Example: sampling variance of the three risk estimators, per point. Figure 4.",
+    ),
+}
 
 
-def _example(curves: ExampleCurves) -> list[tuple[str, str, Figure]]:
-    """Draw the closed forms of the example."""
-    densities = {
-        "source N(-1, γ²)": (curves.source, "weighted", "-"),
-        "target N(0, 1)": (curves.target, "oracle", "-"),
-    }
-    formulas = {
-        "exact": (curves.weight_variance, "weighted", "-"),
-        "as printed": (curves.printed_variance, "source", "--"),
-    }
-    tails = {}
-    colors = ("truncated", "weighted", "controlled_known")
-    for color, (gamma, (source, target)) in zip(colors, curves.exceedances.items(), strict=True):
-        tails[f"γ = {gamma:g}"] = (source, color, "-")
-        tails[f"_γ = {gamma:g}"] = (target, color, ":")  # not in the legend
-    variances = {
-        "target, σ²_T": (curves.target_variance, "oracle", "-"),
-        "weighted, σ²_W": (curves.weighted_variance, "weighted", "-"),
-        "controlled, σ²_β": (curves.controlled_variance, "controlled_known", "-"),
-    }
-    tail_axes = {"xlabel": "c", "ylabel": "P(w > c)", "ylim": (1e-4, 1)}
-    return [
-        (
-            "example-distributions",
-            "Example: densities of source (γ = 1/√2) and target. Figure 1 of the paper.",
-            _lines(curves.x, densities, xlabel="x", ylabel="density", ylim=(0, None)),
-        ),
-        (
-            "example-weight-variance",
-            "Example: variance of the weights. Figure 2; the printed formula lacks a root.",
-            _lines(curves.gammas, formulas, log="y", xlabel=_WIDTH, ylabel="V[w]"),
-        ),
-        (
-            "example-large-weights",
-            "Example: probability of a weight above c. Figure 3; solid under the source, dotted "
-            "under the target.",
-            _lines(curves.thresholds, tails, log="xy", **tail_axes),
-        ),
-        (
-            "example-sampling-variances",
-            "Example: sampling variance of the three risk estimators, per point. Figure 4.",
-            _lines(curves.gammas, variances, log="y", xlabel=_WIDTH, ylabel="variance"),
-        ),
-    ]
+def _example(curves: dict[str, Curves]) -> list[tuple[str, str, Figure]]:
+    """Draw the closed forms of the example. A name that begins with "_" is not in the legend."""
+    figures = []
+    for name, (looks, logarithmic, labels, caption) in _EXAMPLE.items():
+        figure, axes = _axes()
+        ax = axes[0, 0]
+        x, lines = curves[name]
+        for (label, y), (color, line) in zip(lines.items(), looks, strict=True):
+            ax.plot(x, y, line, color=_COLORS[color], label=label)
+        for which in logarithmic:
+            log_axis(ax, which)
+        ax.set(**labels)
+        ax.legend()
+        figures.append((f"example-{name}", caption, figure))
+    return figures
 
 
-def _classes(classes: ClassDensities) -> Figure:
+def _classes(classes: Densities) -> Figure:
+    axis, densities = classes
     figure, axes = _axes(1, 2, sharey=True)
     for ax, domain in zip(axes[0], ("source", "target"), strict=True):
         for label, color in ((-1, _COLORS["weighted"]), (1, _COLORS["truncated"])):
-            values = classes.densities[domain, label]
+            values = densities[domain, label]
             levels = [values.max() * share for share in (0.1, 0.3, 0.5, 0.7, 0.9)]
-            ax.contour(classes.axis, classes.axis, values, levels=levels, colors=color)
+            ax.contour(axis, axis, values, levels=levels, colors=color)
             ax.plot([], [], color=color, label=f"p(x | y = {label:+d})")
         ax.set(title=domain, xlabel="x₁", aspect="equal")
     axes[0, 0].set_ylabel("x₂")
@@ -238,9 +220,7 @@ def _panels(summary: Summary, problem: str, top: _Rows, bottom: _Rows) -> tuple[
     for column, (sets, title) in enumerate(_SETS.items()):
         for name in _COLORS:
             for ax, (table, value, error) in zip(axes[:, column], (top, bottom), strict=True):
-                key = (problem, sets, name)
-                rows = getattr(summary, table)
-                points = [row for row in rows if (row.problem, row.sets, row.estimator) == key]
+                points = summary.of(table, problem, sets, name)
                 # The oracle is far below the others, which would be squeezed together.
                 if not points or (table == "comparisons" and name == "oracle"):
                     continue
@@ -301,8 +281,6 @@ def _rates(summary: Summary) -> Figure:
     for gamma, line in {1.0: "-", 1.25: "-."}.items():
         for center in ("known", "sample"):
             rows = [r for r in summary.rates if (r.gamma, r.center) == (gamma, center)]
-            if not rows:
-                continue
             name, points = f"controlled_{center}", [row.size for row in rows]
             look: Any = {"color": _COLORS[name], "marker": _MARKERS[name], "linestyle": line}
             look["label"] = f"{center} mean, γ = {gamma:g}"
@@ -310,12 +288,10 @@ def _rates(summary: Summary) -> Figure:
             biases = [abs(row.bias) for row in rows]
             bars = [2 * row.bias_standard_error for row in rows]
             axes[0, 1].errorbar(points, biases, yerr=bars, **look)
-    first = summary.rates[0]
-    sizes = sorted({row.size for row in summary.rates})
-    last = sizes[-1]
+    first, sizes = summary.rates[0], [row.size for row in rows]
     for ax, start, power in ((axes[0, 0], first.beta_rmse, 0.5), (axes[0, 1], abs(first.bias), 1)):
-        ends = [1.3 * start, 1.3 * start * (first.size / last) ** power]
-        ax.plot([first.size, last], ends, "--", color=_COLORS["unweighted"])
+        ends = [1.3 * start, 1.3 * start * (first.size / sizes[-1]) ** power]
+        ax.plot([first.size, sizes[-1]], ends, "--", color=_COLORS["unweighted"])
         for which in "xy":
             log_axis(ax, which)
         ax.set_xlabel("source points n")
