@@ -29,7 +29,7 @@ class TorchGenerator:
     def __init__(self, seed: np.random.SeedSequence, device: str, /) -> None:
         import torch
 
-        self._torch = torch
+        self.torch = torch
         high, low = (int(word) for word in seed.generate_state(2))
         generator = torch.Generator(device=device).manual_seed((high << 31) ^ low)
         self.device = generator.device
@@ -37,11 +37,11 @@ class TorchGenerator:
 
     def standard_normal(self, size: tuple[int, ...]) -> Array:
         """Draw from N(0, 1)."""
-        return self._torch.randn(size, dtype=self._torch.float64, **self._options)
+        return self.torch.randn(size, dtype=self.torch.float64, **self._options)
 
     def random(self, size: tuple[int, ...]) -> Array:
         """Draw uniformly from [0, 1)."""
-        return self._torch.rand(size, dtype=self._torch.float64, **self._options)
+        return self.torch.rand(size, dtype=self.torch.float64, **self._options)
 
     def standard_exponential(self, size: tuple[int, ...]) -> Array:
         """Draw from the exponential distribution with mean 1."""
@@ -49,7 +49,7 @@ class TorchGenerator:
 
     def integers(self, high: int, *, size: tuple[int, ...]) -> Array:
         """Draw integers from 0 to high - 1."""
-        return self._torch.randint(high, size, **self._options)
+        return self.torch.randint(high, size, **self._options)
 
 
 def as_generator(random_state: Any, /) -> Any:
@@ -65,9 +65,7 @@ def as_generator(random_state: Any, /) -> Any:
 def on_device_of(rng: Any, values: np.ndarray, /) -> Array:
     """Return an array in the library and on the device that the generator draws in."""
     if isinstance(rng, TorchGenerator):
-        import torch
-
-        return torch.as_tensor(values, device=rng.device)
+        return rng.torch.as_tensor(values, device=rng.device)
     return values
 
 
@@ -88,8 +86,5 @@ def smallest(keys: Array, count: int, /) -> Array:
 
 def normal_quantile(share: Array, /) -> Array:
     """Return the quantile function of N(0, 1)."""
-    if is_torch_namespace(array_namespace(share)):
-        import torch
-
-        return torch.special.ndtri(share)
-    return ndtri(share)
+    xp = array_namespace(share)
+    return xp.special.ndtri(share) if is_torch_namespace(xp) else ndtri(share)

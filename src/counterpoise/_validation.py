@@ -60,8 +60,7 @@ def check_number(
 def check_choice(value: Any, name: str, choices: Any, /) -> Any:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(c) for c in choices)
-        raise InputError(f"`{name}` must be one of {listed}; got {value!r}.")
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, choices))}; got {value!r}.")
     return value
 
 

@@ -47,8 +47,7 @@ def files(pages, tmp_path_factory):
     with style(LIGHT):
         figure = Figure(figsize=(9, 4))
         figure.subplots().set(xlabel="gamma", ylabel="risk")
-    plan = SimpleNamespace(protocol="<b>")
-    notes = ["<script>alert(1)</script>"]
+    plan, notes = SimpleNamespace(protocol="<b>"), ["<script>alert(1)</script>"]
     record = SimpleNamespace(plan=plan, facts=[("seed", "0")], claims=[], notes=notes)
     pictures = [("one", "A caption", figure_svg(figure))]
     reproduction = reproduction_page(record, pictures)
