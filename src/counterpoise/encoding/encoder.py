@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from counterpoise.encoding.kinds import (
     as_numbers,
     column_kind,
     date_parts,
+    is_missing,
 )
 from counterpoise.encoding.rows import SPARSE_COLUMNS, columns_of, in_memory, some_rows, take
 
@@ -138,7 +140,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = in_memory(X, "X")
         columns = self._select(X)
         if not self.encodings_:
-            return X if isinstance(X, np.ndarray) else np.stack([np.asarray(c) for c in columns], 1)
+            return X if isinstance(X, np.ndarray) else _stack_numbers(self.features_, columns)
         out = np.empty((X.shape[0], len(self.features_)))
         start = 0
         for encoding, column in zip(self.encodings_, columns, strict=True):
@@ -240,16 +242,46 @@ class _Categories:
 
 def _read(kind: str, name: str, column: Any) -> np.ndarray:
     """Return a column of numbers, booleans or dates as floats of shape (n, 1 or 3)."""
+    read = as_dates if kind == "date" else as_numbers
     try:
-        values = date_parts(as_dates(column)) if kind == "date" else as_numbers(column)[:, None]
+        try:
+            found = read(column)
+        except ValueError:
+            found = read(_without_texts(kind, column))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Column {name!r} must hold {kind}s; it holds a value that cannot be read as one "
             f"({error}). Correct or drop those rows."
         ) from error
+    values = date_parts(found) if kind == "date" else found[:, None]
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} must be finite; it holds infinity. Drop those rows.")
     return values
+
+
+def _without_texts(kind: str, column: Any) -> np.ndarray:
+    """Return texts as they are read from files: "1,234.5", "31.12.1998", words for missing ones."""
+    import pyarrow as pa
+
+    from counterpoise.encoding.texts import retype_texts
+
+    values = np.asarray(column).astype(object)
+    rows = zip(values, is_missing(values), strict=True)
+    texts = [None if none else str(value) for value, none in rows]
+    other = [datetime(2000, 1, 1) if kind == "date" else 0.5]  # says what the texts are
+    tables = [pa.table({"x": pa.array(own)}) for own in (texts, other)]
+    read: np.ndarray = retype_texts(tables, ["x"], [])[0]["x"].to_numpy()
+    return read
+
+
+def _stack_numbers(names: Sequence[str], columns: Sequence[Any]) -> np.ndarray:
+    """Return columns of numbers side by side; those of texts are read."""
+    arrays = map(np.asarray, columns)
+    read = [
+        values if values.dtype.kind in "biuf" else _read("number", name, values)[:, 0]
+        for name, values in zip(names, arrays, strict=True)
+    ]
+    return np.stack(read, axis=1)
 
 
 def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -53,7 +53,7 @@ def _kind(column: Any) -> str | None:
     if values.dtype.kind != "O":
         kinds = {"b": "boolean", "M": "date", "U": "category", "S": "category"}
         return kinds.get(values.dtype.kind, "number")
-    types = set(map(type, values[~_is_missing(values)]))
+    types = set(map(type, values[~is_missing(values)]))
     if not types:
         return None
     if all(issubclass(t, bool | np.bool_) for t in types):
@@ -64,7 +64,7 @@ def _kind(column: Any) -> str | None:
     return "date" if dates else "category"
 
 
-def _is_missing(values: np.ndarray) -> np.ndarray:
+def is_missing(values: np.ndarray) -> np.ndarray:
     """Find None, NaN and the missing values of pandas in an array of objects."""
     if set(map(type, values)) == {str}:
         return np.zeros(len(values), dtype=bool)
@@ -82,7 +82,7 @@ def as_numbers(column: Any, /) -> np.ndarray:
         days = values.astype("m8[ms]").astype(np.float64) / 86_400_000
         return np.where(np.isnat(values), np.nan, days)
     if values.dtype.kind == "O":
-        values = np.where(_is_missing(values), np.nan, values)
+        values = np.where(is_missing(values), np.nan, values)
     return values.astype(np.float64)
 
 
@@ -97,7 +97,7 @@ def as_dates(column: Any, /) -> np.ndarray:
         return values.astype("datetime64[ms]")
     objects = values.astype(object)
     dates = np.full(len(objects), np.datetime64("NaT", "ms"))
-    present = ~_is_missing(objects)
+    present = ~is_missing(objects)
     dates[present] = [_as_date(value) for value in objects[present]]
     return dates
 
@@ -139,7 +139,7 @@ def as_codes(column: Any, /) -> tuple[np.ndarray, np.ndarray]:
     else:
         values = np.asarray(column).astype(object)
         seen: dict[str, int] = {}
-        rows = zip(values, _is_missing(values), strict=True)
+        rows = zip(values, is_missing(values), strict=True)
         places = (seen.setdefault(MISSING if none else str(v), len(seen)) for v, none in rows)
         codes = np.fromiter(places, dtype=np.int64, count=len(values))
         texts = np.asarray(list(seen), dtype=object)
