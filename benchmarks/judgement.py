@@ -182,6 +182,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, default=TEXT, help="file for the tables")
     parser.add_argument("--rows", type=int, default=4000, help="source rows of delivered models")
     parser.add_argument("--judged", type=int, default=1000, help="source rows of intervals, rows")
+    parser.add_argument("--labels", type=int, nargs="+", default=[0, 20, 50], help="0 comes first")
     parser.add_argument("--flaml", type=int, nargs="*", default=[60], help="seconds of each run")
     parser.add_argument("--nannyml", default="nannyml/bin/python", help="its Python")
     parser.add_argument("--autogluon", help="its Python")

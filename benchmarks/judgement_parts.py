@@ -36,7 +36,6 @@ from counterpoise.weights.names import NAMES
 from counterpoise.weights.resolve import resolve_weights
 
 LABEL, GROUP = "the label", "the group"
-LABELS = (0, 20, 50)
 SIZES = (200, 1000, 5000)
 ELSEWHERE = Path(__file__).parent / "peers" / "elsewhere.py"
 
@@ -179,8 +178,9 @@ def intervals(name: str, options: Any) -> Rows:
     source, target = tables(problem)
     m = len(target)
     order, found = np.random.default_rng(0).permutation(m), []
-    rest = np.sort(order[max(LABELS) :])
-    for count in LABELS if m >= 3 * max(LABELS) else LABELS[:1]:
+    most = max(options.labels)
+    rest = np.sort(order[most:])
+    for count in options.labels if m >= 3 * most else options.labels[:1]:
         some = np.full(m, None, dtype=object)
         some[order[:count]] = labels_of(problem, problem.y_target)[order[:count]]
         own = target.assign(**{LABEL: some if problem.n_classes else some.astype(float)})

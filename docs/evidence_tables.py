@@ -37,9 +37,9 @@ TABLES = {
 }
 
 
-def lines_of(part):
+def lines_of(part, printed=PRINTED):
     """Return the printed lines of a part."""
-    blocks = PRINTED.read_text(encoding="utf-8").split("\n\n")
+    blocks = printed.read_text(encoding="utf-8").split("\n\n")
     return next(b for b in blocks if b.strip().startswith(f"{part}:")).strip().splitlines()[1:]
 
 
@@ -55,20 +55,20 @@ def read(part, begins):
     return found
 
 
-def ratios(part, begins=""):
+def ratios(part, begins="", printed=PRINTED):
     """Return the lines of a part that state ratios, each as a dict of texts."""
-    found = (RATIO.fullmatch(line) for line in lines_of(part) if line.startswith(begins))
+    found = (RATIO.fullmatch(line) for line in lines_of(part, printed) if line.startswith(begins))
     return [match.groupdict() for match in found if match]
 
 
 def delivered():
     """Return the target risk of each way, by pair."""
-    names = ("FLAML", "LightGBM", "grid search", "select")
+    names = ("FLAML 30 s", "FLAML", "LightGBM", "grid search", "select")
     rows = [line.split() for line in lines_of("delivered")]
     return {
         row[0]: dict(zip(names, map(float, row[1:]), strict=True))
         for row in rows
-        if len(row) == 5 and re.fullmatch(r"[\d.]+", row[1])
+        if len(row) == 6 and re.fullmatch(r"[\d.]+", row[1])
     }
 
 

@@ -1,7 +1,5 @@
 """Coverage by kind of split and verdict, and what is delivered over what others deliver."""
 
-import math
-
 import matplotlib.pyplot as plt
 from evidence_tables import VERDICTS, delivered, read
 from figure_style import BLUE, GREY, VERMILLION
@@ -48,10 +46,10 @@ def ratios():
         ax.plot(values, range(len(order)), marker, color=color, label=label)
     ax.axvline(1, color=GREY, linewidth=1.2)
     ax.set_xscale("log")
-    ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]
+    ticks = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
     ax.set_yticks(range(len(order)), [pair.replace("_", " ") for pair in order], size=10.5)
     ax.set(xlabel="ratio of target risks: left of 1 select is better")
-    ax.set(xlim=(0.49, 1.1 * math.sqrt(1.1)), ylim=(len(order) - 0.4, -0.6))
+    ax.set(xlim=(0.6, 1.25), ylim=(len(order) - 0.4, -0.6))
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
