@@ -19,7 +19,7 @@ for ax, axis in zip(axes.flat, ("rows", "columns", "candidates", "target rows"),
             side = "top" if name == "ShiftGridSearchCV" else "bottom"
             ax.text(size[-1], seconds[-1], f" {slope:.2f}", color=color, va=side, fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel=axis)
-    ax.margins(x=0.15)
+    ax.margins(x=0.15, y=0.1)
 for ax in axes[:, 0]:
     ax.set_ylabel("processor seconds")
-axes[0, 0].legend(loc="upper left", fontsize=8)
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
