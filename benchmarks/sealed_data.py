@@ -8,12 +8,13 @@ Chosen without a model: tables, labels, splits and dropped columns come from the
 the names of columns, and counts of their values and missing values; the help pages were not read
 again. No model of a label was fitted, and no risk was looked at, before this file was final. The 80
 pairs of an earlier judgement are in the history of this file (``git log --
-benchmarks/sealed_data.py``); rules may be set on them. No table of them or of ``real_data*.py``,
-also of its first 51 problems, is here, nor, as far as titles and columns tell, another copy or
-extract of the same respondents. Of the same kind, but other years or units, are cars ("new_cars"),
-loans ("loans"), births of North Carolina ("carolina") and schools of Michigan ("fourth_grade").
-Earlier trials used pairs whose names were not kept: whether they are here is unknown. Rows of one
-person, firm or place are `groups` where there are many.
+benchmarks/sealed_data.py``); rules may be set on them. These have been judged as well: the next
+judgement needs others. No table of them or of ``real_data*.py``, also of its first 51 problems, is
+here, nor, as far as titles and columns tell, another copy or extract of the same respondents. Of
+the same kind, but other years or units, are cars ("new_cars"), loans ("loans"), births of North
+Carolina ("carolina") and schools of Michigan ("fourth_grade"). Earlier trials used pairs whose
+names were not kept: whether they are here is unknown. Rows of one person, firm or place are
+`groups` where there are many.
 """
 
 from __future__ import annotations
