@@ -9,7 +9,8 @@ import counterpoise as cp
 from counterpoise.risk.methods import METHODS
 
 ALPHAS = np.asarray([0.01, 0.3, 10.0])
-every_method = pytest.mark.parametrize("method", METHODS)
+# Not of a forest: which of two equal splits it takes goes by the order of the columns.
+every_method = pytest.mark.parametrize("method", sorted({*METHODS} - {"modelled"}))
 rows = samples(n=(24, 60), m=(12, 40), columns=(1, 5))
 COST = 2
 
