@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -261,6 +262,8 @@ def _read(kind: str, name: str, column: Any) -> np.ndarray:
 
 def _without_texts(kind: str, column: Any) -> np.ndarray:
     """Return texts as they are read from files: "1,234.5", "31.12.1998", words for missing ones."""
+    if find_spec("pyarrow") is None:  # as they were given
+        return np.asarray(column)
     import pyarrow as pa
 
     from counterpoise.encoding.texts import retype_texts
