@@ -23,6 +23,7 @@ from counterpoise._validation import InputError, check_number
 from counterpoise.jobs.answer import Estimates
 from counterpoise.jobs.judging import limited_threads, weigh
 from counterpoise.jobs.kept import Kept
+from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS
 from counterpoise.risk import LabelTest
 from counterpoise.risk.averages import Controlled, Normalized
@@ -62,7 +63,7 @@ def risk_change(kept: Kept, weights: np.ndarray, /) -> Change:
     n = len(kept.losses)
     folds, pair = Folds([np.arange(n)], groups=kept.groups), np.stack([kept.weights, weights])
     sums = fold_sums(xp, np.broadcast_to(kept.losses, (2, n)), pair, folds)
-    link = link_of(xp, kept.losses, kept.weights)
+    link = link_of(xp, kept.losses, kept.weights, largest=get_loss(kept.loss).largest)
     for average in (Controlled(), Normalized()):
         risks = average.estimate(xp, sums[0].sum(xp))[0]
         if np.all(link.inside(risks)):

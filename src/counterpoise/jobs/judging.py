@@ -162,6 +162,7 @@ def _held_out(
         Folds(np.split(np.arange(len(order)), ends), groups=groups),
         domains=Domains.of_rows(losses, source, pair.independent(pair.target), kept.estimator),
         labelled=None if labelled is None else labelled.losses,
+        largest=get_loss(kept.loss).largest,
     )
 
 

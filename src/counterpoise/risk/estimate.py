@@ -25,14 +25,22 @@ class Link:
     Attributes
     ----------
     low, high : float
-        Range of the number; infinite for no end.
+        Ends of the scale; infinite for no end.
     unit : float or array
         What an error of 1 on the scale means for a number without ends: the spread of its losses.
+    largest : float
+        Largest size that the number can have, where the scale goes further.
     """
 
     low: float = -math.inf
     high: float = math.inf
     unit: Any = 1.0
+    largest: float = math.inf
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest possible number."""
+        return max(self.low, -self.largest), min(self.high, self.largest)
 
     def slope(self, value: Any, /) -> Any:
         """Return the derivative of the scale by the value; infinite at an end of the range."""
@@ -43,7 +51,7 @@ class Link:
         return 1 / self.unit
 
     def move(self, value: np.ndarray, step: Any, /) -> np.ndarray:
-        """Return the number that lies `step` further up on the scale."""
+        """Return the number that lies `step` further up on the scale, or the end before it."""
         low, high = self.low, self.high
         with np.errstate(over="ignore", invalid="ignore"):
             if math.isfinite(low) and math.isfinite(high):
@@ -55,7 +63,7 @@ class Link:
                 moved = high - (high - value) * np.exp(-step)
             else:
                 moved = value + step * self.unit
-        return np.asarray(moved)
+        return np.clip(moved, *self.ends)
 
     def distance(self, start: Any, end: Any, /) -> Any:
         """Return how far `end` lies above `start` on the scale."""
@@ -77,14 +85,22 @@ class Link:
         """Return the scale of one entry of numbers of this shape."""
         if tuple(np.shape(self.unit)) != shape or not shape:
             return self
-        return Link(self.low, self.high, self.unit[key])
+        return replace(self, unit=self.unit[key])
 
 
 #: Losses that are never negative; shares and losses that are 0 or 1.
 LOG, LOGIT = Link(0.0), Link(0.0, 1.0)
 
 
-def link_of(xp: Namespace, losses: Array, weights: Array, labelled: Any = None, /) -> Link:
+def link_of(
+    xp: Namespace,
+    losses: Array,
+    weights: Array,
+    labelled: Any = None,
+    /,
+    *,
+    largest: float = math.inf,
+) -> Link:
     """Return the scale for the mean of losses (..., n): `LOG`, `LOGIT`, or one without ends.
 
     Losses of both signs have no natural zero. Their scale has the spread of the weighted losses as
@@ -94,8 +110,10 @@ def link_of(xp: Namespace, losses: Array, weights: Array, labelled: Any = None, 
     shown = losses if labelled is None else xp.concat([losses, labelled], axis=-1)
     if not bool(xp.any(shown < 0)):
         binary = (shown == 0) | (shown == 1) | xp.isnan(shown)
-        return LOGIT if bool(xp.all(binary)) else LOG
-    return link_of_spread(xp, weighted_variance(xp, losses, weights))
+        link = LOGIT if bool(xp.all(binary)) else LOG
+    else:
+        link = link_of_spread(xp, weighted_variance(xp, losses, weights))
+    return link if math.isinf(largest) else replace(link, largest=largest)
 
 
 def link_of_spread(xp: Namespace, variance: Array, /) -> Link:
@@ -236,9 +254,7 @@ class RiskEstimate:
         half = np.hypot(by_rows * link.slope(safe), ndtri(upper) * drift)
         low, high = link.move(safe, -half), link.move(safe, half)
         # At an end of the range: as far as the rows scatter.
-        bottom, top = (
-            np.clip(end, link.low, link.high) for end in (value - by_rows, value + by_rows)
-        )
+        bottom, top = (np.clip(end, *link.ends) for end in (value - by_rows, value + by_rows))
         return np.where(inside, low, bottom), np.where(inside, high, top)
 
     def __getitem__(self, key: Any) -> RiskEstimate:

@@ -56,7 +56,8 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
     prepared = prepare_rows(held_out, method)
     shape = prepared.losses.shape
     xp = array_namespace(held_out.losses)
-    link = link_of(xp, held_out.losses, held_out.weights, held_out.labelled)
+    losses, weights, largest = held_out.losses, held_out.weights, held_out.largest
+    link = link_of(xp, losses, weights, held_out.labelled, largest=largest)
     if len(shape) > 1 and shape[0] > 1 and math.prod(shape) > _LARGE:
         found = _in_slices(held_out, prepared, link)
     else:
@@ -261,7 +262,8 @@ def estimate_from_sums(
         link=link,
     )
     shown = FoldRisks(values + (direct if isinstance(direct, float) else direct[..., None]), betas)
-    outside = (value + direct < link.low) | (value + direct > link.high)
+    low, high = link.ends
+    outside = (value + direct < low) | (value + direct > high)
     if not bool(xp.any(outside)) or isinstance(average, Normalized):
         return estimate, shown
     inside, _ = estimate_from_sums(

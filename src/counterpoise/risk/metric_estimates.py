@@ -40,8 +40,6 @@ class MetricEstimate:
         Of the metric, on its own link scale.
     baseline : float or None
         The same metric, in the target, of the constant prediction that is best in the source.
-    high : float
-        Its largest possible value: no interval goes beyond.
     """
 
     name: str
@@ -49,7 +47,6 @@ class MetricEstimate:
     greater_is_better: bool
     estimate: RiskEstimate
     baseline: float | None = None
-    high: float = math.inf
 
     @property
     def value(self) -> float:
@@ -63,8 +60,7 @@ class MetricEstimate:
 
     def interval(self, level: float = 0.95, *, drift: bool | float = True) -> tuple[float, float]:
         """Return the confidence interval, as :meth:`counterpoise.RiskEstimate.interval` does."""
-        low, high = self.estimate.interval(level, drift=drift)
-        return low, min(high, self.high)
+        return self.estimate.interval(level, drift=drift)
 
     def __repr__(self) -> str:
         return (
@@ -198,8 +194,7 @@ def estimate_metrics(
             estimate = _of_rows(held_out, predicted, metric, labelled, wider)
             guess = metric(constants[0], to_numpy(held_out.weights))
         words, better = metric.words_for(predicted), metric.greater_is_better
-        known = metric.name, words, better, estimate, float(guess), metric.high
-        report[metric.name] = MetricEstimate(*known)
+        report[metric.name] = MetricEstimate(metric.name, words, better, estimate, float(guess))
     return MetricReport(report)
 
 
@@ -213,9 +208,9 @@ def _of_mean(
     """Estimate a metric that follows from one mean: its interval follows from the risk's."""
     assert metric.losses is not None
     there = None if labelled is None else metric.losses(labelled)
-    risk, _ = estimate_risk(
-        replace(held_out, losses=metric.losses(predicted), labelled=there), method
-    )
+    losses = metric.losses(predicted)
+    judged = replace(held_out, losses=losses, labelled=there, largest=metric.high)
+    risk, _ = estimate_risk(judged, method)
     if math.isinf(metric.high):
         risk = replace(risk, link=LOG)  # squared errors that happen to be 0 or 1 are no share
     value = metric.from_mean(float(risk.value))
