@@ -69,8 +69,8 @@ class Average(Method):
         raise NotImplementedError
 
     def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
-        return None
+        """Return c if the estimate averages w (loss - c) + c; None if large weights do no harm."""
+        return beta
 
 
 class Adjustment(Method):
@@ -108,10 +108,6 @@ class Weighted(Average):
         """Return the mean weighted loss; beta is 0."""
         value = sums.weighted_loss / sums.count
         return value, xp.zeros_like(value)
-
-    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return 0."""
-        return 0 * value
 
 
 @dataclass(frozen=True)
@@ -242,10 +238,6 @@ class Controlled(Average):
         check_choice(self.center, "center", ("known", "sample"))
         if self.beta is not None and not math.isfinite(check_number(self.beta, "beta")):
             raise ValueError(f"`beta` must be finite; got {self.beta!r}. Pass None to estimate it.")
-
-    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return beta: the estimate averages w (loss - beta) + beta."""
-        return beta
 
     def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
         """Return the controlled mean and its beta."""

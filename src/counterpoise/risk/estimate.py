@@ -44,38 +44,35 @@ class Link:
 
     def slope(self, value: Any, /) -> Any:
         """Return the derivative of the scale by the value; infinite at an end of the range."""
-        down = 1 / (value - self.low) if math.isfinite(self.low) else 0.0
-        up = 1 / (self.high - value) if math.isfinite(self.high) else 0.0
-        if math.isfinite(self.low) or math.isfinite(self.high):
-            return down + up
-        return 1 / self.unit
+        if math.isinf(self.low) and math.isinf(self.high):
+            return 1 / self.unit
+        return 1 / (value - self.low) + 1 / (self.high - value)
 
     def move(self, value: np.ndarray, step: Any, /) -> np.ndarray:
         """Return the number that lies `step` further up on the scale, or the end before it."""
         low, high = self.low, self.high
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            odds = self._odds(value) * np.exp(step)
             if math.isfinite(low) and math.isfinite(high):
-                odds = (value - low) / (high - value) * np.exp(step)
                 moved = np.where(np.isinf(odds), high, low + (high - low) * odds / (1 + odds))
             elif math.isfinite(low):
-                moved = low + (value - low) * np.exp(step)
+                moved = low + odds
             elif math.isfinite(high):
-                moved = high - (high - value) * np.exp(-step)
+                moved = high - 1 / odds
             else:
                 moved = value + step * self.unit
         return np.clip(moved, *self.ends)
 
     def distance(self, start: Any, end: Any, /) -> Any:
         """Return how far `end` lies above `start` on the scale."""
-        low, high = self.low, self.high
-        found: Any = 0.0
-        if math.isfinite(low):
-            found = found + np.log((end - low) / (start - low))
-        if math.isfinite(high):
-            found = found - np.log((high - end) / (high - start))
-        if math.isfinite(low) or math.isfinite(high):
-            return found
-        return (end - start) / self.unit
+        if math.isinf(self.low) and math.isinf(self.high):
+            return (end - start) / self.unit
+        return np.log(self._odds(end) / self._odds(start))
+
+    def _odds(self, value: Any) -> Any:
+        """Return the distance from the lower end over that to the upper end, 1 where infinite."""
+        below = value - self.low if math.isfinite(self.low) else 1.0
+        return below / (self.high - value if math.isfinite(self.high) else 1.0)
 
     def inside(self, value: Any, /) -> Any:
         """Tell whether a number lies between the ends, neither of them included."""
@@ -235,11 +232,7 @@ class RiskEstimate:
         low, high = self._ends(level, allowed)
         if np.ndim(to_numpy(self.value)) == 0:
             return float(low), float(high)
-        if isinstance(self.value, np.ndarray):
-            return low, high
-        xp, where = array_namespace(self.value), device(self.value)
-        low, high = (xp.asarray(end, dtype=self.value.dtype, device=where) for end in (low, high))
-        return low, high
+        return like_value(low, self.value), like_value(high, self.value)
 
     def _ends(self, level: float, drift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, error, _, dof, rows = as_floats(self)
@@ -249,10 +242,9 @@ class RiskEstimate:
         if np.isfinite(link.low) and np.isfinite(link.high):
             return _share_ends(value, by_rows / ndtri(upper), rows, upper, drift)
         inside = link.inside(value)
-        safe = np.where(inside, value, 0.5 if np.isfinite(link.low) else link.high - 0.5)
-        safe = safe if np.isfinite(link.low) or np.isfinite(link.high) else value
-        half = np.hypot(by_rows * link.slope(safe), ndtri(upper) * drift)
-        low, high = link.move(safe, -half), link.move(safe, half)
+        with np.errstate(all="ignore"):
+            half = np.hypot(by_rows * link.slope(value), ndtri(upper) * drift)
+            low, high = link.move(value, -half), link.move(value, half)
         # At an end of the range: as far as the rows scatter.
         bottom, top = (np.clip(end, *link.ends) for end in (value - by_rows, value + by_rows))
         return np.where(inside, low, bottom), np.where(inside, high, top)
@@ -296,6 +288,13 @@ def _share_ends(
         lower = LOGIT.move(share, -np.hypot(LOGIT.distance(low, share), far))
         higher = LOGIT.move(share, np.hypot(LOGIT.distance(share, high), far))
     return np.where(inside, lower, low), np.where(inside, higher, high)
+
+
+def like_value(number: np.ndarray, value: Any, /) -> Any:
+    """Return a number in the array library of the value of an estimate."""
+    if isinstance(value, float | np.ndarray):
+        return as_scalar(np.asarray(number))
+    return array_namespace(value).asarray(number, dtype=value.dtype, device=device(value))
 
 
 def as_floats(estimate: RiskEstimate, /) -> list[np.ndarray]:
