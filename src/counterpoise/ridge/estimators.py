@@ -32,8 +32,7 @@ from counterpoise.ridge.passes import (
 from counterpoise.ridge.path import check_alphas
 from counterpoise.ridge.stream import DaskStream, Stream, as_stream, as_target_stream
 from counterpoise.risk import Method, RiskEstimate, get_method
-from counterpoise.risk.averages import method_by_row
-from counterpoise.risk.methods import check_features
+from counterpoise.risk.averages import check_features, method_by_row
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS, are_values, resolve_weights
 
 # Rows of each domain that weight estimators are fitted to, for rows in chunks or on Dask.

@@ -81,6 +81,16 @@ class Adjustment(Method):
     """
 
 
+def check_features(method: Method, features: Any, /) -> None:
+    """Refuse a method that needs the features of both domains if there are none."""
+    if features is None and method.needs_features:
+        raise ValueError(
+            f"`X_target` is missing: method {method.name!r} needs the features of both domains. "
+            "Pass X_source and X_target to target_risk, X_target to a search, or "
+            "method='controlled'."
+        )
+
+
 def name_methods(methods: Sequence[Method], /) -> list[str]:
     """Return one name per method: "controlled", "controlled (2)" and so on."""
     names: list[str] = []

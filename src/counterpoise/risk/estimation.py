@@ -21,7 +21,14 @@ from counterpoise._arrays import (
 )
 from counterpoise._folds import Folds
 from counterpoise._validation import check_loss_size, check_weight_size
-from counterpoise.risk.averages import Adjustment, Average, Method, Normalized, Prepared
+from counterpoise.risk.averages import (
+    Adjustment,
+    Average,
+    Method,
+    Normalized,
+    Prepared,
+    check_features,
+)
 from counterpoise.risk.errors import (
     TargetRows,
     jackknife_deviations,
@@ -75,6 +82,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     """
     losses, weights = held_out.losses, held_out.weights
     xp = array_namespace(losses)
+    check_features(method, held_out.domains)
     if not isinstance(method, Adjustment):
         return method.prepare(xp, held_out)
     if weights.ndim != 1:
@@ -300,10 +308,10 @@ def _where(
     xp: Namespace, condition: Array, chosen: RiskEstimate, other: RiskEstimate
 ) -> RiskEstimate:
     """Return the numbers of one estimate where the condition holds, of the other elsewhere."""
-    names = ("value", "standard_error", "degrees_of_freedom")
-    if condition.ndim == 0:
-        return replace(other, **{name: getattr(chosen, name) for name in names})
-    mixed = {n: xp.where(condition, getattr(chosen, n), getattr(other, n)) for n in names}
+    mixed = {
+        name: as_scalar(xp.where(condition, getattr(chosen, name), getattr(other, name)))
+        for name in ("value", "standard_error", "degrees_of_freedom")
+    }
     return replace(other, **mixed)
 
 
@@ -333,8 +341,8 @@ def _in_slices(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskE
         _average(cut(held_out, i), cut(prepared, i), link.picked(slice(i, i + step), lead))
         for i in starts
     ]
-    estimates, by_fold = [part for part, _ in found], [part for _, part in found]
-    return replace(_join(xp, estimates), link=link), _join(xp, by_fold)
+    estimate, by_fold = (_join(xp, parts) for parts in zip(*found, strict=True))
+    return replace(estimate, link=link), by_fold
 
 
 def _join(xp: Namespace, parts: Sequence[Any]) -> Any:

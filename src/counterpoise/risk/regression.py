@@ -44,7 +44,8 @@ class Moments:
 
     def values(self, held_out: HeldOut, /) -> tuple[np.ndarray, np.ndarray]:
         """Return the monomials at the source rows (n, k) and at the target rows (m, k)."""
-        domains = require_domains(held_out, "Moments")
+        domains = held_out.domains
+        assert domains is not None  # see `check_features`
         location, rotation, monomials = self.basis(domains, held_out.n_rows)
         source, target = ((X - location) @ rotation for X in (domains.source, domains.target))
         columns = [list(factors) for factors in monomials]
@@ -100,17 +101,6 @@ def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
                     return
                 count += 1
                 yield (*rest, last)
-
-
-def require_domains(held_out: HeldOut, who: str, /) -> Domains:
-    """Return the features of both domains, or say who needs them."""
-    if held_out.domains is None:
-        raise ValueError(
-            f"`{who}` needs the features of both domains, to see the target mean of its control "
-            "variates. Pass X_source and X_target to target_risk, or X_target to "
-            "cross_val_risk or to the search's fit."
-        )
-    return held_out.domains
 
 
 # Penalties, relative to the number of rows and to columns of unit variance.

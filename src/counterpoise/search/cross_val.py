@@ -16,8 +16,7 @@ from counterpoise.risk import (
     estimate_risk,
     get_method,
 )
-from counterpoise.risk.averages import name_methods
-from counterpoise.risk.methods import check_features
+from counterpoise.risk.averages import check_features, name_methods
 from counterpoise.search.checks import (
     check_fit_weighted,
     check_labelled,

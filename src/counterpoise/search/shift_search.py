@@ -28,9 +28,9 @@ from counterpoise.risk import (
     get_method,
     risk_by_group,
 )
+from counterpoise.risk.averages import check_features
 from counterpoise.risk.baseline import Baseline, baseline_risk
 from counterpoise.risk.labels import label_test
-from counterpoise.risk.methods import check_features
 from counterpoise.risk.rows import RowIntervals, RowRecord
 from counterpoise.search.blend import blend_candidates, fit_voting
 from counterpoise.search.checks import (
