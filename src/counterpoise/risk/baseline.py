@@ -138,20 +138,19 @@ def _constants(
         values = [np.mean(y), np.median(y), y[order][min(half, len(y) - 1)]]
         if np.all(y > -1):
             values.append(np.expm1(np.mean(np.log1p(y))))
-        return [partial(_one_number, float(value)) for value in values]
+        return [partial(_constant, float(value), None, None) for value in values]
     share = np.bincount(np.searchsorted(classes, y), minlength=len(classes)) / len(y)
     order = np.argsort(-share, kind="stable")
-    return [partial(_one_class, int(place), share, classes) for place in order]
+    return [partial(_constant, int(place), share, classes) for place in order]
 
 
-def _one_number(value: float, rows: np.ndarray) -> Predicted:
-    return Predicted(np.asarray(rows, dtype=np.float64), np.full(len(rows), value))
-
-
-def _one_class(place: int, share: np.ndarray, classes: np.ndarray, rows: np.ndarray) -> Predicted:
-    probability = np.broadcast_to(share, (len(rows), len(classes)))
-    said = np.full(len(rows), place)
-    return Predicted(np.searchsorted(classes, rows), said, probability, probability, classes)
+def _constant(value: float, share: Any, classes: Any, y: np.ndarray) -> Predicted:
+    """Return rows with the labels `y` and one prediction for all: a number, or a class by place."""
+    said = np.full(len(y), value)
+    if classes is None:
+        return Predicted(np.asarray(y, dtype=np.float64), said)
+    probability = np.broadcast_to(share, (len(y), len(classes)))
+    return Predicted(np.searchsorted(classes, y), said, probability, probability, classes)
 
 
 def loss_of(loss: Loss, predicted: Predicted, /) -> np.ndarray:
