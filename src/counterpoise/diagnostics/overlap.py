@@ -86,19 +86,13 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """How well a classifier tells target rows from source rows that it has not seen.
+    """How well a classifier tells target rows from source rows that it has not seen."""
 
-    Attributes
-    ----------
-    auc : float
-        Area under the curve, averaged over folds; 0.5 for equal domains, 1 for disjoint ones.
-        NaN with fewer than 4 rows in a domain.
-    p_value : float
-        One-sided, for equal domains: normal, with sqrt(2) times the standard error of the rank-sum
-        statistics, which allows for the dependence of folds.
-    """
-
+    # Area under the curve, averaged over folds; 0.5 for equal domains, 1 for disjoint ones. NaN
+    # with fewer than 4 rows in a domain.
     auc: float
+    # One-sided, for equal domains: normal, with sqrt(2) times the standard error of the rank-sum
+    # statistics, which allows for the dependence of folds.
     p_value: float
 
 

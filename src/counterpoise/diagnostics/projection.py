@@ -15,18 +15,8 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
     """Place two samples in one plane: two features as they are, more by principal components.
 
     The components are those of the standardised features of both samples, where each sample has
-    half of the weight. A single feature gets a random second coordinate.
-
-    Parameters
-    ----------
-    X_source, X_target : arrays, data frames or sparse matrices
-        Of one width. Mixed types and missing values are encoded.
-
-    Returns
-    -------
-    source, target : arrays of shape (n, 2) and (m, 2)
-    labels : pair of str
-        Of the axes.
+    half of the weight. A single feature gets a random second coordinate. Mixed types and missing
+    values are encoded. Returns the points (n, 2) and (m, 2), and the labels of both axes.
     """
     pair = encode_pair(X_source, X_target)
     source, target = (
