@@ -131,7 +131,7 @@ def test_ends_are_ordered_inside_and_hold_the_value(name, error, value):
 def test_losses_show_their_scale(xp, losses, labelled, want):
     weights = np.array([1.0, 0.5, 1.5])
     known = None if labelled is None else xp.asarray(labelled)
-    link = link_of(xp, xp.asarray(losses), xp.asarray(weights), known)
+    link = link_of(HeldOut.of_sample(xp.asarray(losses), xp.asarray(weights), labelled=known))
     if want is not None:
         assert link is want
         return

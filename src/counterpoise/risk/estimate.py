@@ -16,6 +16,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, device, to_numpy
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_number
+from counterpoise.risk.held_out import HeldOut
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,28 +90,22 @@ class Link:
 LOG, LOGIT = Link(0.0), Link(0.0, 1.0)
 
 
-def link_of(
-    xp: Namespace,
-    losses: Array,
-    weights: Array,
-    labelled: Any = None,
-    /,
-    *,
-    largest: float = math.inf,
-) -> Link:
+def link_of(held_out: HeldOut, /) -> Link:
     """Return the scale for the mean of losses (..., n): `LOG`, `LOGIT`, or one without ends.
 
     Losses of both signs have no natural zero. Their scale has the spread of the weighted losses as
     its unit, so that adding a constant to a loss changes no error. Candidates that failed (NaN)
-    show nothing; losses `labelled` (..., k) of target rows show theirs.
+    show nothing; losses on labelled target rows show theirs.
     """
+    losses, labelled = held_out.losses, held_out.labelled
+    xp = array_namespace(losses)
     shown = losses if labelled is None else xp.concat([losses, labelled], axis=-1)
-    if not bool(xp.any(shown < 0)):
+    if bool(xp.any(shown < 0)):
+        link = link_of_spread(xp, weighted_variance(xp, losses, held_out.weights))
+    else:
         binary = (shown == 0) | (shown == 1) | xp.isnan(shown)
         link = LOGIT if bool(xp.all(binary)) else LOG
-    else:
-        link = link_of_spread(xp, weighted_variance(xp, losses, weights))
-    return link if math.isinf(largest) else replace(link, largest=largest)
+    return link if math.isinf(held_out.largest) else replace(link, largest=held_out.largest)
 
 
 def link_of_spread(xp: Namespace, variance: Array, /) -> Link:

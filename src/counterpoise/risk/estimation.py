@@ -62,9 +62,7 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
     """Estimate the target risk from the source's losses alone."""
     prepared = prepare_rows(held_out, method)
     shape = prepared.losses.shape
-    xp = array_namespace(held_out.losses)
-    losses, weights, largest = held_out.losses, held_out.weights, held_out.largest
-    link = link_of(xp, losses, weights, held_out.labelled, largest=largest)
+    link = link_of(held_out)
     if len(shape) > 1 and shape[0] > 1 and math.prod(shape) > _LARGE:
         found = _in_slices(held_out, prepared, link)
     else:
@@ -202,8 +200,6 @@ def estimate_from_sums(
 
     Parameters
     ----------
-    xp : namespace
-    average : Average
     used : sequence of Sums
         Sums (..., b) of the b units (rows, groups or blocks of rows) of each fold, for the weights
         that the average uses.
@@ -220,11 +216,6 @@ def estimate_from_sums(
         For every unit of each fold, which row or group it is of, if some are in several folds.
     repeats : float, default=1.0
         In how many folds a row is, on average.
-
-    Returns
-    -------
-    estimate : RiskEstimate
-    folds : FoldRisks
     """
     totals = Sums.stack(xp, [fold.sum(xp) for fold in used])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)

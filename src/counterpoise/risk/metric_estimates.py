@@ -233,9 +233,7 @@ def _of_rows(
     """Estimate a function of weighted rows, with a jackknife over groups of rows."""
     weights = np.asarray(to_numpy(held_out.weights), dtype=np.float64)
     value = metric(predicted, weights)
-    link = Link(metric.low, metric.high)
-    if math.isinf(link.low) and math.isinf(link.high):
-        link = Link(unit=abs(value) or 1.0)
+    link = Link(metric.low, metric.high, unit=abs(value) or 1.0)
     error, blocks = _jackknife(metric, predicted, weights, held_out.folds.clusters, value, link)
     plain, _ = source_risk(replace(held_out, labelled=None), get_method("weighted"))
     dof = min(float(plain.n_effective) - 1, blocks - 1)

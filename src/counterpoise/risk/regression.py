@@ -144,18 +144,11 @@ def fit_coefficients(
 ) -> np.ndarray:
     """Return coefficients (K, 1 + k, L), constant first: for each fold, from the other folds.
 
-    Parameters
-    ----------
-    design : array of shape (n, k)
-    responses : array of shape (L, n)
-    folds : K int arrays
-
-    Notes
-    -----
-    The ridge penalty is chosen by cross-validation among the other folds, one for all responses.
-    Computed in double precision whatever the inputs are. Columns are centred and scaled to unit
-    variance over all rows; the constant is not penalised. Columns without spread get coefficient 0.
-    Cost O(n k (k + L) + K^2 k^3 + K^2 k^2 L).
+    For a design (n, k), responses (L, n) and K folds. The ridge penalty is chosen by
+    cross-validation among the other folds, one for all responses. Computed in double precision
+    whatever the inputs are. Columns are centred and scaled to unit variance over all rows; the
+    constant is not penalised. Columns without spread get coefficient 0. Cost
+    O(n k (k + L) + K^2 k^3 + K^2 k^2 L).
     """
     K, spread = len(folds), has_spread(design)
     design, responses = design.astype(np.float64), responses.astype(np.float64)
