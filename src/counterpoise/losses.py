@@ -84,10 +84,7 @@ def zero_one(y: Any, prediction: Any, /) -> Array:
     >>> zero_one(["yes", "no"], ["yes", "yes"])
     array([0., 1.])
     """
-    if not is_array(y):
-        y = np.asarray(y)
-    if not is_array(prediction):
-        prediction = np.asarray(prediction)
+    y, prediction = (a if is_array(a) else np.asarray(a) for a in (y, prediction))
     _check_lengths(y, prediction, prediction.shape[-1] if prediction.ndim else 0)
     xp = array_namespace(y, prediction)
     return xp.astype(prediction != y, xp.float64)

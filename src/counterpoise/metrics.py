@@ -93,6 +93,11 @@ class Predicted:
         return replace(known[0], **joined)
 
     @property
+    def labels(self) -> np.ndarray:
+        """The labels themselves."""
+        return self.y if self.classes is None else self.classes[self.y]
+
+    @property
     def task(self) -> str:
         """What was predicted: "regression" or "classification"."""
         return "regression" if self.classes is None else "classification"

@@ -87,13 +87,10 @@ def standardized(source: ColumnSums, target: ColumnSums, /) -> tuple[np.ndarray,
     """Standardised mean differences, target minus source, before and after weighting."""
     spread = np.sqrt((source.variance + target.variance) / 2)
     after = source.weighted_mean if source.weight > 0 else np.full(spread.shape, np.nan)
-
-    def difference(mean: np.ndarray) -> np.ndarray:
-        gap = target.gap(mean)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(gap == 0, 0.0, gap / spread)
-
-    return difference(source.mean), difference(after)
+    gaps = target.gap(source.mean), target.gap(after)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before, after = (np.where(gap == 0, 0.0, gap / spread) for gap in gaps)
+    return before, after
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ are added on a scale without ends: the logarithm for one end, the log odds for t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
@@ -17,6 +17,8 @@ from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, d
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_number
 from counterpoise.risk.held_out import HeldOut
+
+Record = TypeVar("Record", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +81,6 @@ class Link:
         """Tell whether a number lies between the ends, neither of them included."""
         return (value > self.low) & (value < self.high)
 
-    def picked(self, key: Any, shape: tuple[int, ...], /) -> Link:
-        """Return the scale of one entry of numbers of this shape."""
-        if tuple(np.shape(self.unit)) != shape or not shape:
-            return self
-        return replace(self, unit=self.unit[key])
-
 
 #: Losses that are never negative; shares and losses that are 0 or 1.
 LOG, LOGIT = Link(0.0), Link(0.0, 1.0)
@@ -144,9 +140,6 @@ class Combination:
     weighted_error: Any
     weighted_degrees: Any
     share: Any
-
-    def __getitem__(self, key: Any) -> Combination:
-        return replace(self, **_picked(self, key, np.shape(self.share)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +241,7 @@ class RiskEstimate:
         shape = tuple(np.shape(to_numpy(self.value)))
         if not shape:
             raise TypeError("This RiskEstimate holds one risk and cannot be indexed.")
-        picked = _picked(self, key, shape)
-        labels = None if self.labels is None else self.labels[key]
-        return replace(self, **picked, link=self.link.picked(key, shape), labels=labels)
+        return entries(self, key, shape)
 
     def __repr__(self) -> str:
         shape = tuple(getattr(self.value, "shape", ()))
@@ -298,13 +289,15 @@ def as_floats(estimate: RiskEstimate, /) -> list[np.ndarray]:
     return [np.asarray(to_numpy(getattr(estimate, name)), dtype=np.float64) for name in names]
 
 
-def _picked(record: Any, key: Any, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return an entry of every array of the record that has this shape."""
-    return {
-        field.name: as_scalar(values[key])
-        for field in fields(record)
-        if tuple(getattr(values := getattr(record, field.name), "shape", ())) == shape and shape
-    }
+def entries(record: Record, key: Any, shape: tuple[int, ...], /) -> Record:
+    """Return a record with entries of every array of this shape, also in the records inside."""
+    picked = {}
+    for name, values in vars(record).items():
+        if isinstance(values, Link | Combination):
+            picked[name] = entries(values, key, shape)
+        elif tuple(getattr(values, "shape", ())) == shape:
+            picked[name] = as_scalar(values[key])
+    return replace(record, **picked)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from counterpoise.risk.errors import (
     spread_around,
     tail_variance,
 )
-from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, link_of
+from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, entries, link_of
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import combine_with_labels
 from counterpoise.risk.sums import Sums, fold_clusters, fold_sums
@@ -329,7 +329,7 @@ def _in_slices(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskE
 
     starts, lead = range(0, losses.shape[0], step), tuple(losses.shape[:-1])
     found = [
-        _average(cut(held_out, i), cut(prepared, i), link.picked(slice(i, i + step), lead))
+        _average(cut(held_out, i), cut(prepared, i), entries(link, slice(i, i + step), lead))
         for i in starts
     ]
     estimate, by_fold = (_join(xp, parts) for parts in zip(*found, strict=True))

@@ -105,10 +105,8 @@ def combine(
     usable = np.isfinite(share) & np.isfinite(gap)
     share = np.where(usable, share, k / (k + rows))
     rest = 1 - share
-    plain, plain_error = (
-        share * seen + rest * value,
-        np.hypot(share * label_error, rest * np.nan_to_num(error)),
-    )
+    plain = share * seen + rest * value
+    plain_error = np.hypot(share * label_error, rest * np.nan_to_num(error))
     numbers = {
         "value": np.where(usable, combined, plain),
         "standard_error": np.where(usable, standard_error, plain_error),

@@ -8,9 +8,9 @@ matrix and cross products.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, islice
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Moments:
             usable = variances > 1e-10 * variances[-1]
             units = np.where(usable, 1 / np.sqrt(np.where(usable, variances, 1.0)), 0.0)
             rotation = rotation @ (directions * units)[:, ::-1]
-        return location, rotation, list(_monomials(D, self.degree, most))
+        return location, rotation, _monomials(D, self.degree, most)
 
 
 def _source_directions(source: np.ndarray) -> np.ndarray:
@@ -91,16 +91,15 @@ def _source_directions(source: np.ndarray) -> np.ndarray:
     return directions[:, live] if live.any() else np.zeros((D, 1), dtype=source.dtype)
 
 
-def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
+def _monomials(D: int, degree: int, most: int) -> list[tuple[int, ...]]:
     """Monomials as tuples of features: all of degree 1, then 2, ..., leading features first."""
-    count = 0
-    for d in range(1, degree + 1):
-        for last in range(D):
-            for rest in combinations_with_replacement(range(last + 1), d - 1):
-                if count == most:
-                    return
-                count += 1
-                yield (*rest, last)
+    every = (
+        (*rest, last)
+        for d in range(1, degree + 1)
+        for last in range(D)
+        for rest in combinations_with_replacement(range(last + 1), d - 1)
+    )
+    return list(islice(every, most))
 
 
 # Penalties, relative to the number of rows and to columns of unit variance.
