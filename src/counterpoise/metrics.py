@@ -82,16 +82,6 @@ class Predicted:
         score = probability if score is None else score
         return cls(places, said, probability, score, classes)
 
-    @classmethod
-    def join(cls, parts: Sequence[Predicted | None], /) -> Predicted | None:
-        """Return rows one part after the other; None if a part is missing."""
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or not known:
-            return None
-        columns = {name: [getattr(part, name) for part in known] for name in _ROWWISE}
-        joined: Any = {k: None if v[0] is None else np.concatenate(v) for k, v in columns.items()}
-        return replace(known[0], **joined)
-
     @property
     def labels(self) -> np.ndarray:
         """The labels themselves."""
@@ -104,12 +94,9 @@ class Predicted:
 
     def take(self, rows: np.ndarray, /) -> Predicted:
         """Return some of the rows."""
-        found = {name: getattr(self, name) for name in _ROWWISE}
-        some: Any = {k: None if v is None else v[rows] for k, v in found.items()}
+        every = {name: values for name, values in vars(self).items() if values is not None}
+        some: Any = {name: values[rows] for name, values in every.items() if name != "classes"}
         return replace(self, **some)
-
-
-_ROWWISE = ("y", "prediction", "probability", "score")
 
 
 def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | None:

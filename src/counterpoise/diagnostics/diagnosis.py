@@ -200,7 +200,6 @@ def _conclude(summary: Summary, label_test: LabelTest | None) -> Diagnostics:
     """Return the record with its verdict."""
     rng = np.random.default_rng(0)
     columns, features, owners = summary.columns, summary.features, summary.feature_columns
-    weights, losses = summary.weights, summary.losses
     test = two_sample_test(*summary.rows, rng=rng)
     spread = np.sqrt((columns[0].variance + columns[1].variance) / 2)[summary.kept]
     outside = outside_share(*summary.rows, spread, rng=rng)
@@ -213,7 +212,7 @@ def _conclude(summary: Summary, label_test: LabelTest | None) -> Diagnostics:
         n_source=columns[0].count,
         n_target=columns[1].count,
         **summary.sums.numbers(),
-        rows_deciding=summary.sums.rows_deciding(weights, losses),
+        rows_deciding=summary.sums.rows_deciding(summary.weights, summary.losses),
         auc=test.auc,
         auc_p_value=test.p_value,
         outside_share=outside,
@@ -223,8 +222,8 @@ def _conclude(summary: Summary, label_test: LabelTest | None) -> Diagnostics:
         balance_after=after,
         gaps=worth_naming(summary.gaps, columns[0].count, columns[1].count),
         separating=separating_columns(summary.gaps),
-        weights=weights,
-        losses=losses,
+        weights=summary.weights,
+        losses=summary.losses,
         label_test=label_test,
     )
     verdict, reasons, advice = decide_verdict(found)

@@ -125,7 +125,7 @@ class DoublyRobust(Adjustment):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Losses predicted by a scikit-learn regressor, (L, n) and (L, m), fold by fold."""
         domains, losses = held_out.domains, held_out.losses
-        assert domains is not None  # see `check_features`
+        assert domains is not None  # see `Method.check_features`
         rows, target = domains.source, domains.target
         n = losses.shape[-1]
         at_source, at_target = np.empty(losses.shape), np.zeros((len(losses), len(target)))

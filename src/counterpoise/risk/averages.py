@@ -49,6 +49,15 @@ class Method:
         """Return what is left to average."""
         raise NotImplementedError
 
+    def check_features(self, features: Any, /) -> None:
+        """Refuse to go on without the features of both domains if they are needed."""
+        if features is None and self.needs_features:
+            raise ValueError(
+                f"`X_target` is missing: method {self.name!r} needs the features of both domains. "
+                "Pass X_source and X_target to target_risk, X_target to a search, or "
+                "method='controlled'."
+            )
+
 
 class Average(Method):
     """A method that is a function of sums over rows, and works on streams and batches.
@@ -79,16 +88,6 @@ class Adjustment(Method):
     A subclass sets `name` and implements `prepare`. It gets losses of shape (L, n) of L candidates,
     weights (n,) and `domains.source` (n, D), all in NumPy.
     """
-
-
-def check_features(method: Method, features: Any, /) -> None:
-    """Refuse a method that needs the features of both domains if there are none."""
-    if features is None and method.needs_features:
-        raise ValueError(
-            f"`X_target` is missing: method {method.name!r} needs the features of both domains. "
-            "Pass X_source and X_target to target_risk, X_target to a search, or "
-            "method='controlled'."
-        )
 
 
 def name_methods(methods: Sequence[Method], /) -> list[str]:

@@ -65,16 +65,12 @@ def _chunk(average: Average, n: int, losses: np.ndarray, weights: np.ndarray, fi
     check_ratios(xp, weights, "weights")
     with np.errstate(invalid="ignore", over="ignore"):
         changed = average.effective_weights(xp, weights)
-        rows = first + np.arange(len(weights))
-        count = min(N_BLOCKS, n)
-        labels = rows if count == n else block_numbers(rows, count)
-        used, plain = (sums_from_losses(xp, losses, w) for w in (changed, weights))
-        return _Chunk(
-            used.by_label(xp, labels, count),
-            plain.by_label(xp, labels, count),
-            bool(np.any(losses < 0)),
-            bool(np.all((losses == 0) | (losses == 1))),
-        )
+        numbers, count = first + np.arange(len(weights)), min(N_BLOCKS, n)
+        labels = numbers if count == n else block_numbers(numbers, count)
+        rows = (sums_from_losses(xp, losses, w) for w in (changed, weights))
+        used, plain = (sums.by_label(xp, labels, count) for sums in rows)
+    binary = bool(np.all((losses == 0) | (losses == 1)))
+    return _Chunk(used, plain, bool(np.any(losses < 0)), binary)
 
 
 def _merge(chunks: Sequence[_Chunk]) -> _Chunk:

@@ -26,7 +26,8 @@ class TargetRows:
     @classmethod
     def of_weights(cls, xp: Namespace, weights: Array, n: int, /) -> TargetRows:
         """Summarise the weights (m,) at the target rows, for n source rows."""
-        return cls(weights.shape[-1], xp.mean(xp.clip(weights, None, 2 * math.sqrt(n))))
+        weights = xp.clip(xp.astype(weights, xp.float64), None, 2 * math.sqrt(n))
+        return cls(weights.shape[-1], xp.mean(weights))
 
 
 def jackknife_deviations(

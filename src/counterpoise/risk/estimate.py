@@ -212,12 +212,12 @@ class RiskEstimate:
         low, high : float or array
         """
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
-        if not isinstance(drift, bool | np.bool_):
-            check_number(drift, "drift", low=0, closed="low", remedy="0.1 is an error of 10 %.")
-            allowed = np.asarray(float(drift))
+        if isinstance(drift, bool | np.bool_):
+            allowed = to_numpy(self.drift) if drift else 0.0
         else:
-            allowed = np.asarray(to_numpy(self.drift) if drift else 0.0)
-        low, high = self._ends(level, allowed)
+            remedy = "0.1 is an error of 10 %."
+            allowed = check_number(drift, "drift", low=0, closed="low", remedy=remedy)
+        low, high = self._ends(level, np.asarray(allowed, dtype=np.float64))
         if np.ndim(to_numpy(self.value)) == 0:
             return float(low), float(high)
         return like_value(low, self.value), like_value(high, self.value)

@@ -21,14 +21,7 @@ from counterpoise._arrays import (
 )
 from counterpoise._folds import Folds
 from counterpoise._validation import check_loss_size, check_weight_size
-from counterpoise.risk.averages import (
-    Adjustment,
-    Average,
-    Method,
-    Normalized,
-    Prepared,
-    check_features,
-)
+from counterpoise.risk.averages import Adjustment, Average, Method, Normalized, Prepared
 from counterpoise.risk.errors import (
     TargetRows,
     jackknife_deviations,
@@ -64,12 +57,10 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
     shape = prepared.losses.shape
     link = link_of(held_out)
     if len(shape) > 1 and shape[0] > 1 and math.prod(shape) > _LARGE:
-        found = _in_slices(held_out, prepared, link)
+        estimate, by_fold = _in_slices(held_out, prepared, link)
     else:
-        found = _average(held_out, prepared, link)
-    if found[0].method == method.name:
-        return found
-    return replace(found[0], method=method.name), found[1]
+        estimate, by_fold = _average(held_out, prepared, link)
+    return replace(estimate, method=method.name), by_fold
 
 
 def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
@@ -80,7 +71,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     """
     losses, weights = held_out.losses, held_out.weights
     xp = array_namespace(losses)
-    check_features(method, held_out.domains)
+    method.check_features(held_out.domains)
     if not isinstance(method, Adjustment):
         return method.prepare(xp, held_out)
     if weights.ndim != 1:
@@ -139,7 +130,7 @@ def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEst
     if domains is not None and domains.target_weights is not None:
         there = prepared.target_weights
         there = domains.target_weights if there is None else there
-        target = TargetRows.of_weights(xp, xp.astype(there, xp.float64), folds.n_rows)
+        target = TargetRows.of_weights(xp, there, folds.n_rows)
     return estimate_from_sums(
         xp,
         average,

@@ -149,11 +149,9 @@ class LabelTest:
             f"{format_count(self.n_labels, 'label')} of target rows give {seen} where the source "
             f"gives {expected} (p = {format_p_value(self.p_value)})"
         )
-        if self.p_value < 0.001:
-            return f"The labels contradict the estimate: {compared}."
-        if self.p_value < 0.05:
-            return f"The labels do not fit the estimate well: {compared}."
-        return f"The labels agree with the estimate: {compared}."
+        how = "do not fit the estimate well" if self.p_value < 0.05 else "agree with the estimate"
+        how = "contradict the estimate" if self.p_value < 0.001 else how
+        return f"The labels {how}: {compared}."
 
 
 def label_test(

@@ -43,7 +43,7 @@ class Modelled(Adjustment):
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Scale the losses so that their controlled mean is the modelled one."""
         domains, losses = held_out.domains, held_out.losses
-        assert domains is not None  # see `check_features`
+        assert domains is not None  # see `Method.check_features`
         folds = source_risk(replace(held_out, domains=None, labelled=None), Controlled())[1]
         shares = [len(fold) for fold in held_out.folds]
         controlled = np.average(folds.values, axis=-1, weights=shares)

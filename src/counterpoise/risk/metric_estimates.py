@@ -153,9 +153,7 @@ def choose_metrics(metrics: Any, predicted: Predicted, /) -> list[Metric]:
         for name in ("prediction", "probability", "score")
         if getattr(predicted, name) is not None
     ]
-    if not isinstance(metrics, str | Metric) and not callable(metrics) and not list(metrics):
-        return default_metrics(predicted.task, parts)
-    chosen = get_metrics(metrics, predicted.task)
+    chosen = get_metrics(metrics, predicted.task) or default_metrics(predicted.task, parts)
     for metric in chosen:
         if metric.needs not in parts:
             what = "probabilities" if metric.needs == "probability" else "scores"

@@ -45,12 +45,11 @@ class Moments:
     def values(self, held_out: HeldOut, /) -> tuple[np.ndarray, np.ndarray]:
         """Return the monomials at the source rows (n, k) and at the target rows (m, k)."""
         domains = held_out.domains
-        assert domains is not None  # see `check_features`
+        assert domains is not None  # see `Method.check_features`
         location, rotation, monomials = self.basis(domains, held_out.n_rows)
         source, target = ((X - location) @ rotation for X in (domains.source, domains.target))
-        columns = [list(factors) for factors in monomials]
         at_source, at_target = (
-            np.stack([X[:, factors].prod(axis=1) for factors in columns], axis=-1)
+            np.stack([X[:, list(factors)].prod(axis=1) for factors in monomials], axis=-1)
             for X in (source, target)
         )
         return at_source, at_target
