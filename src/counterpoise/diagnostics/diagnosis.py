@@ -188,8 +188,8 @@ class Summary:
     rows: tuple[Any, Any]  # what has a shape and takes an array of row numbers in brackets
     columns: tuple[ColumnSums, ColumnSums]  # of all encoded features
     sums: WeightSums
-    weights: Any  # (n,), and losses: NumPy or Dask arrays
-    losses: Any
+    weights: Any  # (n,), a NumPy or a Dask array
+    losses: Any  # the same, or None
     gaps: Sequence[Gap]
     features: list[str]
     feature_columns: list[str]
