@@ -206,8 +206,8 @@ def _of_mean(
     """Estimate a metric that follows from one mean: its interval follows from the risk's."""
     assert metric.losses is not None
     there = None if labelled is None else metric.losses(labelled)
-    losses = metric.losses(predicted)
-    judged = replace(held_out, losses=losses, labelled=there, largest=metric.high)
+    largest = metric.high**2 if metric.of_mean == "root" else metric.high
+    judged = replace(held_out, losses=metric.losses(predicted), labelled=there, largest=largest)
     risk, _ = estimate_risk(judged, method)
     if math.isinf(metric.high):
         risk = replace(risk, link=LOG)  # squared errors that happen to be 0 or 1 are no share
@@ -217,7 +217,8 @@ def _of_mean(
     if metric.of_mean == "root":
         # Half of the error of the mean, on the logarithmic scale.
         error = risk.standard_error / (2 * value) if value > 0 else math.sqrt(risk.standard_error)
-        return replace(risk, value=value, standard_error=error, drift=risk.drift / 2)
+        link = replace(risk.link, largest=metric.high)
+        return replace(risk, value=value, standard_error=error, drift=risk.drift / 2, link=link)
     return risk
 
 
