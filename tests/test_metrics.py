@@ -112,13 +112,3 @@ def test_labels_and_probabilities_are_checked():
     np.testing.assert_allclose(decided.score, [[2, -2], [-3, 3]])
     assert decided.probability is None
     assert Predicted.of_values([0.5, 1.0], [1, 2]).task == "regression"
-
-
-def test_parts_are_joined_if_none_is_missing():
-    y = np.arange(5.0)
-    parts = [Predicted(y[:2], y[:2] + 1), Predicted(y[2:], y[2:] + 1)]
-    joined = Predicted.join(parts)
-    np.testing.assert_array_equal([joined.y, joined.prediction], [y, y + 1])
-    assert joined.score is None
-    for missing in ([*parts, None], [None, None], []):
-        assert Predicted.join(missing) is None

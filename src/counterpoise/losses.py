@@ -7,6 +7,7 @@ search must know about a loss: which response of a model it judges, and for whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -83,10 +84,7 @@ def zero_one(y: Any, prediction: Any, /) -> Array:
     >>> zero_one(["yes", "no"], ["yes", "yes"])
     array([0., 1.])
     """
-    if not is_array(y):
-        y = np.asarray(y)
-    if not is_array(prediction):
-        prediction = np.asarray(prediction)
+    y, prediction = (a if is_array(a) else np.asarray(a) for a in (y, prediction))
     _check_lengths(y, prediction, prediction.shape[-1] if prediction.ndim else 0)
     xp = array_namespace(y, prediction)
     return xp.astype(prediction != y, xp.float64)
@@ -161,7 +159,8 @@ def hinge(y: Any, decision: Any, /, *, multiclass: bool = False) -> Array:
 def brier(y: Any, probability: Any, /) -> Array:
     """Brier loss: half the squared distance from the probabilities to the true class.
 
-    For two classes it is (1 - P(true class))^2. Parameters as in :func:`log`.
+    For two classes it is (1 - P(true class))^2. It is at most 1, for any number of classes.
+    Parameters as in :func:`log`.
     """
     xp, y, probability = _indexed(y, probability, "probability")
     return xp.sum((probability - _one_hot(xp, y, probability)) ** 2, axis=-1) / 2
@@ -220,6 +219,8 @@ class Loss:
         Where it makes sense.
     indexed : bool
         Whether `function` takes class indices instead of labels.
+    largest : float
+        Largest value that it can have. No interval of a risk or a metric goes beyond.
     """
 
     name: str
@@ -227,6 +228,7 @@ class Loss:
     response: str = "predict"
     tasks: tuple[str, ...] = ("regression", "classification")
     indexed: bool = False
+    largest: float = math.inf
 
     def __call__(self, y: Any, response: Any, /, *, classes: Any = None) -> Array:
         """Return the loss of each sample; labels `y` are looked up in `classes` where needed."""
@@ -248,9 +250,9 @@ LOSSES: dict[str, Loss] = {
         Loss("squared_log", squared_log, tasks=("regression",)),
         Loss("poisson", poisson, tasks=("regression",)),
         Loss("gamma", gamma, tasks=("regression",)),
-        Loss("zero_one", zero_one, tasks=("classification",)),
+        Loss("zero_one", zero_one, tasks=("classification",), largest=1.0),
         Loss("log", log, "predict_proba", ("classification",), indexed=True),
-        Loss("brier", brier, "predict_proba", ("classification",), indexed=True),
+        Loss("brier", brier, "predict_proba", ("classification",), indexed=True, largest=1.0),
         Loss("hinge", hinge, "decision_function", ("classification",), indexed=True),
     )
 }

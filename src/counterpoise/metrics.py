@@ -13,11 +13,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn import metrics as sklearn_metrics
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    precision_score,
+    r2_score,
+    recall_score,
+    roc_auc_score,
+)
 
-from counterpoise import losses
 from counterpoise._arrays import to_numpy
 from counterpoise._validation import InputError
+from counterpoise.losses import LOSSES
 
 __all__ = ["METRICS", "Metric", "Predicted", "default_metrics", "get_metric", "get_metrics"]
 
@@ -74,15 +82,10 @@ class Predicted:
         score = probability if score is None else score
         return cls(places, said, probability, score, classes)
 
-    @classmethod
-    def join(cls, parts: Sequence[Predicted | None], /) -> Predicted | None:
-        """Return rows one part after the other; None if a part is missing."""
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or not known:
-            return None
-        columns = {name: [getattr(part, name) for part in known] for name in _ROWWISE}
-        joined: Any = {k: None if v[0] is None else np.concatenate(v) for k, v in columns.items()}
-        return replace(known[0], **joined)
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels themselves."""
+        return self.y if self.classes is None else self.classes[self.y]
 
     @property
     def task(self) -> str:
@@ -91,12 +94,9 @@ class Predicted:
 
     def take(self, rows: np.ndarray, /) -> Predicted:
         """Return some of the rows."""
-        found = {name: getattr(self, name) for name in _ROWWISE}
-        some: Any = {k: None if v is None else v[rows] for k, v in found.items()}
+        every = {name: values for name, values in vars(self).items() if values is not None}
+        some: Any = {name: values[rows] for name, values in every.items() if name != "classes"}
         return replace(self, **some)
-
-
-_ROWWISE = ("y", "prediction", "probability", "score")
 
 
 def _columns(values: Any, name: str, n: int, n_classes: int) -> np.ndarray | None:
@@ -172,10 +172,6 @@ class Metric:
         return f"{self.words} of {str(predicted.classes[1])!r}"
 
 
-def _mean_of(loss: Callable[..., Any], part: str = "prediction") -> Callable[..., np.ndarray]:
-    return lambda predicted: np.asarray(loss(predicted.y, getattr(predicted, part)))
-
-
 def _ranked(function: Callable[..., float]) -> Callable[[Predicted, np.ndarray], float]:
     """Judge the score of the positive class; of several, the mean of one against the others."""
 
@@ -200,16 +196,8 @@ def _counted(function: Callable[..., float]) -> Callable[[Predicted, np.ndarray]
     def metric(predicted: Predicted, weights: np.ndarray) -> float:
         assert predicted.classes is not None
         places = [1] if len(predicted.classes) == 2 else list(range(len(predicted.classes)))
-        return float(
-            function(
-                predicted.y,
-                predicted.prediction,
-                labels=places,
-                average="macro",
-                sample_weight=weights,
-                zero_division=0.0,
-            )
-        )
+        options: Any = {"labels": places, "average": "macro", "zero_division": 0.0}
+        return float(function(predicted.y, predicted.prediction, sample_weight=weights, **options))
 
     return metric
 
@@ -226,62 +214,49 @@ def _of_labels(function: Callable[..., float]) -> Callable[[Predicted, np.ndarra
     return metric
 
 
-def _share(name: str, words: str, **options: Any) -> Metric:
-    return Metric(name, words, "classification", **options)
+def _of_loss(name: str, words: str, loss: str, of_mean: str = "mean") -> Metric:
+    """Return a metric that follows from the mean of the loss of this name."""
+    judged = LOSSES[loss]
+    needs = "probability" if judged.response == "predict_proba" else "prediction"
+    return Metric(
+        name,
+        words,
+        judged.tasks[0],
+        needs,
+        high=judged.largest,
+        greater_is_better=of_mean == "rest",
+        losses=lambda predicted: np.asarray(judged(predicted.y, getattr(predicted, needs))),
+        of_mean=of_mean,
+    )
 
 
-def _error(name: str, words: str, loss: Callable[..., Any], **options: Any) -> Metric:
-    """Return a metric of regression that follows from one mean, 0 for a perfect model."""
-    given = {"high": np.inf, "greater_is_better": False, **options}
-    return Metric(name, words, "regression", losses=_mean_of(loss), **given)
+def _of_rows(
+    name: str, words: str, function: Callable[..., float], needs: str = "prediction"
+) -> Metric:
+    return Metric(name, words, "classification", needs, function=function)
 
 
 _OF_A_CLASS = ("f1", "precision", "recall", "average_precision")
-_PROBABLE = {"needs": "probability", "greater_is_better": False}
 
 #: The metrics by name.
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        _share("accuracy", "accuracy", losses=_mean_of(losses.zero_one), of_mean="rest"),
-        _share(
-            "balanced_accuracy",
-            "balanced accuracy",
-            function=_of_labels(sklearn_metrics.balanced_accuracy_score),
+        _of_loss("accuracy", "accuracy", "zero_one", "rest"),
+        _of_rows("balanced_accuracy", "balanced accuracy", _of_labels(balanced_accuracy_score)),
+        _of_rows("auc", "area under the ROC curve", _ranked(roc_auc_score), "score"),
+        _of_rows(
+            "average_precision", "average precision", _ranked(average_precision_score), "score"
         ),
-        _share(
-            "auc",
-            "area under the ROC curve",
-            needs="score",
-            function=_ranked(sklearn_metrics.roc_auc_score),
-        ),
-        _share(
-            "average_precision",
-            "average precision",
-            needs="score",
-            function=_ranked(sklearn_metrics.average_precision_score),
-        ),
-        _share("f1", "F1", function=_counted(sklearn_metrics.f1_score)),
-        _share("precision", "precision", function=_counted(sklearn_metrics.precision_score)),
-        _share("recall", "recall", function=_counted(sklearn_metrics.recall_score)),
-        _share(
-            "log_loss",
-            "log loss",
-            losses=_mean_of(losses.log, "probability"),
-            high=np.inf,
-            **_PROBABLE,
-        ),
-        _share("brier", "Brier score", losses=_mean_of(losses.brier, "probability"), **_PROBABLE),
-        _error("mse", "mean squared error", losses.squared),
-        _error("rmse", "root mean squared error", losses.squared, of_mean="root"),
-        _error("mae", "mean absolute error", losses.absolute),
-        Metric(
-            "r2",
-            "R²",
-            "regression",
-            low=-np.inf,
-            function=_of_labels(sklearn_metrics.r2_score),
-        ),
+        _of_rows("f1", "F1", _counted(f1_score)),
+        _of_rows("precision", "precision", _counted(precision_score)),
+        _of_rows("recall", "recall", _counted(recall_score)),
+        _of_loss("log_loss", "log loss", "log"),
+        _of_loss("brier", "Brier score", "brier"),
+        _of_loss("mse", "mean squared error", "squared"),
+        _of_loss("rmse", "root mean squared error", "squared", "root"),
+        _of_loss("mae", "mean absolute error", "absolute"),
+        Metric("r2", "R²", "regression", low=-np.inf, function=_of_labels(r2_score)),
     )
 }
 

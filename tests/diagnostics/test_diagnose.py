@@ -28,13 +28,6 @@ def test_two_samples_of_one_distribution():
     assert np.mean([d.auc for d in found]) == pytest.approx(0.5, abs=0.04)
 
 
-def test_a_moderate_shift_is_balanced_by_weights(rng):
-    d = cp.diagnose(*shifted(rng, 0.8))
-    assert d.auc_p_value < 1e-6
-    assert d.balance_before[0] == pytest.approx(0.8, abs=0.2)
-    assert abs(d.balance_after[0]) < 0.3 * d.balance_before[0]
-
-
 @pytest.mark.parametrize("weights", ["gaussian", "kmm", "nearest", "classifier", None])
 @pytest.mark.parametrize("distance", [8.0, -1000.0])
 def test_disjoint_supports_are_not_to_be_trusted(weights, distance, rng):
@@ -173,12 +166,9 @@ X, Z = np.arange(20.0).reshape(10, 2), np.arange(12.0).reshape(6, 2)
 @pytest.mark.parametrize(
     ("source", "target", "options", "message"),
     [
-        (X, Z[:, :1], {}, "`X_target` has 1 features, `X_source` has 2"),
         (X, Z[:0], {}, "`X_target` must have at least 1 row"),
         (X, np.full((2, 2), np.inf), {}, "`X_target` must be finite; 4 of its 4"),
-        (X, Z, {"weights": np.ones(9)}, "`weights` has 9 values.*there are 10 samples"),
         (X, Z, {"weights": -np.ones(10)}, "`weights` must not be negative"),
-        (X, Z, {"losses": np.ones(9)}, r"`losses` must have shape \(10,\).*\(9,\)"),
         (X, Z, {"losses": np.ones((10, 1))}, r"`losses` must have shape \(10,\).*\(10, 1\)"),
         (X, Z, {"losses": np.r_[np.nan, np.ones(9)]}, "`losses` must be finite; 1 of its 10"),
     ],

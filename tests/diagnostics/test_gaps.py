@@ -74,16 +74,6 @@ def test_a_new_region_is_found_among_many_values(rng, levels):
     assert [gap.column for gap in found.separating] == ["shop"]
 
 
-@pytest.mark.parametrize("levels", [200, 1000])
-def test_halves_of_a_table_with_many_shops_are_plausible(levels):
-    pd = pytest.importorskip("pandas")
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        table = pd.DataFrame({"shop": texts(rng, levels, 2000), "x": rng.normal(size=2000)})
-        found = cp.diagnose(table[:1000], table[1000:])
-        assert (found.verdict, found.separating, found.gaps) == ("plausible", [], [])
-
-
 def test_large_values_are_named_and_a_few_rows_of_a_rare_one_are_no_gap():
     source, new = [f"shop {i % 300}" for i in range(900)], [f"new {i}" for i in range(100)]
     words = [gap.words for gap in gaps_of(source, [*["big"] * 100, *new, *source[:300]])]

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
-from counterpoise.risk import Link, RiskEstimate
+from counterpoise.risk import HeldOut, Link, RiskEstimate, estimate_risk, get_method
 from counterpoise.risk.estimate import LOG, LOGIT, link_of
 
 # Each scale as a function and its inverse.
@@ -130,7 +131,7 @@ def test_ends_are_ordered_inside_and_hold_the_value(name, error, value):
 def test_losses_show_their_scale(xp, losses, labelled, want):
     weights = np.array([1.0, 0.5, 1.5])
     known = None if labelled is None else xp.asarray(labelled)
-    link = link_of(xp, xp.asarray(losses), xp.asarray(weights), known)
+    link = link_of(HeldOut.of_sample(xp.asarray(losses), xp.asarray(weights), labelled=known))
     if want is not None:
         assert link is want
         return
@@ -153,6 +154,24 @@ def test_intervals_of_many_risks_are_theirs(rng, xp):
         np.testing.assert_allclose(risk[i].interval(0.9), ends[:, i])
         np.testing.assert_allclose(risk[i:][0].interval(0.9), ends[:, i])
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(risk)).interval(0.9), ends)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("loss", "metric"), [("brier", "brier"), ("zero_one", "accuracy")])
+def test_no_interval_goes_beyond_the_range_of_the_loss(rng, loss, metric, n_classes):
+    X = rng.normal(size=(60, 1))
+    y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1])
+    y[41:] = (y[41:] + 1) % n_classes  # almost every answer is wrong there
+    folds = [(np.arange(40), np.arange(40, 60))]
+    args = LogisticRegression(C=100), X, y
+    own, options = {"drift": 2.0}, {"weights": np.linspace(0.5, 1.5, 60), "cv": folds}
+    risk = cp.cross_val_risk(*args, loss=loss, **options)
+    assert 0.8 < risk.value < risk.interval(**own)[1] <= 1
+    number = cp.cross_val_risk(*args, metrics=metric, **options)[metric]
+    ends = (1 - number.interval(**own)[1], 1 - number.interval(**own)[0])
+    assert risk.interval(**own) == pytest.approx(number.interval(**own) if loss == metric else ends)
+    same = HeldOut.of_sample(np.array([-0.9, 0.8, 0.9]), np.ones(3), largest=1.0)
+    assert estimate_risk(same, get_method("weighted"))[0].interval(**own) == (-1.0, 1.0)
 
 
 def test_a_failed_candidate_and_a_single_row_have_no_interval():

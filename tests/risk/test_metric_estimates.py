@@ -213,10 +213,3 @@ def test_the_constant_of_a_metric_is_made_from_the_source_and_labels_enter(rng):
 def test_what_the_model_does_not_say_cannot_be_judged(metrics, message):
     with pytest.raises(ValueError, match=message):
         cp.target_metrics([0, 1, 1], [0, 1, 0], np.ones(3), metrics=metrics)
-
-
-def test_no_interval_goes_beyond_the_range_of_its_metric(rng):
-    y, weights = np.arange(40) % 2, rng.exponential(size=40)
-    wrong = np.where(y == 1, 0.05, 0.95)
-    found = cp.target_metrics(y, 1 - y, weights, metrics="brier", probability=wrong)["brier"]
-    assert found.estimate.interval()[1] > found.interval()[1] == 1.0

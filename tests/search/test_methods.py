@@ -72,7 +72,7 @@ def test_missing_target_rows_are_reported_before_any_fit(data, method):
     X, y, _, _ = data
     Refuses.fits = 0
     ones = np.ones(len(X))
-    message = r"`X_target` is missing: method '\w+' compares the features"
+    message = r"`X_target` is missing: method '\w+' needs the features"
     with pytest.raises(ValueError, match=message):
         cp.ShiftGridSearchCV(Refuses(), {"shift": [0.0]}, weights=ones, method=method).fit(X, y)
     with pytest.raises(ValueError, match=message):

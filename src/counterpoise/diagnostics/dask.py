@@ -29,10 +29,8 @@ from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.resolve import MOST_ROWS
 
 
-def summarise_dask(
-    X_source: Any, X_target: Any, weights: Any, losses: Any, /
-) -> tuple[Summary, Any, Any]:
-    """Return the summary, the weights and the losses, for Dask arrays or data frames of numbers."""
+def summarise_dask(X_source: Any, X_target: Any, weights: Any, losses: Any, /) -> Summary:
+    """Return the summary of Dask arrays or data frames of numbers."""
     names = feature_names(X_source) if hasattr(X_source, "columns") else None
     if names is not None and hasattr(X_target, "columns"):
         X_target = match_columns(X_source, X_target)
@@ -45,7 +43,7 @@ def summarise_dask(
     columns, sums = _all_sums(source, target, w, losses)
     gaps = _find_gaps(source, target, features)
     rows = _Rows(source), _Rows(target)
-    return Summary(rows, columns, sums, gaps, features, features, slice(None)), w, losses
+    return Summary(rows, columns, sums, w, losses, gaps, features, features, slice(None))
 
 
 class _Rows:

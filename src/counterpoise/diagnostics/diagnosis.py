@@ -141,8 +141,7 @@ def diagnose(
     if is_dask(X_source, X_target, weights, losses):
         from counterpoise.diagnostics.dask import summarise_dask
 
-        summary, weights, losses = summarise_dask(X_source, X_target, weights, losses)
-        return _conclude(summary, weights, losses, label_test)
+        return _conclude(summarise_dask(X_source, X_target, weights, losses), label_test)
     pair = encode_pair(X_source, X_target)
     source = check_matrix(pair.source, "X_source").astype(np.float64, copy=False)
     target = check_matrix(pair.target, "X_target").astype(np.float64, copy=False)
@@ -171,13 +170,15 @@ def diagnose_encoded(
     summary = Summary(
         rows=(pair.independent(pair.source), pair.independent(pair.target)),
         columns=(column_sums(pair.source, w), column_sums(pair.target)),
-        weights=WeightSums.of(w, losses, tail_size(w.shape[0]) + 1),
+        sums=WeightSums.of(w, losses, tail_size(w.shape[0]) + 1),
+        weights=w,
+        losses=losses,
         gaps=find_gaps(pair),
         features=list(pair.encoder.get_feature_names_out()),
         feature_columns=pair.encoder.feature_columns_,
         kept=pair.encoder.independent_,
     )
-    return _conclude(summary, w, losses, label_test)
+    return _conclude(summary, label_test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,17 +187,17 @@ class Summary:
 
     rows: tuple[Any, Any]  # what has a shape and takes an array of row numbers in brackets
     columns: tuple[ColumnSums, ColumnSums]  # of all encoded features
-    weights: WeightSums
+    sums: WeightSums
+    weights: Any  # (n,), a NumPy or a Dask array
+    losses: Any  # the same, or None
     gaps: Sequence[Gap]
     features: list[str]
     feature_columns: list[str]
     kept: Any  # index of the encoded features that `rows` hold
 
 
-def _conclude(
-    summary: Summary, weights: Any, losses: Any, label_test: LabelTest | None, /
-) -> Diagnostics:
-    """Return the record with its verdict; weights and losses may be Dask arrays."""
+def _conclude(summary: Summary, label_test: LabelTest | None) -> Diagnostics:
+    """Return the record with its verdict."""
     rng = np.random.default_rng(0)
     columns, features, owners = summary.columns, summary.features, summary.feature_columns
     test = two_sample_test(*summary.rows, rng=rng)
@@ -210,8 +211,8 @@ def _conclude(
         shift=find_shift(columns, test, outside, features, owners),
         n_source=columns[0].count,
         n_target=columns[1].count,
-        **summary.weights.numbers(),
-        rows_deciding=summary.weights.rows_deciding(weights, losses),
+        **summary.sums.numbers(),
+        rows_deciding=summary.sums.rows_deciding(summary.weights, summary.losses),
         auc=test.auc,
         auc_p_value=test.p_value,
         outside_share=outside,
@@ -221,8 +222,8 @@ def _conclude(
         balance_after=after,
         gaps=worth_naming(summary.gaps, columns[0].count, columns[1].count),
         separating=separating_columns(summary.gaps),
-        weights=weights,
-        losses=losses,
+        weights=summary.weights,
+        losses=summary.losses,
         label_test=label_test,
     )
     verdict, reasons, advice = decide_verdict(found)

@@ -86,19 +86,13 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """How well a classifier tells target rows from source rows that it has not seen.
+    """How well a classifier tells target rows from source rows that it has not seen."""
 
-    Attributes
-    ----------
-    auc : float
-        Area under the curve, averaged over folds; 0.5 for equal domains, 1 for disjoint ones.
-        NaN with fewer than 4 rows in a domain.
-    p_value : float
-        One-sided, for equal domains: normal, with sqrt(2) times the standard error of the rank-sum
-        statistics, which allows for the dependence of folds.
-    """
-
+    # Area under the curve, averaged over folds; 0.5 for equal domains, 1 for disjoint ones. NaN
+    # with fewer than 4 rows in a domain.
     auc: float
+    # One-sided, for equal domains: normal, with sqrt(2) times the standard error of the rank-sum
+    # statistics, which allows for the dependence of folds.
     p_value: float
 
 
@@ -126,21 +120,19 @@ def two_sample_test(source: Any, target: Any, /, *, rng: np.random.Generator) ->
     model = make_pipeline(*products, StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
     seed = int(rng.integers(2**31))
     folds = StratifiedKFold(min(5, smaller // 2), shuffle=True, random_state=seed)
-    areas, pairs, nulls = [], [], []
+    judged = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for train, test in folds.split(X, is_target):
             score = model.fit(X[train], is_target[train]).decision_function(X[test])
-            areas.append(roc_auc_score(is_target[test], score))
-            m = int(np.sum(is_target[test]))
-            n = len(test) - m
-            pairs.append(n * m)
-            nulls.append((n + m + 1) / (12 * n * m))
-    share = np.asarray(pairs) / np.sum(pairs)
+            m = np.sum(is_target[test])
+            judged.append((roc_auc_score(is_target[test], score), len(test) - m, m))
+    areas, n, m = np.transpose(judged)
+    share = n * m / np.sum(n * m)
     auc = float(share @ areas)
     # For equal domains every score is noise fitted in other folds: each pair of folds meets twice,
     # once as training and once as test, with the same sign, which doubles the variance.
-    error = math.sqrt(2.0 * float(share**2 @ nulls))
+    error = math.sqrt(2.0 * float(share**2 @ ((n + m + 1) / (12 * n * m))))
     return TwoSampleTest(auc, float(ndtr((0.5 - auc) / error)))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import randomized_svd
 
 from counterpoise.encoding import encode_pair
@@ -15,18 +15,8 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
     """Place two samples in one plane: two features as they are, more by principal components.
 
     The components are those of the standardised features of both samples, where each sample has
-    half of the weight. A single feature gets a random second coordinate.
-
-    Parameters
-    ----------
-    X_source, X_target : arrays, data frames or sparse matrices
-        Of one width. Mixed types and missing values are encoded.
-
-    Returns
-    -------
-    source, target : arrays of shape (n, 2) and (m, 2)
-    labels : pair of str
-        Of the axes.
+    half of the weight. A single feature gets a random second coordinate. Mixed types and missing
+    values are encoded. Returns the points (n, 2) and (m, 2), and the labels of both axes.
     """
     pair = encode_pair(X_source, X_target)
     source, target = (
@@ -45,14 +35,14 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
 def _principal(
     source: np.ndarray, target: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
-    centre = (source.mean(axis=0) + target.mean(axis=0)) / 2
-    second = (np.mean((source - centre) ** 2, axis=0) + np.mean((target - centre) ** 2, axis=0)) / 2
-    scale = np.where(second > 0, np.sqrt(second), 1.0)
-    source, target = (source - centre) / scale, (target - centre) / scale
-    rows = np.concatenate([X / math.sqrt(2 * len(X)) for X in (source, target)])
+    both, weights = np.concatenate([source, target]), 0.5 / np.array([len(source), len(target)])
+    weights = np.repeat(weights, [len(source), len(target)])
+    both = StandardScaler().fit(both, sample_weight=weights).transform(both)
+    rows = both * np.sqrt(weights)[:, None]
     _, values, axes = randomized_svd(rows, 2, random_state=0)
     # A sign is arbitrary; the largest coefficient is taken to be positive.
     axes = (axes * np.sign(axes[np.arange(2), np.argmax(np.abs(axes), axis=1)])[:, None]).T
     shares = values**2 / max(float(np.sum(rows**2)), np.finfo(float).tiny)
     labels = [f"principal component ({share:.0%})" for share in shares]
-    return source @ axes, target @ axes, (f"first {labels[0]}", f"second {labels[1]}")
+    source, target = np.split(both @ axes, [len(source)])
+    return source, target, (f"first {labels[0]}", f"second {labels[1]}")

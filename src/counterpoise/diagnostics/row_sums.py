@@ -30,24 +30,13 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class ColumnSums:
-    """Of the rows of a matrix, column by column.
-
-    Attributes
-    ----------
-    count : int
-    mean, squares : arrays of shape (D,)
-        Mean, and sum of squares around it.
-    weight : float
-        Sum of the weights of the rows.
-    weighted_mean : array of shape (D,)
-        Zero where that sum is zero.
-    """
+    """Of the rows of a matrix, column by column."""
 
     count: int
-    mean: np.ndarray
-    squares: np.ndarray
-    weight: float
-    weighted_mean: np.ndarray
+    mean: np.ndarray  # (D,)
+    squares: np.ndarray  # (D,), sums of squares around the mean
+    weight: float  # sum of the weights of the rows
+    weighted_mean: np.ndarray  # (D,), zero where that sum is zero
 
     @classmethod
     def of(cls, X: np.ndarray, weights: np.ndarray | None = None, /) -> ColumnSums:
@@ -98,29 +87,19 @@ def standardized(source: ColumnSums, target: ColumnSums, /) -> tuple[np.ndarray,
     """Standardised mean differences, target minus source, before and after weighting."""
     spread = np.sqrt((source.variance + target.variance) / 2)
     after = source.weighted_mean if source.weight > 0 else np.full(spread.shape, np.nan)
-
-    def difference(mean: np.ndarray) -> np.ndarray:
-        gap = target.gap(mean)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(gap == 0, 0.0, gap / spread)
-
-    return difference(source.mean), difference(after)
+    gaps = target.gap(source.mean), target.gap(after)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before, after = (np.where(gap == 0, 0.0, gap / spread) for gap in gaps)
+    return before, after
 
 
 @dataclass(frozen=True)
 class WeightSums:
-    """Of weights, and of losses where there are some.
+    """Of weights, and of losses where there are some."""
 
-    Attributes
-    ----------
-    sums : Sums
-        Over the rows; those of losses are 0 where there are none.
-    largest : tuple of arrays
-        The largest weights and, where there are losses, the largest abs(weights x losses), each
-        in increasing order.
-    """
-
-    sums: Sums
+    sums: Sums  # over the rows; those of losses are 0 where there are none
+    # The largest weights and, where there are losses, the largest abs(weights x losses), each in
+    # increasing order.
     largest: tuple[np.ndarray, ...]
 
     @classmethod

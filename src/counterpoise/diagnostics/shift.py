@@ -27,9 +27,7 @@ from counterpoise.diagnostics.overlap import TwoSampleTest, outside_by_chance
 from counterpoise.diagnostics.row_sums import ColumnSums, standardized
 from counterpoise.diagnostics.verdict import THRESHOLDS
 
-#: Probability of reporting a shift where there is none, at most.
-ERROR_RATE = 0.01
-# Of it, the shares of the first two tests.
+# The error rates of the first two tests.
 _AUC_RATE, _MEANS_RATE = 0.005, 0.004
 # A standardised mean difference up to this is usually called balanced, from that on large.
 _BALANCED, _LARGE = 0.1, 0.8

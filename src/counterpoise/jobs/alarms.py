@@ -23,8 +23,9 @@ from counterpoise._validation import InputError, check_number
 from counterpoise.jobs.answer import Estimates
 from counterpoise.jobs.judging import limited_threads, weigh
 from counterpoise.jobs.kept import Kept
+from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS
-from counterpoise.risk import LabelTest
+from counterpoise.risk import HeldOut, LabelTest
 from counterpoise.risk.averages import Controlled, Normalized
 from counterpoise.risk.errors import jackknife_deviations, rows_deciding
 from counterpoise.risk.estimate import Link, link_of
@@ -59,10 +60,10 @@ def risk_change(kept: Kept, weights: np.ndarray, /) -> Change:
     Both are the controlled estimate, or the self-normalised one where that leaves its range. The
     error is the jackknife's of the difference, over rows or groups of rows.
     """
-    n = len(kept.losses)
+    n, largest = len(kept.losses), get_loss(kept.loss).largest
     folds, pair = Folds([np.arange(n)], groups=kept.groups), np.stack([kept.weights, weights])
     sums = fold_sums(xp, np.broadcast_to(kept.losses, (2, n)), pair, folds)
-    link = link_of(xp, kept.losses, kept.weights)
+    link = link_of(HeldOut(kept.losses, kept.weights, folds, largest=largest))
     for average in (Controlled(), Normalized()):
         risks = average.estimate(xp, sums[0].sum(xp))[0]
         if np.all(link.inside(risks)):

@@ -135,11 +135,11 @@ def judge_pair(
         risks = judge_groups(found, pair, groups, kept.weights, kept.losses)
     baseline = baseline_risk(
         held_out,
-        Labels.of_predicted(predicted).y,
+        predicted.labels,
         get_loss(kept.loss),
         predicted.classes,
         chosen,
-        y_labelled=None if said is None else Labels.of_predicted(said).y,
+        y_labelled=None if said is None else said.labels,
     )
     report = estimate_metrics(held_out, predicted, wanted, chosen, labelled=said)
     known: Any = {"method": method, "metrics": report, "baseline": baseline, "groups": risks}
@@ -162,6 +162,7 @@ def _held_out(
         Folds(np.split(np.arange(len(order)), ends), groups=groups),
         domains=Domains.of_rows(losses, source, pair.independent(pair.target), kept.estimator),
         labelled=None if labelled is None else labelled.losses,
+        largest=get_loss(kept.loss).largest,
     )
 
 

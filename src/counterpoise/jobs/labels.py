@@ -34,9 +34,8 @@ class Labels:
 
     @classmethod
     def of_predicted(cls, predicted: Predicted, /) -> Labels:
-        """Return the labels beside predictions, which hold classes as their places."""
-        classes = predicted.classes
-        return cls(predicted.task, predicted.y if classes is None else classes[predicted.y])
+        """Return the labels beside predictions."""
+        return cls(predicted.task, predicted.labels)
 
 
 def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:

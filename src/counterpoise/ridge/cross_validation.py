@@ -131,7 +131,7 @@ def target_summary(estimator: Any, X_target: Array, count: int, n: int, /) -> Ta
         return None
     weights = estimator.predict(X_target)
     xp = array_namespace(weights)
-    return replace(TargetRows.of_weights(xp, xp.astype(weights, xp.float64), n), count=count)
+    return replace(TargetRows.of_weights(xp, weights, n), count=count)
 
 
 def path_from_blocks(

@@ -33,7 +33,6 @@ from counterpoise.ridge.path import check_alphas
 from counterpoise.ridge.stream import DaskStream, Stream, as_stream, as_target_stream
 from counterpoise.risk import Method, RiskEstimate, get_method
 from counterpoise.risk.averages import method_by_row
-from counterpoise.risk.methods import check_features
 from counterpoise.weights.resolve import DEFAULT_WEIGHTS, are_values, resolve_weights
 
 # Rows of each domain that weight estimators are fitted to, for rows in chunks or on Dask.
@@ -162,7 +161,7 @@ class _ShiftRidge(BaseEstimator):
     ) -> Self:
         """Fit to outputs Y (n, T) of rows in memory; `y` is what the splitter sees."""
         method, alphas, intercept = self._options()
-        check_features(method, X_target)
+        method.check_features(X_target)
         splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(weights, X, X_target)
         options: Any = {"method": method, "intercept": intercept, "estimator": estimator}

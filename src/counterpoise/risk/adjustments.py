@@ -20,13 +20,7 @@ from counterpoise._arrays import Namespace
 from counterpoise._validation import check_number
 from counterpoise.risk.averages import Adjustment, Controlled, Prepared, Weighted
 from counterpoise.risk.held_out import HeldOut
-from counterpoise.risk.regression import (
-    Moments,
-    cross_fit_folds,
-    fit_coefficients,
-    has_spread,
-    require_domains,
-)
+from counterpoise.risk.regression import Moments, cross_fit_folds, fit_coefficients, has_spread
 
 
 @dataclass(frozen=True)
@@ -130,8 +124,9 @@ class DoublyRobust(Adjustment):
         self, held_out: HeldOut, folds: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Losses predicted by a scikit-learn regressor, (L, n) and (L, m), fold by fold."""
-        domains = require_domains(held_out, f"DoublyRobust(outcome_model={self.outcome_model!r})")
-        rows, target, losses = domains.source, domains.target, held_out.losses
+        domains, losses = held_out.domains, held_out.losses
+        assert domains is not None  # see `Method.check_features`
+        rows, target = domains.source, domains.target
         n = losses.shape[-1]
         at_source, at_target = np.empty(losses.shape), np.zeros((len(losses), len(target)))
         for fold in folds:

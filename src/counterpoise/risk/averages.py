@@ -49,6 +49,15 @@ class Method:
         """Return what is left to average."""
         raise NotImplementedError
 
+    def check_features(self, features: Any, /) -> None:
+        """Refuse to go on without the features of both domains if they are needed."""
+        if features is None and self.needs_features:
+            raise ValueError(
+                f"`X_target` is missing: method {self.name!r} needs the features of both domains. "
+                "Pass X_source and X_target to target_risk, X_target to a search, or "
+                "method='controlled'."
+            )
+
 
 class Average(Method):
     """A method that is a function of sums over rows, and works on streams and batches.
@@ -69,8 +78,8 @@ class Average(Method):
         raise NotImplementedError
 
     def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return c if the estimate averages w (loss - c); None if large weights do no harm."""
-        return None
+        """Return c if the estimate averages w (loss - c) + c; None if large weights do no harm."""
+        return beta
 
 
 class Adjustment(Method):
@@ -108,10 +117,6 @@ class Weighted(Average):
         """Return the mean weighted loss; beta is 0."""
         value = sums.weighted_loss / sums.count
         return value, xp.zeros_like(value)
-
-    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return 0."""
-        return 0 * value
 
 
 @dataclass(frozen=True)
@@ -242,10 +247,6 @@ class Controlled(Average):
         check_choice(self.center, "center", ("known", "sample"))
         if self.beta is not None and not math.isfinite(check_number(self.beta, "beta")):
             raise ValueError(f"`beta` must be finite; got {self.beta!r}. Pass None to estimate it.")
-
-    def tail_offset(self, value: Array, beta: Array, /) -> Array | None:
-        """Return beta: the estimate averages w (loss - beta) + beta."""
-        return beta
 
     def estimate(self, xp: Namespace, sums: Sums, /) -> tuple[Array, Array]:
         """Return the controlled mean and its beta."""

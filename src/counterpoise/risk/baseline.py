@@ -87,16 +87,12 @@ def baseline_risk(
     `y` has the labels of the N rows, `classes` all labels (None for regression). `y_labelled` are
     the labels of the target rows of `held_out.labelled`.
     """
-    makers = _constants(y, classes)
     with np.errstate(all="ignore"):
-        every = [loss_of(loss, make(y)) for make in makers]
-        best = _least([float(np.mean(own)) for own in every])
-    there = difference = None
-    if y_labelled is not None and held_out.labelled is not None:
-        there = loss_of(loss, makers[best](y_labelled))
-        difference = held_out.labelled - there
-    constant = replace(held_out, losses=every[best], labelled=there)
-    paired = replace(held_out, losses=held_out.losses - every[best], labelled=difference)
+        here, there = _best_constant(y, classes, y_labelled, lambda own: loss_of(loss, own).mean())
+        losses, labelled = loss_of(loss, here), None if there is None else loss_of(loss, there)
+    difference = None if labelled is None else held_out.labelled - labelled
+    constant = replace(held_out, losses=losses, labelled=labelled)
+    paired = replace(held_out, losses=held_out.losses - losses, labelled=difference)
     return Baseline(estimate_risk(constant, method)[0], estimate_risk(paired, method)[0])
 
 
@@ -107,24 +103,22 @@ def constant_for_metric(
 
     For the same rows, and for the rows `labelled` if they are given.
     """
-    classes = predicted.classes
     sign = -1.0 if metric.greater_is_better else 1.0
-    y = predicted.y if classes is None else classes[predicted.y]
+    y, there = predicted.labels, None if labelled is None else labelled.labels
+    return _best_constant(y, predicted.classes, there, lambda own: sign * metric(own))
+
+
+def _best_constant(
+    y: np.ndarray, classes: Any, y_labelled: np.ndarray | None, cost: Callable[[Predicted], Any]
+) -> tuple[Predicted, Predicted | None]:
+    """Return the constant prediction of least cost, for these rows and for labelled ones."""
     makers = _constants(y, classes)
-    best = makers[_least([sign * metric(make(y)) for make in makers])]
-    there = None
-    if labelled is not None:
-        there = best(labelled.y if classes is None else classes[labelled.y])
-    return best(y), there
+    costs = [cost(make(y)) for make in makers]
+    best = makers[int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))]
+    return best(y), None if y_labelled is None else best(y_labelled)
 
 
-def _least(costs: list[float]) -> int:
-    return int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
-
-
-def _constants(
-    y: np.ndarray, classes: np.ndarray | None
-) -> list[Callable[[np.ndarray], Predicted]]:
+def _constants(y: np.ndarray, classes: np.ndarray | None) -> list[partial[Predicted]]:
     """Functions that predict one value, made from the labels `y`, for rows with some labels.
 
     Numbers: the mean, the median, the mean of the logarithms and the median of relative errors.
@@ -138,20 +132,19 @@ def _constants(
         values = [np.mean(y), np.median(y), y[order][min(half, len(y) - 1)]]
         if np.all(y > -1):
             values.append(np.expm1(np.mean(np.log1p(y))))
-        return [partial(_one_number, float(value)) for value in values]
+        return [partial(_constant, float(value), None, None) for value in values]
     share = np.bincount(np.searchsorted(classes, y), minlength=len(classes)) / len(y)
     order = np.argsort(-share, kind="stable")
-    return [partial(_one_class, int(place), share, classes) for place in order]
+    return [partial(_constant, int(place), share, classes) for place in order]
 
 
-def _one_number(value: float, rows: np.ndarray) -> Predicted:
-    return Predicted(np.asarray(rows, dtype=np.float64), np.full(len(rows), value))
-
-
-def _one_class(place: int, share: np.ndarray, classes: np.ndarray, rows: np.ndarray) -> Predicted:
-    probability = np.broadcast_to(share, (len(rows), len(classes)))
-    said = np.full(len(rows), place)
-    return Predicted(np.searchsorted(classes, rows), said, probability, probability, classes)
+def _constant(value: float, share: Any, classes: Any, y: np.ndarray) -> Predicted:
+    """Return rows with the labels `y` and one prediction for all: a number, or a class by place."""
+    said = np.full(len(y), value)
+    if classes is None:
+        return Predicted(np.asarray(y, dtype=np.float64), said)
+    probability = np.broadcast_to(share, (len(y), len(classes)))
+    return Predicted(np.searchsorted(classes, y), said, probability, probability, classes)
 
 
 def loss_of(loss: Loss, predicted: Predicted, /) -> np.ndarray:
@@ -160,14 +153,13 @@ def loss_of(loss: Loss, predicted: Predicted, /) -> np.ndarray:
     Where a loss judges decision values, a predicted class has the value 1 and the others -1.
     """
     classes = predicted.classes
-    if classes is None:
-        found = loss(predicted.y, predicted.prediction)
-    elif loss.response == "predict_proba":
-        found = loss(classes[predicted.y], predicted.probability, classes=classes)
-    elif loss.response == "predict":
-        found = loss(classes[predicted.y], classes[predicted.prediction], classes=classes)
-    else:
-        values = np.where(predicted.prediction[:, None] == np.arange(len(classes)), 1.0, -1.0)
-        values = values[:, 1] if len(classes) == 2 else values
-        found = loss(classes[predicted.y], values, classes=classes)
-    return np.asarray(to_numpy(found), dtype=np.float64)
+    said: Any = predicted.prediction
+    if loss.response == "predict_proba":
+        said = predicted.probability
+    elif loss.response == "decision_function" and classes is not None:
+        said = np.where(said[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        said = said[:, 1] if len(classes) == 2 else said
+    elif classes is not None:
+        said = classes[said]
+    losses = loss(predicted.labels, said, classes=classes)
+    return np.asarray(to_numpy(losses), dtype=np.float64)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import numpy as xp
@@ -36,14 +36,6 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     The sums are those of `target_risk` in memory, and so is the value, to rounding. The jackknife
     leaves out 256 random blocks of rows instead of single rows: with fewer rows its errors are the
     same, and beyond they differ as two samples of the same error do.
-
-    Parameters
-    ----------
-    losses : Dask or NumPy array of shape (..., n)
-    weights : Dask or NumPy array of shape (n,)
-    method : Method
-        "source", "weighted", "normalized", "truncated" or "controlled". Others need to see all
-        rows at once.
     """
     losses, weights = _aligned(losses, weights)
     average, n = method_by_row(method, weights.shape[0]), weights.shape[0]
@@ -58,8 +50,7 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     return replace(estimate, method=method.name)
 
 
-@dataclass(frozen=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """Sums of blocks of rows, and what the losses show of their scale."""
 
     used: Sums
@@ -74,28 +65,18 @@ def _chunk(average: Average, n: int, losses: np.ndarray, weights: np.ndarray, fi
     check_ratios(xp, weights, "weights")
     with np.errstate(invalid="ignore", over="ignore"):
         changed = average.effective_weights(xp, weights)
-        rows = first + np.arange(len(weights))
-        count = min(N_BLOCKS, n)
-        labels = rows if count == n else block_numbers(rows, count)
-        used, plain = (sums_from_losses(xp, losses, w) for w in (changed, weights))
-        return _Chunk(
-            used.by_label(xp, labels, count),
-            plain.by_label(xp, labels, count),
-            bool(np.any(losses < 0)),
-            bool(np.all((losses == 0) | (losses == 1))),
-        )
+        numbers, count = first + np.arange(len(weights)), min(N_BLOCKS, n)
+        labels = numbers if count == n else block_numbers(numbers, count)
+        rows = (sums_from_losses(xp, losses, w) for w in (changed, weights))
+        used, plain = (sums.by_label(xp, labels, count) for sums in rows)
+    binary = bool(np.all((losses == 0) | (losses == 1)))
+    return _Chunk(used, plain, bool(np.any(losses < 0)), binary)
 
 
 def _merge(chunks: Sequence[_Chunk]) -> _Chunk:
-    whole = chunks[0]
-    for own in chunks[1:]:
-        whole = _Chunk(
-            whole.used + own.used,
-            whole.plain + own.plain,
-            whole.negative or own.negative,
-            whole.binary and own.binary,
-        )
-    return whole
+    used, plain, negative, binary = zip(*chunks, strict=True)
+    used, plain = (reduce(Sums.__add__, sums) for sums in (used, plain))
+    return _Chunk(used, plain, any(negative), all(binary))
 
 
 def _link(seen: _Chunk) -> Link:
@@ -109,15 +90,11 @@ def _link(seen: _Chunk) -> Link:
 def _aligned(losses: Any, weights: Any) -> tuple[Any, Any]:
     """Losses (..., n) and weights (n,), cut alike."""
     rows, weights = as_rows(losses, "losses", axis=-1), as_rows(weights, "weights")
-    if weights.ndim != 1 or weights.shape[0] == 0:
+    if weights.ndim != 1 or 0 in weights.shape or rows.shape[-1:] != weights.shape:
         raise ValueError(
-            f"`weights` must have shape (n,) on Dask; got shape {tuple(weights.shape)}. "
-            "Pass one weight per sample."
-        )
-    if rows.ndim == 0 or rows.shape[-1] != weights.shape[0]:
-        raise ValueError(
-            f"`weights` has {weights.shape[0]} values, `losses` has shape {tuple(rows.shape)}. "
-            "Pass one weight per sample, in the order of the last axis of the losses."
+            "`weights` must have shape (n,) on Dask, for `losses` of shape (..., n); got shapes "
+            f"{tuple(weights.shape)} and {tuple(rows.shape)}. Pass one weight per sample, in the "
+            "order of the last axis of the losses."
         )
     refuse_column(rows.shape, "losses")
     finer = max(rows.chunks[-1], weights.chunks[0], key=len)

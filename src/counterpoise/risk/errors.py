@@ -16,23 +16,18 @@ from counterpoise.risk.sums import Sums, sum_by_label
 
 @dataclass(frozen=True, eq=False)
 class TargetRows:
-    """What the errors need to know about the target rows that the weights were fitted to.
-
-    Attributes
-    ----------
-    count : int
-    mean_weight : float or array
-        Mean weight at the target rows, of weights up to 2 sqrt(n): the mean of the squared weights
-        over the source, as the target rows show it.
-    """
+    """What the errors need to know about the target rows that the weights were fitted to."""
 
     count: int
+    # Of weights up to 2 sqrt(n): the mean of the squared weights over the source, as the target
+    # rows show it.
     mean_weight: Any
 
     @classmethod
     def of_weights(cls, xp: Namespace, weights: Array, n: int, /) -> TargetRows:
         """Summarise the weights (m,) at the target rows, for n source rows."""
-        return cls(weights.shape[-1], xp.mean(xp.clip(weights, None, 2 * math.sqrt(n))))
+        weights = xp.clip(xp.astype(weights, xp.float64), None, 2 * math.sqrt(n))
+        return cls(weights.shape[-1], xp.mean(weights))
 
 
 def jackknife_deviations(
@@ -50,17 +45,8 @@ def jackknife_deviations(
     Folds of one unit cannot be jackknifed; together they make one more stratum, judged by the
     spread between them. A single one is judged by its distance from the average of the others.
 
-    Parameters
-    ----------
-    xp : namespace
-    folds : sequence of Sums
-        Sums (..., b) of the b units of each fold.
-    share : array of shape (..., n_folds)
-        Of each fold in the average.
-    estimate : callable
-        The risk from sums.
-    clusters : sequence of int arrays or None
-        For every unit of each fold, which row or group it is of, if some are in several folds.
+    `folds` have sums (..., b) of b units each, and a `share` (..., n_folds) in the average.
+    `clusters` say which row or group each unit is of, if some are in several folds.
     """
     several = [k for k, fold in enumerate(folds) if fold.count.shape[-1] > 1]
     labels = [] if clusters is None else [clusters[k] for k in several]
@@ -148,17 +134,8 @@ def tail_variance(
     sample of n rows seldom has more extreme ones, and when it has, the jackknife sees them (the
     rate is that at which truncating weights balances bias and variance, Ionides 2008).
 
-    Parameters
-    ----------
-    average : Average
-        Says what c is; the variance is 0 if large weights do no harm to it.
-    whole : Sums
-        Over all rows, (...).
-    target : TargetRows
-    value, beta : arrays of shape (...)
-        The estimate and its coefficient.
-    n_rows : array
-        Number of different rows.
+    The average says what c is; the variance is 0 if large weights do no harm to it. `whole` are the
+    sums over all rows, `n_rows` the number of different ones.
     """
     offset = average.tail_offset(value, beta)
     if offset is None:

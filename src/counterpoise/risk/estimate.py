@@ -7,8 +7,8 @@ are added on a scale without ends: the logarithm for one end, the log odds for t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
@@ -16,6 +16,9 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from counterpoise._arrays import Array, Namespace, array_namespace, as_scalar, device, to_numpy
 from counterpoise._format import format_interval, format_number
 from counterpoise._validation import check_number
+from counterpoise.risk.held_out import HeldOut
+
+Record = TypeVar("Record", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,77 +28,80 @@ class Link:
     Attributes
     ----------
     low, high : float
-        Range of the number; infinite for no end.
+        Ends of the scale; infinite for no end.
     unit : float or array
         What an error of 1 on the scale means for a number without ends: the spread of its losses.
+    largest : float
+        Largest size that the number can have, where the scale goes further.
     """
 
     low: float = -math.inf
     high: float = math.inf
     unit: Any = 1.0
+    largest: float = math.inf
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest possible number."""
+        return max(self.low, -self.largest), min(self.high, self.largest)
 
     def slope(self, value: Any, /) -> Any:
         """Return the derivative of the scale by the value; infinite at an end of the range."""
-        down = 1 / (value - self.low) if math.isfinite(self.low) else 0.0
-        up = 1 / (self.high - value) if math.isfinite(self.high) else 0.0
-        if math.isfinite(self.low) or math.isfinite(self.high):
-            return down + up
-        return 1 / self.unit
+        if math.isinf(self.low) and math.isinf(self.high):
+            return 1 / self.unit
+        return 1 / (value - self.low) + 1 / (self.high - value)
 
     def move(self, value: np.ndarray, step: Any, /) -> np.ndarray:
-        """Return the number that lies `step` further up on the scale."""
+        """Return the number that lies `step` further up on the scale, or the end before it."""
         low, high = self.low, self.high
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            odds = self._odds(value) * np.exp(step)
             if math.isfinite(low) and math.isfinite(high):
-                odds = (value - low) / (high - value) * np.exp(step)
                 moved = np.where(np.isinf(odds), high, low + (high - low) * odds / (1 + odds))
             elif math.isfinite(low):
-                moved = low + (value - low) * np.exp(step)
+                moved = low + odds
             elif math.isfinite(high):
-                moved = high - (high - value) * np.exp(-step)
+                moved = high - 1 / odds
             else:
                 moved = value + step * self.unit
-        return np.asarray(moved)
+        return np.clip(moved, *self.ends)
 
     def distance(self, start: Any, end: Any, /) -> Any:
         """Return how far `end` lies above `start` on the scale."""
-        low, high = self.low, self.high
-        found: Any = 0.0
-        if math.isfinite(low):
-            found = found + np.log((end - low) / (start - low))
-        if math.isfinite(high):
-            found = found - np.log((high - end) / (high - start))
-        if math.isfinite(low) or math.isfinite(high):
-            return found
-        return (end - start) / self.unit
+        if math.isinf(self.low) and math.isinf(self.high):
+            return (end - start) / self.unit
+        return np.log(self._odds(end) / self._odds(start))
+
+    def _odds(self, value: Any) -> Any:
+        """Return the distance from the lower end over that to the upper end, 1 where infinite."""
+        below = value - self.low if math.isfinite(self.low) else 1.0
+        return below / (self.high - value if math.isfinite(self.high) else 1.0)
 
     def inside(self, value: Any, /) -> Any:
         """Tell whether a number lies between the ends, neither of them included."""
         return (value > self.low) & (value < self.high)
-
-    def picked(self, key: Any, shape: tuple[int, ...], /) -> Link:
-        """Return the scale of one entry of numbers of this shape."""
-        if tuple(np.shape(self.unit)) != shape or not shape:
-            return self
-        return Link(self.low, self.high, self.unit[key])
 
 
 #: Losses that are never negative; shares and losses that are 0 or 1.
 LOG, LOGIT = Link(0.0), Link(0.0, 1.0)
 
 
-def link_of(xp: Namespace, losses: Array, weights: Array, labelled: Any = None, /) -> Link:
+def link_of(held_out: HeldOut, /) -> Link:
     """Return the scale for the mean of losses (..., n): `LOG`, `LOGIT`, or one without ends.
 
     Losses of both signs have no natural zero. Their scale has the spread of the weighted losses as
     its unit, so that adding a constant to a loss changes no error. Candidates that failed (NaN)
-    show nothing; losses `labelled` (..., k) of target rows show theirs.
+    show nothing; losses on labelled target rows show theirs.
     """
+    losses, labelled = held_out.losses, held_out.labelled
+    xp = array_namespace(losses)
     shown = losses if labelled is None else xp.concat([losses, labelled], axis=-1)
-    if not bool(xp.any(shown < 0)):
+    if bool(xp.any(shown < 0)):
+        link = link_of_spread(xp, weighted_variance(xp, losses, held_out.weights))
+    else:
         binary = (shown == 0) | (shown == 1) | xp.isnan(shown)
-        return LOGIT if bool(xp.all(binary)) else LOG
-    return link_of_spread(xp, weighted_variance(xp, losses, weights))
+        link = LOGIT if bool(xp.all(binary)) else LOG
+    return link if math.isinf(held_out.largest) else replace(link, largest=held_out.largest)
 
 
 def link_of_spread(xp: Namespace, variance: Array, /) -> Link:
@@ -134,9 +140,6 @@ class Combination:
     weighted_error: Any
     weighted_degrees: Any
     share: Any
-
-    def __getitem__(self, key: Any) -> Combination:
-        return replace(self, **_picked(self, key, np.shape(self.share)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,19 +212,15 @@ class RiskEstimate:
         low, high : float or array
         """
         check_number(level, "level", low=0, high=1, remedy="0.95 is usual.")
-        if not isinstance(drift, bool | np.bool_):
-            check_number(drift, "drift", low=0, closed="low", remedy="0.1 is an error of 10 %.")
-            allowed = np.asarray(float(drift))
+        if isinstance(drift, bool | np.bool_):
+            allowed = to_numpy(self.drift) if drift else 0.0
         else:
-            allowed = np.asarray(to_numpy(self.drift) if drift else 0.0)
-        low, high = self._ends(level, allowed)
+            remedy = "0.1 is an error of 10 %."
+            allowed = check_number(drift, "drift", low=0, closed="low", remedy=remedy)
+        low, high = self._ends(level, np.asarray(allowed, dtype=np.float64))
         if np.ndim(to_numpy(self.value)) == 0:
             return float(low), float(high)
-        if isinstance(self.value, np.ndarray):
-            return low, high
-        xp, where = array_namespace(self.value), device(self.value)
-        low, high = (xp.asarray(end, dtype=self.value.dtype, device=where) for end in (low, high))
-        return low, high
+        return like_value(low, self.value), like_value(high, self.value)
 
     def _ends(self, level: float, drift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, error, _, dof, rows = as_floats(self)
@@ -231,23 +230,18 @@ class RiskEstimate:
         if np.isfinite(link.low) and np.isfinite(link.high):
             return _share_ends(value, by_rows / ndtri(upper), rows, upper, drift)
         inside = link.inside(value)
-        safe = np.where(inside, value, 0.5 if np.isfinite(link.low) else link.high - 0.5)
-        safe = safe if np.isfinite(link.low) or np.isfinite(link.high) else value
-        half = np.hypot(by_rows * link.slope(safe), ndtri(upper) * drift)
-        low, high = link.move(safe, -half), link.move(safe, half)
+        with np.errstate(all="ignore"):
+            half = np.hypot(by_rows * link.slope(value), ndtri(upper) * drift)
+            low, high = link.move(value, -half), link.move(value, half)
         # At an end of the range: as far as the rows scatter.
-        bottom, top = (
-            np.clip(end, link.low, link.high) for end in (value - by_rows, value + by_rows)
-        )
+        bottom, top = (np.clip(end, *link.ends) for end in (value - by_rows, value + by_rows))
         return np.where(inside, low, bottom), np.where(inside, high, top)
 
     def __getitem__(self, key: Any) -> RiskEstimate:
         shape = tuple(np.shape(to_numpy(self.value)))
         if not shape:
             raise TypeError("This RiskEstimate holds one risk and cannot be indexed.")
-        picked = _picked(self, key, shape)
-        labels = None if self.labels is None else self.labels[key]
-        return replace(self, **picked, link=self.link.picked(key, shape), labels=labels)
+        return entries(self, key, shape)
 
     def __repr__(self) -> str:
         shape = tuple(getattr(self.value, "shape", ()))
@@ -282,19 +276,28 @@ def _share_ends(
     return np.where(inside, lower, low), np.where(inside, higher, high)
 
 
+def like_value(number: np.ndarray, value: Any, /) -> Any:
+    """Return a number in the array library of the value of an estimate."""
+    if isinstance(value, float | np.ndarray):
+        return as_scalar(np.asarray(number))
+    return array_namespace(value).asarray(number, dtype=value.dtype, device=device(value))
+
+
 def as_floats(estimate: RiskEstimate, /) -> list[np.ndarray]:
     """Return value, standard error, drift, degrees of freedom and effective rows, in NumPy."""
     names = ("value", "standard_error", "drift", "degrees_of_freedom", "n_effective")
     return [np.asarray(to_numpy(getattr(estimate, name)), dtype=np.float64) for name in names]
 
 
-def _picked(record: Any, key: Any, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return an entry of every array of the record that has this shape."""
-    return {
-        field.name: as_scalar(values[key])
-        for field in fields(record)
-        if tuple(getattr(values := getattr(record, field.name), "shape", ())) == shape and shape
-    }
+def entries(record: Record, key: Any, shape: tuple[int, ...], /) -> Record:
+    """Return a record with entries of every array of this shape, also in the records inside."""
+    picked = {}
+    for name, values in vars(record).items():
+        if isinstance(values, Link | Combination):
+            picked[name] = entries(values, key, shape)
+        elif tuple(getattr(values, "shape", ())) == shape:
+            picked[name] = as_scalar(values[key])
+    return replace(record, **picked)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from counterpoise.risk.errors import (
     spread_around,
     tail_variance,
 )
-from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, link_of
+from counterpoise.risk.estimate import FoldRisks, Link, RiskEstimate, entries, link_of
 from counterpoise.risk.held_out import Domains, HeldOut
 from counterpoise.risk.labels import combine_with_labels
 from counterpoise.risk.sums import Sums, fold_clusters, fold_sums
@@ -55,15 +55,12 @@ def source_risk(held_out: HeldOut, method: Method, /) -> tuple[RiskEstimate, Fol
     """Estimate the target risk from the source's losses alone."""
     prepared = prepare_rows(held_out, method)
     shape = prepared.losses.shape
-    xp = array_namespace(held_out.losses)
-    link = link_of(xp, held_out.losses, held_out.weights, held_out.labelled)
+    link = link_of(held_out)
     if len(shape) > 1 and shape[0] > 1 and math.prod(shape) > _LARGE:
-        found = _in_slices(held_out, prepared, link)
+        estimate, by_fold = _in_slices(held_out, prepared, link)
     else:
-        found = _average(held_out, prepared, link)
-    if found[0].method == method.name:
-        return found
-    return replace(found[0], method=method.name), found[1]
+        estimate, by_fold = _average(held_out, prepared, link)
+    return replace(estimate, method=method.name), by_fold
 
 
 def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
@@ -74,6 +71,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     """
     losses, weights = held_out.losses, held_out.weights
     xp = array_namespace(losses)
+    method.check_features(held_out.domains)
     if not isinstance(method, Adjustment):
         return method.prepare(xp, held_out)
     if weights.ndim != 1:
@@ -132,7 +130,7 @@ def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEst
     if domains is not None and domains.target_weights is not None:
         there = prepared.target_weights
         there = domains.target_weights if there is None else there
-        target = TargetRows.of_weights(xp, xp.astype(there, xp.float64), folds.n_rows)
+        target = TargetRows.of_weights(xp, there, folds.n_rows)
     return estimate_from_sums(
         xp,
         average,
@@ -193,8 +191,6 @@ def estimate_from_sums(
 
     Parameters
     ----------
-    xp : namespace
-    average : Average
     used : sequence of Sums
         Sums (..., b) of the b units (rows, groups or blocks of rows) of each fold, for the weights
         that the average uses.
@@ -211,11 +207,6 @@ def estimate_from_sums(
         For every unit of each fold, which row or group it is of, if some are in several folds.
     repeats : float, default=1.0
         In how many folds a row is, on average.
-
-    Returns
-    -------
-    estimate : RiskEstimate
-    folds : FoldRisks
     """
     totals = Sums.stack(xp, [fold.sum(xp) for fold in used])
     share = totals.count / xp.sum(totals.count, axis=-1, keepdims=True)
@@ -261,7 +252,8 @@ def estimate_from_sums(
         link=link,
     )
     shown = FoldRisks(values + (direct if isinstance(direct, float) else direct[..., None]), betas)
-    outside = (value + direct < link.low) | (value + direct > link.high)
+    low, high = link.ends
+    outside = (value + direct < low) | (value + direct > high)
     if not bool(xp.any(outside)) or isinstance(average, Normalized):
         return estimate, shown
     inside, _ = estimate_from_sums(
@@ -298,10 +290,10 @@ def _where(
     xp: Namespace, condition: Array, chosen: RiskEstimate, other: RiskEstimate
 ) -> RiskEstimate:
     """Return the numbers of one estimate where the condition holds, of the other elsewhere."""
-    names = ("value", "standard_error", "degrees_of_freedom")
-    if condition.ndim == 0:
-        return replace(other, **{name: getattr(chosen, name) for name in names})
-    mixed = {n: xp.where(condition, getattr(chosen, n), getattr(other, n)) for n in names}
+    mixed = {
+        name: as_scalar(xp.where(condition, getattr(chosen, name), getattr(other, name)))
+        for name in ("value", "standard_error", "degrees_of_freedom")
+    }
     return replace(other, **mixed)
 
 
@@ -328,11 +320,11 @@ def _in_slices(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskE
 
     starts, lead = range(0, losses.shape[0], step), tuple(losses.shape[:-1])
     found = [
-        _average(cut(held_out, i), cut(prepared, i), link.picked(slice(i, i + step), lead))
+        _average(cut(held_out, i), cut(prepared, i), entries(link, slice(i, i + step), lead))
         for i in starts
     ]
-    estimates, by_fold = [part for part, _ in found], [part for _, part in found]
-    return replace(_join(xp, estimates), link=link), _join(xp, by_fold)
+    estimate, by_fold = (_join(xp, parts) for parts in zip(*found, strict=True))
+    return replace(estimate, link=link), by_fold
 
 
 def _join(xp: Namespace, parts: Sequence[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,8 @@ class HeldOut:
     labelled : array of shape (..., k) or None
         Losses on target rows whose labels are known, of models that were not trained on them. The
         rows must be a random sample of the target.
+    largest : float
+        Largest size that a loss can have, see :class:`counterpoise.losses.Loss`.
     """
 
     losses: Array
@@ -80,6 +83,7 @@ class HeldOut:
     domains: Domains | None = None
     predictions: Any = None
     labelled: Any = None
+    largest: float = math.inf
 
     @classmethod
     def of_sample(cls, losses: Array, weights: Array, /, **known: Any) -> HeldOut:
@@ -93,7 +97,8 @@ class HeldOut:
 
     def take(self, rows: np.ndarray, /) -> HeldOut:
         """Return some of the losses, as a sample of their own, without features."""
-        return HeldOut(self.losses[..., rows], self.weights[..., rows], self.folds.take(rows))
+        losses, weights, folds = self.losses[..., rows], self.weights[..., rows], self.folds
+        return HeldOut(losses, weights, folds.take(rows), largest=self.largest)
 
     def __repr__(self) -> str:
         labels = "" if self.labelled is None else f", {self.labelled.shape[-1]} target labels"

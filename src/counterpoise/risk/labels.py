@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from counterpoise._arrays import array_namespace, as_float, as_scalar, device, to_numpy
+from counterpoise._arrays import array_namespace, as_float, as_scalar, to_numpy
 from counterpoise._format import format_count, format_number, format_p_value
 from counterpoise._validation import check_finite, check_loss_size, check_real, refuse_column
 from counterpoise.metrics import Predicted
-from counterpoise.risk.estimate import Combination, RiskEstimate, as_floats, weighted_variance
+from counterpoise.risk.estimate import (
+    Combination,
+    RiskEstimate,
+    as_floats,
+    like_value,
+    weighted_variance,
+)
 from counterpoise.risk.held_out import HeldOut
 
 # Beyond so many standard errors a difference between labels and estimate is no chance: the drift
@@ -58,15 +64,8 @@ def with_more_labels(estimate: RiskEstimate, held_out: HeldOut, n_labels: int, /
 
     The labels are of random target rows, whose losses have the variance of the weighted losses of
     the source, and a mean as large as the estimate: it stays, and its interval shrinks. Labels that
-    disagree leave a wider one, and labels that train the model another model.
-
-    Parameters
-    ----------
-    estimate : RiskEstimate
-        Of one model, with or without labels.
-    held_out : HeldOut
-        Losses (N,) of the same model, and weights.
-    n_labels : int
+    disagree leave a wider one, and labels that train the model another model. `held_out` has the
+    losses (N,) of the same model.
     """
     losses, weights = to_numpy(held_out.losses), to_numpy(held_out.weights)
     error = np.sqrt(weighted_variance(np, losses, weights) / n_labels)
@@ -81,15 +80,7 @@ def combine(
     On the link scale. The estimate's variance has the drift in it, which the labels replace as far
     as they count; where the two differ by more than two standard errors, the drift is as large as
     the rest of the difference. A number at an end of its range is moved towards the estimate by one
-    row in k + 1, so that a mean of 0 has a logarithm.
-
-    Parameters
-    ----------
-    estimate : RiskEstimate
-        From source rows.
-    label_value, label_error : float or array
-        The same number from labelled target rows, and its standard error.
-    n_labels : int
+    row in k + 1, so that a mean of 0 has a logarithm. `label_error` is the labels' standard error.
     """
     link, k = replace(estimate.link, unit=to_numpy(estimate.link.unit)), n_labels
     value, error, drift, free, rows = as_floats(estimate)
@@ -114,10 +105,8 @@ def combine(
     usable = np.isfinite(share) & np.isfinite(gap)
     share = np.where(usable, share, k / (k + rows))
     rest = 1 - share
-    plain, plain_error = (
-        share * seen + rest * value,
-        np.hypot(share * label_error, rest * np.nan_to_num(error)),
-    )
+    plain = share * seen + rest * value
+    plain_error = np.hypot(share * label_error, rest * np.nan_to_num(error))
     numbers = {
         "value": np.where(usable, combined, plain),
         "standard_error": np.where(usable, standard_error, plain_error),
@@ -128,16 +117,9 @@ def combine(
     said = (as_scalar(np.asarray(a)) for a in (seen, label_error, value, error, free, share))
     return replace(
         estimate,
-        **{name: _like(number, estimate.value) for name, number in numbers.items()},
+        **{name: like_value(number, estimate.value) for name, number in numbers.items()},
         labels=Combination(k, *said),
     )
-
-
-def _like(number: np.ndarray, value: Any) -> Any:
-    """Return a number in the array library of the estimate."""
-    if isinstance(value, float | np.ndarray):
-        return as_scalar(np.asarray(number))
-    return array_namespace(value).asarray(number, dtype=value.dtype, device=device(value))
 
 
 @dataclass(frozen=True)
@@ -167,11 +149,9 @@ class LabelTest:
             f"{format_count(self.n_labels, 'label')} of target rows give {seen} where the source "
             f"gives {expected} (p = {format_p_value(self.p_value)})"
         )
-        if self.p_value < 0.001:
-            return f"The labels contradict the estimate: {compared}."
-        if self.p_value < 0.05:
-            return f"The labels do not fit the estimate well: {compared}."
-        return f"The labels agree with the estimate: {compared}."
+        how = "do not fit the estimate well" if self.p_value < 0.05 else "agree with the estimate"
+        how = "contradict the estimate" if self.p_value < 0.001 else how
+        return f"The labels {how}: {compared}."
 
 
 def label_test(

@@ -17,7 +17,6 @@ from counterpoise.metrics import Predicted
 from counterpoise.risk.averages import Adjustment, Controlled, Prepared
 from counterpoise.risk.estimation import source_risk
 from counterpoise.risk.held_out import Domains, HeldOut, target_rows
-from counterpoise.risk.regression import require_domains
 
 # Rows that a tree draws, at most.
 _TREE_ROWS = 2000
@@ -43,7 +42,8 @@ class Modelled(Adjustment):
 
     def prepare(self, xp: Namespace, held_out: HeldOut, /) -> Prepared:
         """Scale the losses so that their controlled mean is the modelled one."""
-        domains, losses = require_domains(held_out, "Modelled()"), held_out.losses
+        domains, losses = held_out.domains, held_out.losses
+        assert domains is not None  # see `Method.check_features`
         folds = source_risk(replace(held_out, domains=None, labelled=None), Controlled())[1]
         shares = [len(fold) for fold in held_out.folds]
         controlled = np.average(folds.values, axis=-1, weights=shares)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from counterpoise.exceptions import InputError
 from counterpoise.risk.adjustments import DoublyRobust, MomentControlled, Shrunk
 from counterpoise.risk.averages import (
@@ -85,12 +83,3 @@ def register_method(method: Method, /) -> None:
             "Choose another one."
         )
     METHODS[method.name] = method
-
-
-def check_features(method: Method, X_target: Any, /) -> None:
-    """Refuse a method that needs target rows if there are none, before any work."""
-    if X_target is None and method.needs_features:
-        raise ValueError(
-            f"`X_target` is missing: method {method.name!r} compares the features of source and "
-            "target. Pass X_target, or method='controlled'."
-        )

@@ -40,8 +40,6 @@ class MetricEstimate:
         Of the metric, on its own link scale.
     baseline : float or None
         The same metric, in the target, of the constant prediction that is best in the source.
-    high : float
-        Its largest possible value: no interval goes beyond.
     """
 
     name: str
@@ -49,7 +47,6 @@ class MetricEstimate:
     greater_is_better: bool
     estimate: RiskEstimate
     baseline: float | None = None
-    high: float = math.inf
 
     @property
     def value(self) -> float:
@@ -63,8 +60,7 @@ class MetricEstimate:
 
     def interval(self, level: float = 0.95, *, drift: bool | float = True) -> tuple[float, float]:
         """Return the confidence interval, as :meth:`counterpoise.RiskEstimate.interval` does."""
-        low, high = self.estimate.interval(level, drift=drift)
-        return low, min(high, self.high)
+        return self.estimate.interval(level, drift=drift)
 
     def __repr__(self) -> str:
         return (
@@ -157,9 +153,7 @@ def choose_metrics(metrics: Any, predicted: Predicted, /) -> list[Metric]:
         for name in ("prediction", "probability", "score")
         if getattr(predicted, name) is not None
     ]
-    if not isinstance(metrics, str | Metric) and not callable(metrics) and not list(metrics):
-        return default_metrics(predicted.task, parts)
-    chosen = get_metrics(metrics, predicted.task)
+    chosen = get_metrics(metrics, predicted.task) or default_metrics(predicted.task, parts)
     for metric in chosen:
         if metric.needs not in parts:
             what = "probabilities" if metric.needs == "probability" else "scores"
@@ -198,8 +192,7 @@ def estimate_metrics(
             estimate = _of_rows(held_out, predicted, metric, labelled, wider)
             guess = metric(constants[0], to_numpy(held_out.weights))
         words, better = metric.words_for(predicted), metric.greater_is_better
-        known = metric.name, words, better, estimate, float(guess), metric.high
-        report[metric.name] = MetricEstimate(*known)
+        report[metric.name] = MetricEstimate(metric.name, words, better, estimate, float(guess))
     return MetricReport(report)
 
 
@@ -213,9 +206,9 @@ def _of_mean(
     """Estimate a metric that follows from one mean: its interval follows from the risk's."""
     assert metric.losses is not None
     there = None if labelled is None else metric.losses(labelled)
-    risk, _ = estimate_risk(
-        replace(held_out, losses=metric.losses(predicted), labelled=there), method
-    )
+    largest = metric.high**2 if metric.of_mean == "root" else metric.high
+    judged = replace(held_out, losses=metric.losses(predicted), labelled=there, largest=largest)
+    risk, _ = estimate_risk(judged, method)
     if math.isinf(metric.high):
         risk = replace(risk, link=LOG)  # squared errors that happen to be 0 or 1 are no share
     value = metric.from_mean(float(risk.value))
@@ -224,7 +217,8 @@ def _of_mean(
     if metric.of_mean == "root":
         # Half of the error of the mean, on the logarithmic scale.
         error = risk.standard_error / (2 * value) if value > 0 else math.sqrt(risk.standard_error)
-        return replace(risk, value=value, standard_error=error, drift=risk.drift / 2)
+        link = replace(risk.link, largest=metric.high)
+        return replace(risk, value=value, standard_error=error, drift=risk.drift / 2, link=link)
     return risk
 
 
@@ -238,9 +232,7 @@ def _of_rows(
     """Estimate a function of weighted rows, with a jackknife over groups of rows."""
     weights = np.asarray(to_numpy(held_out.weights), dtype=np.float64)
     value = metric(predicted, weights)
-    link = Link(metric.low, metric.high)
-    if math.isinf(link.low) and math.isinf(link.high):
-        link = Link(unit=abs(value) or 1.0)
+    link = Link(metric.low, metric.high, unit=abs(value) or 1.0)
     error, blocks = _jackknife(metric, predicted, weights, held_out.folds.clusters, value, link)
     plain, _ = source_risk(replace(held_out, labelled=None), get_method("weighted"))
     dof = min(float(plain.n_effective) - 1, blocks - 1)

@@ -8,9 +8,9 @@ matrix and cross products.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, islice
 
 import numpy as np
 
@@ -44,12 +44,12 @@ class Moments:
 
     def values(self, held_out: HeldOut, /) -> tuple[np.ndarray, np.ndarray]:
         """Return the monomials at the source rows (n, k) and at the target rows (m, k)."""
-        domains = require_domains(held_out, "Moments")
+        domains = held_out.domains
+        assert domains is not None  # see `Method.check_features`
         location, rotation, monomials = self.basis(domains, held_out.n_rows)
         source, target = ((X - location) @ rotation for X in (domains.source, domains.target))
-        columns = [list(factors) for factors in monomials]
         at_source, at_target = (
-            np.stack([X[:, factors].prod(axis=1) for factors in columns], axis=-1)
+            np.stack([X[:, list(factors)].prod(axis=1) for factors in monomials], axis=-1)
             for X in (source, target)
         )
         return at_source, at_target
@@ -71,7 +71,7 @@ class Moments:
             usable = variances > 1e-10 * variances[-1]
             units = np.where(usable, 1 / np.sqrt(np.where(usable, variances, 1.0)), 0.0)
             rotation = rotation @ (directions * units)[:, ::-1]
-        return location, rotation, list(_monomials(D, self.degree, most))
+        return location, rotation, _monomials(D, self.degree, most)
 
 
 def _source_directions(source: np.ndarray) -> np.ndarray:
@@ -90,27 +90,15 @@ def _source_directions(source: np.ndarray) -> np.ndarray:
     return directions[:, live] if live.any() else np.zeros((D, 1), dtype=source.dtype)
 
 
-def _monomials(D: int, degree: int, most: int) -> Iterator[tuple[int, ...]]:
+def _monomials(D: int, degree: int, most: int) -> list[tuple[int, ...]]:
     """Monomials as tuples of features: all of degree 1, then 2, ..., leading features first."""
-    count = 0
-    for d in range(1, degree + 1):
-        for last in range(D):
-            for rest in combinations_with_replacement(range(last + 1), d - 1):
-                if count == most:
-                    return
-                count += 1
-                yield (*rest, last)
-
-
-def require_domains(held_out: HeldOut, who: str, /) -> Domains:
-    """Return the features of both domains, or say who needs them."""
-    if held_out.domains is None:
-        raise ValueError(
-            f"`{who}` needs the features of both domains, to see the target mean of its control "
-            "variates. Pass X_source and X_target to target_risk, or X_target to "
-            "cross_val_risk or to the search's fit."
-        )
-    return held_out.domains
+    every = (
+        (*rest, last)
+        for d in range(1, degree + 1)
+        for last in range(D)
+        for rest in combinations_with_replacement(range(last + 1), d - 1)
+    )
+    return list(islice(every, most))
 
 
 # Penalties, relative to the number of rows and to columns of unit variance.
@@ -154,18 +142,11 @@ def fit_coefficients(
 ) -> np.ndarray:
     """Return coefficients (K, 1 + k, L), constant first: for each fold, from the other folds.
 
-    Parameters
-    ----------
-    design : array of shape (n, k)
-    responses : array of shape (L, n)
-    folds : K int arrays
-
-    Notes
-    -----
-    The ridge penalty is chosen by cross-validation among the other folds, one for all responses.
-    Computed in double precision whatever the inputs are. Columns are centred and scaled to unit
-    variance over all rows; the constant is not penalised. Columns without spread get coefficient 0.
-    Cost O(n k (k + L) + K^2 k^3 + K^2 k^2 L).
+    For a design (n, k), responses (L, n) and K folds. The ridge penalty is chosen by
+    cross-validation among the other folds, one for all responses. Computed in double precision
+    whatever the inputs are. Columns are centred and scaled to unit variance over all rows; the
+    constant is not penalised. Columns without spread get coefficient 0. Cost
+    O(n k (k + L) + K^2 k^3 + K^2 k^2 L).
     """
     K, spread = len(folds), has_spread(design)
     design, responses = design.astype(np.float64), responses.astype(np.float64)

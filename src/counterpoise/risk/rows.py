@@ -36,14 +36,7 @@ def conformal_quantiles(
     The least score s for which the rows with scores up to s have at least `level` of all weight,
     that of the new row included. If the weights are right, a new target row has a score above it
     with a probability of at most 1 - level (Tibshirani, Barber, Candes, Ramdas 2019,
-    arXiv:1904.06019).
-
-    Parameters
-    ----------
-    scores, weights : arrays of shape (n,)
-    new_weights : array of shape (m,)
-        On the scale of `weights`.
-    level : float in (0, 1)
+    arXiv:1904.06019). The new weights (m,) are on the scale of `weights` (n,).
     """
     order = np.argsort(scores, kind="stable")
     reached = np.cumsum(weights[order])
@@ -61,27 +54,15 @@ class RowRecord:
     Scores of numbers are absolute residuals. Of classes: the probability of all classes that are
     more likely than the true one, and half of its own (adaptive sets: Romano, Sesia, Candes 2020,
     arXiv:2006.02544, with the middle in place of a random number).
-
-    Attributes
-    ----------
-    model : estimator or None
-        None where others have it: what it predicts is then passed.
-    predicted : Predicted or None
-        Held-out source rows; None where predictions were not kept.
-    weights : array of shape (n,)
-        Of these rows.
-    labelled : Predicted or None
-        Labelled target rows. With 20 or more they decide alone, because they need no weights and
-        show whether labels depend on the columns in another way.
-    estimator, encoder : DensityRatio and TableEncoder, or None
-        Give the weights of new rows, which are 1 without them.
     """
 
-    model: Any
-    predicted: Predicted | None
-    weights: np.ndarray
+    model: Any  # None where others have it: what it predicts is then passed
+    predicted: Predicted | None  # held-out source rows; None where predictions were not kept
+    weights: np.ndarray  # (n,), of these rows
+    # Labelled target rows. With 20 or more they decide alone, because they need no weights and show
+    # whether labels depend on the columns in another way.
     labelled: Predicted | None = None
-    estimator: Any = None
+    estimator: Any = None  # with the encoder, gives the weights of new rows, which are 1 without
     encoder: Any = None
 
     def check(self, name: str, /, *, classes: bool) -> None:

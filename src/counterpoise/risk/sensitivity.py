@@ -152,8 +152,8 @@ def _mixtures(w: np.ndarray, losses: np.ndarray, gamma: float) -> np.ndarray:
     """Risks (..., n + 1) with the first k weights multiplied and the others divided by gamma."""
     # Only the ratio of the two factors matters.
     extra = gamma**2 - 1.0
-    shape = (*w.shape[:-1], 1)
-    first = np.concatenate([np.zeros(shape), np.cumsum(w, axis=-1)], axis=-1)
-    first_losses = np.concatenate([np.zeros(shape), np.cumsum(w * losses, axis=-1)], axis=-1)
+    first, first_losses = (
+        np.insert(np.cumsum(values, axis=-1), 0, 0.0, axis=-1) for values in (w, w * losses)
+    )
     top = first_losses[..., -1:] + extra * first_losses
     return top / (first[..., -1:] + extra * first)

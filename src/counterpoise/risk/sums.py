@@ -24,38 +24,17 @@ class Sums:
     """Sums over rows, of broadcastable shapes.
 
     The last axis may run over rows, groups or blocks of rows, or over folds.
-
-    Attributes
-    ----------
-    count : array
-        Number of rows.
-    weight : array
-        Sum of w.
-    weight_squared : array
-        Sum of w^2.
-    weight_log : array
-        Sum of w log w, for the divergence that the weights see.
-    excess : array
-        Sum of w - 1. Weights close to 1 would lose digits if it were computed from `weight`.
-    excess_squared : array
-        Sum of (w - 1)^2.
-    weighted_loss : array
-        Sum of w loss.
-    loss_excess : array
-        Sum of w loss (w - 1).
-    weighted_square : array
-        Sum of w loss^2, for the spread of the losses.
     """
 
-    count: Array
-    weight: Array
-    weight_squared: Array
-    weight_log: Array
-    excess: Array
-    excess_squared: Array
-    weighted_loss: Array
-    loss_excess: Array
-    weighted_square: Array
+    count: Array  # number of rows
+    weight: Array  # w
+    weight_squared: Array  # w^2
+    weight_log: Array  # w log w, for the divergence that the weights see
+    excess: Array  # w - 1: weights close to 1 would lose digits if it came from `weight`
+    excess_squared: Array  # (w - 1)^2
+    weighted_loss: Array  # w loss
+    loss_excess: Array  # w loss (w - 1)
+    weighted_square: Array  # w loss^2, for the spread of the losses
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(*(a + b for a, b in zip(self.arrays(), other.arrays(), strict=True)))

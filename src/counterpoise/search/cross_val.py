@@ -17,7 +17,6 @@ from counterpoise.risk import (
     get_method,
 )
 from counterpoise.risk.averages import name_methods
-from counterpoise.risk.methods import check_features
 from counterpoise.search.checks import (
     check_fit_weighted,
     check_labelled,
@@ -108,7 +107,7 @@ def cross_val_risk(
     asked: Any = method if several else [method]
     methods = [get_method(one) for one in asked]
     for one in methods:
-        check_features(one, X_target)
+        one.check_features(X_target)
     check_fit_weighted(fit_weighted, [estimator], {})
     check_metrics(metrics, [estimator])
     if metrics is not None and several:

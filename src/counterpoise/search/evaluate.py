@@ -147,6 +147,7 @@ def evaluate(
         domains=domains,
         predictions=outcome.predictions,
         labelled=None if labelled is None else labelled.losses,
+        largest=how.loss.largest,
     )
     known = (candidates, held_out, responses, splits, weights, estimator, encoder, fit_time)
     return Evaluation(*known, classes=outcome.classes, labels=labels, labelled=labelled)

@@ -30,7 +30,6 @@ from counterpoise.risk import (
 )
 from counterpoise.risk.baseline import Baseline, baseline_risk
 from counterpoise.risk.labels import label_test
-from counterpoise.risk.methods import check_features
 from counterpoise.risk.rows import RowIntervals, RowRecord
 from counterpoise.search.blend import blend_candidates, fit_voting
 from counterpoise.search.checks import (
@@ -106,7 +105,7 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         """
         candidates = self._candidates()
         method, how = self._check_parameters()
-        check_features(method, X_target)
+        method.check_features(X_target)
         X, y, groups = check_labelled(X, y, groups, type(self).__name__)
         X_target = match_columns(X, X_target)
         fit_params = check_method_params(X, params=fit_params)
