@@ -1,6 +1,6 @@
-"""The judgement: every claim, once, on the tables of ``sealed_data.py``, against what people use.
+"""The judgement: every claim, once, on tables that nothing was set on, against what people use.
 
-    pip install 'flaml[automl]' lightgbm mapie 'counterpoise[cli]'          # and sealed_data.py's
+    pip install 'flaml[automl]' lightgbm mapie 'counterpoise[cli]'    # and tables/sealed.toml's
     pip install --no-deps puncc                                             # asks for an old NumPy
     python -m venv nannyml && nannyml/bin/pip install nannyml statsmodels   # an environment apart
     python benchmarks/judgement.py --out judged --jobs 2 --nannyml nannyml/bin/python
@@ -9,7 +9,8 @@ A cell is one part of one pair and one JSON file in ``--out``: a second run goes
 one stopped, and ``--show`` prints the tables of the cells that there are. Means are over tables,
 with their standard errors in brackets; "alone" is without drift, "off" an absolute error (of the
 logarithm for risks and RMSE), "collapsed" an error beyond a factor of 2 or no weights at all.
-``--pairs`` takes other names of ``real_data.py``, for trying the script.
+``--pairs`` takes other names of ``real_data.py``, of problems or parts, such as judged_59 for the
+tables of the judgement before.
 
 - delivered: target RMSE or log loss of ``select``, a grid search over the same candidates and
   folds, LightGBM with its defaults, FLAML, AutoGluon (``--autogluon PYTHON``); natural pairs of at
@@ -48,7 +49,7 @@ COLUMNS = 4
 
 def belongs(part: str, name: str) -> bool:
     """Return whether a part judges a pair; what it needs to know are counts alone."""
-    entry, X = (real_data.ENTRIES | real_data.SEALED)[name], real_data.population(name).X
+    entry, X = real_data.EVERY[name], real_data.population(name).X
     natural, wide = entry.kind == "natural", X.shape[1] >= COLUMNS
     return {
         "delivered": natural and wide and any(X[column].dtype.kind != "f" for column in X),
@@ -177,7 +178,7 @@ def report(folder: Path, asked: list[tuple[str, str]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, nargs="+", default=PARTS)
-    parser.add_argument("--pairs", nargs="+", default=[*real_data.SEALED])
+    parser.add_argument("--pairs", nargs="+", default=["sealed"])
     parser.add_argument("--out", type=Path, default=Path("judged"))
     parser.add_argument("--text", type=Path, default=TEXT, help="file for the tables")
     parser.add_argument("--rows", type=int, default=4000, help="source rows of delivered models")
@@ -191,7 +192,8 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     os.environ["OMP_NUM_THREADS"] = "1"
-    cells = [(part, name) for part in options.part for name in options.pairs if belongs(part, name)]
+    pairs = real_data.pick(options.pairs)
+    cells = [(part, name) for part in options.part for name in pairs if belongs(part, name)]
     if not options.show:
         Parallel(n_jobs=options.jobs)(delayed(run)(*cell, options) for cell in cells)
     text = "\n".join(report(options.out, cells))
