@@ -30,7 +30,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +58,30 @@ def belongs(part: str, name: str) -> bool:
     }.get(part, True)
 
 
-def run(part: str, name: str, options: Any) -> None:
+def keep(path: Path, judge: Callable[..., judgement_parts.Rows], *cell: Any) -> None:
     """Judge one cell and write it, if that has not been done."""
-    path = options.out / f"{part}-{name}.json"
     if path.exists():
         return
     start = sum(os.times()[:4])  # with what runs elsewhere
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         try:
-            found = getattr(judgement_parts, part)(name, options)
+            found = judge(*cell)
         except Exception as error:
-            print(f"{part} {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            print(f"{path.stem}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             return
     seconds = sum(os.times()[:4]) - start
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps({"seconds": seconds, "rows": found}))
     draft.replace(path)
+
+
+def read_cells(paths: Collection[Path]) -> tuple[pd.DataFrame, str]:
+    """Return the rows of all cells that are done, and how many those are."""
+    cells = [json.loads(path.read_text()) for path in paths if path.exists()]
+    minutes = sum(cell["seconds"] for cell in cells) / 60
+    words = f"{len(cells)} of {len(paths)} cells, {minutes:.0f} processor minutes"
+    return pd.DataFrame([row for cell in cells for row in cell["rows"]]), words
 
 
 def mean(values: pd.Series, pairs: pd.Series) -> str:
@@ -86,7 +93,7 @@ def mean(values: pd.Series, pairs: pd.Series) -> str:
 def table(rows: pd.DataFrame, by: list[str], means: list[str], medians: list[str]) -> str:
     """Return means with errors, and medians, of each group of rows."""
     lines = []
-    for key, part in rows.groupby(by):
+    for key, part in rows.groupby(by, observed=True):
         line = dict(zip(by, key, strict=True)) | {"pairs": part.pair.nunique()}
         line |= {column: mean(part[column], part.pair) for column in means}
         lines.append(line | {f"median {c}": f"{part[c].median():.3f}" for c in medians})
@@ -164,12 +171,11 @@ def report(folder: Path, asked: list[tuple[str, str]]) -> Iterator[str]:
     found = {}
     for part in PARTS:
         paths = [folder / f"{part}-{name}.json" for own, name in asked if own == part]
-        cells = [json.loads(path.read_text()) for path in paths if path.exists()]
-        if cells:
-            minutes = sum(cell["seconds"] for cell in cells) / 60
-            yield f"\n{part}: {len(cells)} of {len(paths)} pairs, {minutes:.0f} processor minutes"
-            found[part] = pd.DataFrame([row for cell in cells for row in cell["rows"]])
-            yield from globals()[part](found[part])
+        rows, words = read_cells(paths)
+        if len(rows):
+            found[part] = rows
+            yield f"\n{part}: {words}"
+            yield from globals()[part](rows)
     if {"intervals", "weights"} <= found.keys():
         yield "\nverdicts: error of the risk of LightGBM, default weights, at most 1000 rows"
         yield verdicts(found["intervals"], found["weights"])
@@ -195,7 +201,13 @@ def main() -> None:
     pairs = real_data.pick(options.pairs)
     cells = [(part, name) for part in options.part for name in pairs if belongs(part, name)]
     if not options.show:
-        Parallel(n_jobs=options.jobs)(delayed(run)(*cell, options) for cell in cells)
+        jobs = (
+            delayed(keep)(
+                options.out / f"{part}-{name}.json", getattr(judgement_parts, part), name, options
+            )
+            for part, name in cells
+        )
+        Parallel(n_jobs=options.jobs)(jobs)
     text = "\n".join(report(options.out, cells))
     options.text.write_text(f"{text}\n")
     print(text)
