@@ -13,8 +13,10 @@ logarithm for risks and RMSE), "collapsed" an error beyond a factor of 2 or no w
 tables of the judgement before.
 
 - delivered: target RMSE or log loss of ``select``, a grid search over the same candidates and
-  folds, LightGBM with its defaults, FLAML, AutoGluon (``--autogluon PYTHON``); natural pairs of at
-  least four columns, one of them of categories.
+  folds, LightGBM with its defaults; natural pairs of at least four columns, one of them of
+  categories.
+- automl: the same of FLAML and AutoGluon (``--autogluon PYTHON``), which no change of the library
+  moves. Their seconds are of the clock: leave them a core.
 - intervals: risk, metrics and rows of ``select`` with no, 20 and 50 target labels; all pairs.
 - weights: the error of the risk of LightGBM with each weight estimator; all pairs.
 - evaluate: metrics of LightGBM against NannyML (its bounds are three standard errors); natural
@@ -41,7 +43,7 @@ import real_data
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-PARTS = ("delivered", "evaluate", "intervals", "rows", "weights")
+PARTS = ("automl", "delivered", "evaluate", "intervals", "rows", "weights")
 TEXT = Path(__file__).parents[1] / "docs/_static/evidence/judgement.txt"
 # Fewest columns of a pair that models are compared on.
 COLUMNS = 4
@@ -51,8 +53,10 @@ def belongs(part: str, name: str) -> bool:
     """Return whether a part judges a pair; what it needs to know are counts alone."""
     entry, X = real_data.EVERY[name], real_data.population(name).X
     natural, wide = entry.kind == "natural", X.shape[1] >= COLUMNS
+    mixed = natural and wide and any(X[column].dtype.kind != "f" for column in X)
     return {
-        "delivered": natural and wide and any(X[column].dtype.kind != "f" for column in X),
+        "automl": mixed,
+        "delivered": mixed,
         "evaluate": natural and wide and entry.n_classes in (0, 2),
         "rows": not entry.n_classes,
     }.get(part, True)
@@ -175,7 +179,10 @@ def report(folder: Path, asked: list[tuple[str, str]]) -> Iterator[str]:
         if len(rows):
             found[part] = rows
             yield f"\n{part}: {words}"
-            yield from globals()[part](rows)
+            if part == "delivered":
+                found[part] = pd.concat([found.get("automl"), rows])
+            if part != "automl":
+                yield from globals()[part](found[part])
     if {"intervals", "weights"} <= found.keys():
         yield "\nverdicts: error of the risk of LightGBM, default weights, at most 1000 rows"
         yield verdicts(found["intervals"], found["weights"])

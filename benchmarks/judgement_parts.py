@@ -123,15 +123,7 @@ def delivered(name: str, options: Any) -> Rows:
     problem = draw(name, options.rows)
     source, target = tables(problem)
     X, Z = native(problem)
-    y, found, folds = problem.y_source, [], []
-
-    def add(way: str, make: Callable[[], np.ndarray]) -> None:
-        start = time.process_time()
-        said = make()
-        seconds = time.process_time() - start
-        risk = float(np.mean(losses(problem, problem.y_target, said)))
-        risk = risk if problem.n_classes else risk**0.5
-        found.append({"pair": name, "way": way, "risk": risk, "seconds": seconds})
+    y, folds = problem.y_source, []
 
     def ours() -> np.ndarray:
         answer = select(problem, source, target)
@@ -150,6 +142,19 @@ def delivered(name: str, options: Any) -> Rows:
         model = best.estimator.set_params(**best.best_params_).fit(problem.X_source, y)
         return respond(model, target, problem)
 
+    return [
+        judged(problem, "select", ours),
+        judged(problem, "grid search", grid),
+        judged(problem, "LightGBM", lambda: respond(boosting(problem).fit(X, y), Z, problem)),
+    ]
+
+
+def automl(name: str, options: Any) -> Rows:
+    """Judge what people run instead, in the same way; needs a core to itself."""
+    problem = draw(name, options.rows)
+    X, Z = native(problem)
+    y = problem.y_source
+
     def flaml(seconds: int) -> np.ndarray:
         from flaml import AutoML
 
@@ -159,17 +164,23 @@ def delivered(name: str, options: Any) -> Rows:
         model.fit(X, y, task=problem.task, **own)
         return respond(model, Z, problem)
 
-    add("select", ours)
-    add("grid search", grid)
-    add("LightGBM", lambda: respond(boosting(problem).fit(X, y), Z, problem))
-    for seconds in options.flaml:
-        add(f"FLAML {seconds} s", lambda seconds=seconds: flaml(seconds))
+    found = [judged(problem, f"FLAML {seconds} s", flaml, seconds) for seconds in options.flaml]
     if options.autogluon:
         asked = {"task": problem.task, "seconds": max(options.flaml)}
         there = elsewhere(options.autogluon, "autogluon", X.assign(**{LABEL: y}), Z, **asked)
-        add("AutoGluon", lambda: np.asarray(there["said"]))
+        found.append(judged(problem, "AutoGluon", np.asarray, there["said"]))
         found[-1]["seconds"] = there["seconds"]
     return found
+
+
+def judged(problem: Problem, way: str, make: Callable[..., np.ndarray], *given: Any) -> Any:
+    """Return the target risk of what a way delivers, and the seconds it took."""
+    start = time.process_time()
+    said = make(*given)
+    seconds = time.process_time() - start
+    risk = float(np.mean(losses(problem, problem.y_target, said)))
+    risk = risk if problem.n_classes else risk**0.5
+    return {"pair": problem.name, "way": way, "risk": risk, "seconds": seconds}
 
 
 def intervals(name: str, options: Any) -> Rows:

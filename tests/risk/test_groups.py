@@ -31,7 +31,7 @@ def test_two_groups_by_hand():
         assert own.risk.value == pytest.approx(np.average(x, weights=w))
         left = [np.average(np.delete(x, i), weights=np.delete(w, i)) for i in range(5)]
         assert own.risk.standard_error == pytest.approx(np.sqrt(4 * np.var(left)))
-        assert own.risk.drift == 0.08  # hardly any shift inside the groups
+        assert own.risk.drift == 0.15  # hardly any shift inside the groups
     assert found.overall.value == pytest.approx(np.mean(weights * losses))
     assert found.worst.name == "1"
 

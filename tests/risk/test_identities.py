@@ -58,7 +58,7 @@ def test_unit_weights_give_the_mean_and_its_standard_error(data, method):
     np.testing.assert_allclose(risk.value, losses.mean(axis=-1))
     np.testing.assert_allclose(risk.standard_error, losses.std(axis=-1, ddof=1) / np.sqrt(60))
     np.testing.assert_allclose(risk.n_effective, 60)
-    np.testing.assert_allclose(risk.drift, 0.08)
+    np.testing.assert_allclose(risk.drift, 0.15)
 
 
 @pytest.mark.parametrize("method", [Source(), Normalized(), Controlled(center="sample")], ids=repr)

@@ -156,7 +156,7 @@ class RiskEstimate:
         sample.
     drift : float or array
         Error on the link scale, relative to a risk, from populations that differ where the columns
-        do not show it: 0.3 times the divergence that the weights see, at least 0.08, at most 2.
+        do not show it: 0.3 times the divergence that the weights see, at least 0.15, at most 2.
     degrees_of_freedom : float or array
         Of Student's quantile: `n_effective` - 1 and, where the jackknife decides, no more than the
         rows that its variance rests on, (sum d^2)^2 / sum d^4 for the jackknife's deviations d. For
