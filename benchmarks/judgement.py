@@ -1,6 +1,6 @@
-"""The judgement: every claim, once, on the tables of ``sealed_data.py``, against what people use.
+"""The judgement: every claim, once, on tables that nothing was set on, against what people use.
 
-    pip install 'flaml[automl]' lightgbm mapie 'counterpoise[cli]'          # and sealed_data.py's
+    pip install 'flaml[automl]' lightgbm mapie 'counterpoise[cli]'    # and tables/sealed.toml's
     pip install --no-deps puncc                                             # asks for an old NumPy
     python -m venv nannyml && nannyml/bin/pip install nannyml statsmodels   # an environment apart
     python benchmarks/judgement.py --out judged --jobs 2 --nannyml nannyml/bin/python
@@ -9,7 +9,8 @@ A cell is one part of one pair and one JSON file in ``--out``: a second run goes
 one stopped, and ``--show`` prints the tables of the cells that there are. Means are over tables,
 with their standard errors in brackets; "alone" is without drift, "off" an absolute error (of the
 logarithm for risks and RMSE), "collapsed" an error beyond a factor of 2 or no weights at all.
-``--pairs`` takes other names of ``real_data.py``, for trying the script.
+``--pairs`` takes other names of ``real_data.py``, of problems or parts, such as judged_59 for the
+tables of the judgement before.
 
 - delivered: target RMSE or log loss of ``select``, a grid search over the same candidates and
   folds, LightGBM with its defaults; natural pairs of at least four columns, one of them of
@@ -31,7 +32,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ COLUMNS = 4
 
 def belongs(part: str, name: str) -> bool:
     """Return whether a part judges a pair; what it needs to know are counts alone."""
-    entry, X = (real_data.ENTRIES | real_data.SEALED)[name], real_data.population(name).X
+    entry, X = real_data.EVERY[name], real_data.population(name).X
     natural, wide = entry.kind == "natural", X.shape[1] >= COLUMNS
     mixed = natural and wide and any(X[column].dtype.kind != "f" for column in X)
     return {
@@ -61,23 +62,30 @@ def belongs(part: str, name: str) -> bool:
     }.get(part, True)
 
 
-def run(part: str, name: str, options: Any) -> None:
+def keep(path: Path, judge: Callable[..., judgement_parts.Rows], *cell: Any) -> None:
     """Judge one cell and write it, if that has not been done."""
-    path = options.out / f"{part}-{name}.json"
     if path.exists():
         return
     start = sum(os.times()[:4])  # with what runs elsewhere
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         try:
-            found = getattr(judgement_parts, part)(name, options)
+            found = judge(*cell)
         except Exception as error:
-            print(f"{part} {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            print(f"{path.stem}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             return
     seconds = sum(os.times()[:4]) - start
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps({"seconds": seconds, "rows": found}))
     draft.replace(path)
+
+
+def read_cells(paths: Collection[Path]) -> tuple[pd.DataFrame, str]:
+    """Return the rows of all cells that are done, and how many those are."""
+    cells = [json.loads(path.read_text()) for path in paths if path.exists()]
+    minutes = sum(cell["seconds"] for cell in cells) / 60
+    words = f"{len(cells)} of {len(paths)} cells, {minutes:.0f} processor minutes"
+    return pd.DataFrame([row for cell in cells for row in cell["rows"]]), words
 
 
 def mean(values: pd.Series, pairs: pd.Series) -> str:
@@ -89,7 +97,7 @@ def mean(values: pd.Series, pairs: pd.Series) -> str:
 def table(rows: pd.DataFrame, by: list[str], means: list[str], medians: list[str]) -> str:
     """Return means with errors, and medians, of each group of rows."""
     lines = []
-    for key, part in rows.groupby(by):
+    for key, part in rows.groupby(by, observed=True):
         line = dict(zip(by, key, strict=True)) | {"pairs": part.pair.nunique()}
         line |= {column: mean(part[column], part.pair) for column in means}
         lines.append(line | {f"median {c}": f"{part[c].median():.3f}" for c in medians})
@@ -167,13 +175,12 @@ def report(folder: Path, asked: list[tuple[str, str]]) -> Iterator[str]:
     found = {}
     for part in PARTS:
         paths = [folder / f"{part}-{name}.json" for own, name in asked if own == part]
-        cells = [json.loads(path.read_text()) for path in paths if path.exists()]
-        if cells:
-            minutes = sum(cell["seconds"] for cell in cells) / 60
-            yield f"\n{part}: {len(cells)} of {len(paths)} pairs, {minutes:.0f} processor minutes"
-            found[part] = pd.DataFrame([row for cell in cells for row in cell["rows"]])
+        rows, words = read_cells(paths)
+        if len(rows):
+            found[part] = rows
+            yield f"\n{part}: {words}"
             if part == "delivered":
-                found[part] = pd.concat([found.get("automl"), found[part]])
+                found[part] = pd.concat([found.get("automl"), rows])
             if part != "automl":
                 yield from globals()[part](found[part])
     if {"intervals", "weights"} <= found.keys():
@@ -184,7 +191,7 @@ def report(folder: Path, asked: list[tuple[str, str]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, nargs="+", default=PARTS)
-    parser.add_argument("--pairs", nargs="+", default=[*real_data.SEALED])
+    parser.add_argument("--pairs", nargs="+", default=["sealed"])
     parser.add_argument("--out", type=Path, default=Path("judged"))
     parser.add_argument("--text", type=Path, default=TEXT, help="file for the tables")
     parser.add_argument("--rows", type=int, default=4000, help="source rows of delivered models")
@@ -198,9 +205,16 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     os.environ["OMP_NUM_THREADS"] = "1"
-    cells = [(part, name) for part in options.part for name in options.pairs if belongs(part, name)]
+    pairs = real_data.pick(options.pairs)
+    cells = [(part, name) for part in options.part for name in pairs if belongs(part, name)]
     if not options.show:
-        Parallel(n_jobs=options.jobs)(delayed(run)(*cell, options) for cell in cells)
+        jobs = (
+            delayed(keep)(
+                options.out / f"{part}-{name}.json", getattr(judgement_parts, part), name, options
+            )
+            for part, name in cells
+        )
+        Parallel(n_jobs=options.jobs)(jobs)
     text = "\n".join(report(options.out, cells))
     options.text.write_text(f"{text}\n")
     print(text)

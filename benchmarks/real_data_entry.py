@@ -1,8 +1,10 @@
-"""The description of one problem of `real_data.py`."""
+"""The descriptions of the problems of `real_data.py`: the files ``tables/*.toml``."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,14 @@ class Entry:
     def kind(self) -> str:
         """Return "natural" or "selection"."""
         return "selection" if self.select else "natural"
+
+
+def read_entries(part: str) -> dict[str, Entry]:
+    """Return the problems of ``tables/<part>.toml`` by name, in the order of the file."""
+    described = tomllib.loads(
+        (Path(__file__).parent / "tables" / f"{part}.toml").read_text("utf-8")
+    )
+    return {
+        name: Entry(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in own.items()})
+        for name, own in described.items()
+    }
