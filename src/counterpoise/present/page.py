@@ -8,14 +8,12 @@ import io
 import math
 import re
 import warnings
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from counterpoise import __version__
 from counterpoise._format import printable
-from counterpoise.present.palette import DARK, LIGHT, Palette, css_variables, style
+from counterpoise.present.palette import DARK, LIGHT, css_variables, style
 from counterpoise.present.sections import SIGNS, Document, Picture
 
 if TYPE_CHECKING:
@@ -31,42 +29,30 @@ def render_page(document: Document, /) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
+    def finalize(value: Any) -> Any:
+        return printable(value) if isinstance(value, str) and type(value) is not Markup else value
+
     environment = Environment(
         loader=PackageLoader("counterpoise.present"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
-        finalize=lambda value: printable(value) if _is_text(value) else value,
+        finalize=finalize,
     )
     environment.filters |= {"svg": _svg, "sort_value": _sort_value}
     environment.tests["block"] = lambda block, name: type(block).__name__ == name
-    script = _asset("page.js")
+    script = environment.get_template("page.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template("page.html").render(
         document=document,
         verdicts=SIGNS,
         version=__version__,
-        css=Markup(_asset("style.css")),
-        light=Markup(_declarations(LIGHT)),
-        dark=Markup(_declarations(DARK)),
-        script=Markup(script),
-        script_hash=Markup(f"sha256-{digest}"),
+        light=css_variables(LIGHT),
+        dark=css_variables(DARK),
+        script_hash=f"sha256-{digest}",
     )
     return page.lstrip()
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not hasattr(value, "__html__")
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("counterpoise.present").joinpath("templates", name).read_text("utf-8")
-
-
-def _declarations(palette: Palette) -> str:
-    return " ".join(f"{name}: {value};" for name, value in css_variables(palette).items())
 
 
 def _svg(picture: Picture) -> Any:
