@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import counterpoise as cp
 from counterpoise._format import format_number
 from counterpoise.present import ForestDisplay, answer_page
-from counterpoise.present.page import figure_svg, inline_svg
+from counterpoise.present.page import figure_file, inline_svg
 
 NAMES = ["audit", "select", "labels", "classes", "doubtful", "hostile audit", "hostile select"]
 
@@ -108,7 +108,7 @@ def test_the_same_answer_makes_the_same_page(pages, answers):
 def _figure(display):
     figure = Figure()
     display.plot(figure.subplots(), theme="light")
-    return figure_svg(figure)
+    return figure_file(figure)
 
 
 def test_inline_pictures_do_not_share_names_and_descriptions_stay_in_their_attribute():

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Inches: legible on a phone, and on half of a screen.
+_WIDTH = 4.0
+
+
 def render_page(document: Document, /) -> str:
     """Return a document as HTML; every text in it is escaped, control characters are replaced.
 
@@ -57,9 +61,16 @@ def render_page(document: Document, /) -> str:
 
 def _svg(picture: Picture) -> Any:
     from markupsafe import Markup
+    from matplotlib.figure import Figure
 
+    content = picture.plot
+    if not isinstance(content, bytes):
+        with style(LIGHT):
+            figure = Figure(figsize=(_WIDTH, picture.height), layout="constrained")
+            content(ax=figure.subplots(), theme="light")
+        content = figure_file(figure)
     words = ". ".join(text for text in (picture.title, picture.caption) if text)
-    return Markup(inline_svg(picture.draw(), name=picture.name, description=printable(words)))
+    return Markup(inline_svg(content, name=picture.name, description=printable(words)))
 
 
 def _sort_value(cell: Any) -> str:
@@ -73,13 +84,19 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 
 
-def figure_svg(figure: Figure, /) -> bytes:
-    """Return a figure as an SVG file with text as text, the same bytes every time."""
+_FILES: dict[str, Any] = {
+    "svg": {"metadata": {"Date": None}},
+    "png": {"metadata": {"Software": None}, "dpi": 160},
+}
+
+
+def figure_file(figure: Figure, form: str = "svg", /) -> bytes:
+    """Return a figure as an SVG file with text as text, or as "png", the same bytes every time."""
     buffer = io.BytesIO()
     with style(LIGHT), warnings.catch_warnings():
         # Text stays text: the reader's fonts have what matplotlib's may lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        figure.savefig(buffer, format=form, **_FILES[form])
     return buffer.getvalue()
 
 

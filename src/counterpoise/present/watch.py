@@ -10,7 +10,6 @@ import numpy as np
 
 from counterpoise._format import format_count, format_interval, format_share, shorten_names
 from counterpoise.present.answer import SHORT_NAMES
-from counterpoise.present.answer_pictures import draw_picture
 from counterpoise.present.axes import clip_limits, legend_above, plain_ticks, rows_height, set_rows
 from counterpoise.present.estimates import WITHOUT_DRIFT, number_cell
 from counterpoise.present.page import render_page
@@ -149,7 +148,7 @@ def _timelines(watch: Any) -> list[Picture]:
 
 def _timeline(name: str, words: str, batches: _Batches, *numbers: Any) -> Picture:
     plot = partial(_draw_timeline, words, batches, *numbers)
-    return Picture(name, f"Expected {words}", _LINES, partial(draw_picture, plot))
+    return Picture(name, f"Expected {words}", _LINES, plot)
 
 
 def _draw_timeline(
@@ -212,8 +211,7 @@ def _heat_map(watch: Any) -> list[Picture]:
         "Difference of each column's mean from the source, in standard deviations; the columns "
         "that have moved most since delivery first."
     )
-    draw = partial(draw_picture, plot, rows_height(len(order)) + 0.9)
-    return [Picture("columns", "Shift by column", caption, draw)]
+    return [Picture("columns", "Shift by column", caption, plot, rows_height(len(order)) + 0.9)]
 
 
 def _heat(names: list[str], grid: np.ndarray, batches: list[str], ax: Any, theme: str) -> None:
