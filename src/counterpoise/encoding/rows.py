@@ -196,12 +196,6 @@ def looks_like_group(X: Any, /) -> list[str]:
     numbers with a name such as "clinic". Texts with more than 30 values need no such name, nor do
     whole numbers with more than 30 values that have almost equally many rows each. Rows that share
     such a value are not independent.
-
-    Examples
-    --------
-    >>> table = np.asarray([[f"shop {i % 40}", i % 7] for i in range(200)], dtype=object)
-    >>> looks_like_group(table)
-    ['x0']
     """
     names = feature_names(X) or [f"x{j}" for j in range(X.shape[1])]
     columns = zip(map(str, names), columns_of(X), strict=True)

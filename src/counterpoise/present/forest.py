@@ -143,9 +143,7 @@ class ForestDisplay(Display):
         values = [wide.value]
         values += [] if self.truth is None else [self.truth[:count]]
         values += [] if self.reference is None else [np.array([self.reference[1]])]
-        limits = axes.clip_limits(np.concatenate(values), wide.low, wide.high)
-        if limits is not None:
-            ax.set_xlim(*limits)
+        ax.set_xlim(*axes.clip_limits(np.concatenate(values), wide.low, wide.high))
         axes.plain_ticks(ax, "x")
         rows, color = np.arange(count), palette.estimate
         lines = {"color": color, "zorder": 3}

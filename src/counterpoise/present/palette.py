@@ -66,7 +66,7 @@ REPRODUCTION = {
     "oracle": ("#e0a800", "#ebc148"),
 }
 
-_SHAPE: dict[str, Any] = {
+_SHAPE: Any = {
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.labelsize": "medium",
@@ -112,8 +112,8 @@ def style(palette: Palette | None, /) -> AbstractContextManager[None]:
         palette.paper: "axes.facecolor figure.facecolor savefig.facecolor",
         palette.grid: "grid.color",
     }
-    colors = {name: color for color, group in names.items() for name in group.split()}
-    return matplotlib.rc_context({**_SHAPE, **colors})
+    colors: Any = {name: color for color, group in names.items() for name in group.split()}
+    return matplotlib.rc_context(_SHAPE | colors)
 
 
 def css_variables(palette: Palette, /) -> dict[str, str]:
