@@ -149,7 +149,7 @@ def _columns(given: list[str]) -> str | dict[str, str]:
 
 
 def _print(answer: Answer, out: Path | None, *, details: bool) -> None:
-    text = answer_text(answer, width=screen_width(100), details=details, hints=True, spare=1)
+    text = answer_text(answer, width=screen_width(100), details=details, hints=True)
     word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
     typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
     files = "a page" if answer.choice is None else "a page and the model"

@@ -133,7 +133,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = in_memory(X, "X")
         columns = self._select(X)
         if not self.encodings_:
-            return X if isinstance(X, np.ndarray) else _stack_numbers(self.features_, columns)
+            if isinstance(X, np.ndarray):
+                return X
+            numbers = zip(self.features_, columns, strict=True)
+            return np.concatenate([_read("number", *named) for named in numbers], axis=1)
         out = np.empty((X.shape[0], len(self.features_)))
         start = 0
         for encoding, column in zip(self.encodings_, columns, strict=True):
@@ -251,16 +254,6 @@ def _without_texts(kind: str, column: Any) -> np.ndarray:
     tables = [pa.table({"x": pa.array(own)}) for own in (texts, other)]
     read: np.ndarray = retype_texts(tables, ["x"], [])[0]["x"].to_numpy()
     return read
-
-
-def _stack_numbers(names: Sequence[str], columns: Sequence[Any]) -> np.ndarray:
-    """Return columns of numbers side by side; those of texts are read."""
-    arrays = map(np.asarray, columns)
-    read = [
-        values if values.dtype.kind in "biuf" else _read("number", name, values)[:, 0]
-        for name, values in zip(names, arrays, strict=True)
-    ]
-    return np.stack(read, axis=1)
 
 
 def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

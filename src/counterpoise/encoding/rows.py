@@ -67,18 +67,14 @@ def as_table(X: Any, name: str, /) -> Any:
             f"`{name}` must have distinct column names; {repeated} occur more than once. "
             "Rename or drop those columns."
         )
-    _refuse_empty(X, name)
-    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
-        check_matrix(X, name)  # says how many
-    return X
-
-
-def _refuse_empty(X: Any, name: str) -> None:
     if min(X.shape) < 1:
         raise ValueError(
             f"`{name}` must have at least 1 row and 1 feature; got shape {tuple(X.shape)}. Pass "
             "more data."
         )
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
+        check_matrix(X, name)  # says how many
+    return X
 
 
 def in_memory(X: Any, name: str, /) -> Any:
@@ -86,9 +82,9 @@ def in_memory(X: Any, name: str, /) -> Any:
 
     A sparse matrix is returned as it is, or as an array if it has at most 20 columns.
     """
-    if sparse.issparse(X):
-        _refuse_empty(X, name)
-        return X if X.shape[1] > SPARSE_COLUMNS else X.toarray()
+    if sparse.issparse(X) and min(X.shape) > 0 and X.shape[1] > SPARSE_COLUMNS:
+        return X
+    X = X.toarray() if sparse.issparse(X) else X
     return as_table(to_numpy(X) if is_array(X) else X, name)
 
 
