@@ -53,6 +53,7 @@ def test_the_page_says_what_the_answer_says(pages, answers):
         answer, text = answers[name], Page(pages[name]).words
         words = [*answer.diagnostics.reasons, *answer.next, *answer.warnings, *answer.tables.notes]
         words += [answer.made.command, answer.diagnostics.shift.words]
+        words += [answer.estimates.truth.note] if name == "select" else []
         words += [format_number(metric.value) for metric in (answer.metrics or {}).values()]
         for sentence in words:
             assert " ".join(sentence.split()) in text, sentence

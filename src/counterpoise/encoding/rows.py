@@ -163,11 +163,6 @@ def row_groups(X: Any, /) -> np.ndarray | None:
     Rows are compared by 64-bit hashes: the chance that two of a million different rows share one
     is below 1e-7. Missing values are equal to each other.
     Returns None where no two rows are equal.
-
-    Examples
-    --------
-    >>> row_groups(np.asarray([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
-    [0, 1, 0]
     """
     rng, X = np.random.default_rng(0), in_memory(X, "X")
     if sparse.issparse(X):
