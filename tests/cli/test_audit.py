@@ -27,15 +27,6 @@ def test_files_are_written_and_the_page_names_the_columns(write, invoke, tmp_pat
     assert "kind" in (out / "report.html").read_text()
 
 
-def test_names_cannot_steer_the_terminal_and_markup_is_shown_as_it_is(write, invoke):
-    columns = dict.fromkeys(["[red]bad[/red]", "esc\x1b[2J"], np.linspace(0, 1, 200))
-    done = invoke("audit", write("a.csv", **columns), write("b.csv", **columns), "--details")
-    assert done.exit_code == 0, done.output
-    assert "\x1b" not in done.stdout
-    assert "[red]bad[/red]" in done.stdout
-    assert "esc\ufffd[2J" in done.stdout
-
-
 @pytest.mark.parametrize("small", ["source", "target"])
 def test_three_rows_are_too_few_for_an_answer(write, invoke, small):
     sizes = {"source": 200, "target": 200, small: 3}

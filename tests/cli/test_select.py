@@ -149,10 +149,7 @@ def test_jobs_change_nothing(record):
 # What is wrong: the options, or the content of the source file, and the message.
 WRONG = {
     "missing file": (["nothing.csv", "nothing.csv"], "There is no file"),
-    "empty file": (b"", "bad.csv is empty"),
-    "constant label": (b"x,y\n1,2\n3,2\n4,2\n", "The label 'y' is constant"),
     "text for numbers": (b"x,y\n1,2\nlots,4\n5,9\n", "'lots' in row 2"),
-    "nothing but missing": (b"x,y\n,2\n,4\n,9\n", "'x' has no values in bad.csv"),
     "text label": (["--loss", "squared", "--label", "kind"], "where numbers are expected"),
     "out is full": (["--out", "full"], "is not empty"),
     "out is a file": (["--out", "full/mine.txt"], "is a file"),

@@ -232,7 +232,6 @@ def test_columns_in_another_order_are_matched_by_name(rng, library):
 
 
 def test_texts_are_read_as_files_are_where_fit_has_seen_numbers_and_dates():
-    pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"n": [0.5, 1234.5, np.nan], "d": pd.to_datetime(["1998-12-31"] * 3)})
     texts = pd.DataFrame({"n": [0.5, "1,234.5", "NA"], "d": ["31.12.1998"] * 3})
     for rows, columns in ((3, ["n", "d"]), (2, ["n"])):  # the second is left as it is

@@ -7,7 +7,8 @@ pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
 
 from counterpoise._validation import InputError
-from counterpoise.encoding.pairing import pair_tables, read_frame
+from counterpoise.encoding.pairing import pair_tables, table_frame
+from counterpoise.encoding.reading import read_table
 
 N = 60
 LABELLED = {"label": "y", "need_label": True}
@@ -192,13 +193,14 @@ def test_a_file_is_read_as_columns_of_known_kinds(tmp_path):
     path.write_text("code;n;more;day;flag\n01;1,5;x;31.12.2020;true\n02;?;y;1.2.2021;false\n")
     kinds = {"n": "number", "day": "date", "code": "category", "flag": "boolean"}
     notes = []
-    frame = read_frame(path, kinds, notes=notes)
+    table = read_table(path, text=["code"])
+    frame = table_frame(table, kinds, path.name, notes=notes)
     assert list(frame) == list(kinds)
     assert frame["n"].tolist() == pytest.approx([1.5, np.nan], nan_ok=True)
     assert frame["code"].tolist() == ["01", "02"]
     assert frame["day"].dt.year.tolist() == [2020, 2021]
     assert any("decimal commas: 'n'" in note for note in notes)
     with pytest.raises(InputError, match=r"it lacks 'age'\. Its columns are 'code', 'n'"):
-        read_frame(path, {"age": "number"})
+        table_frame(table, {"age": "number"}, path.name, notes=notes)
     with pytest.raises(InputError, match=r"'more' of new\.csv must be of the kind 'number'"):
-        read_frame(path, {"more": "number"})
+        table_frame(table, {"more": "number"}, path.name, notes=notes)

@@ -40,7 +40,7 @@ def files(pages, tmp_path_factory):
     """Every page as a file."""
     from matplotlib.figure import Figure
 
-    from counterpoise.present.page import figure_svg
+    from counterpoise.present.page import figure_file
     from counterpoise.present.palette import LIGHT, style
     from counterpoise.present.reproduction import reproduction_page
 
@@ -49,7 +49,7 @@ def files(pages, tmp_path_factory):
         figure.subplots().set(xlabel="gamma", ylabel="risk")
     plan, notes = SimpleNamespace(protocol="<b>"), ["<script>alert(1)</script>"]
     record = SimpleNamespace(plan=plan, facts=[("seed", "0")], claims=[], notes=notes)
-    pictures = [("one", "A caption", figure_svg(figure))]
+    pictures = [("one", "A caption", figure_file(figure))]
     reproduction = reproduction_page(record, pictures)
     directory = tmp_path_factory.mktemp("pages")
     found = {}

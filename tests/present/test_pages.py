@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import counterpoise as cp
 from counterpoise._format import format_number
 from counterpoise.present import ForestDisplay, answer_page
-from counterpoise.present.page import figure_svg, inline_svg
+from counterpoise.present.page import figure_file, inline_svg
 
 NAMES = ["audit", "select", "labels", "classes", "doubtful", "hostile audit", "hostile select"]
 
@@ -53,6 +53,7 @@ def test_the_page_says_what_the_answer_says(pages, answers):
         answer, text = answers[name], Page(pages[name]).words
         words = [*answer.diagnostics.reasons, *answer.next, *answer.warnings, *answer.tables.notes]
         words += [answer.made.command, answer.diagnostics.shift.words]
+        words += [answer.estimates.truth.note] if name == "select" else []
         words += [format_number(metric.value) for metric in (answer.metrics or {}).values()]
         for sentence in words:
             assert " ".join(sentence.split()) in text, sentence
@@ -108,7 +109,7 @@ def test_the_same_answer_makes_the_same_page(pages, answers):
 def _figure(display):
     figure = Figure()
     display.plot(figure.subplots(), theme="light")
-    return figure_svg(figure)
+    return figure_file(figure)
 
 
 def test_inline_pictures_do_not_share_names_and_descriptions_stay_in_their_attribute():

@@ -128,10 +128,9 @@ def test_hints_for_the_command_line_are_only_where_they_are_asked_for(answers):
     assert "(--weights none)" in answer_text(unshifted, hints=True)
 
 
-def test_details_have_everything_that_the_page_has(answers, pages):
+def test_details_have_everything_that_the_page_has(answers):
     answer = answers["select"]
     text = " ".join(answer_text(answer, details=True, width=100).split())
-    page = " ".join(pages["select"].split())
     for words in (
         answer.estimates.truth.note,
         answer.diagnostics.shift.words,
@@ -140,9 +139,7 @@ def test_details_have_everything_that_the_page_has(answers, pages):
         *(format_number(value) for value in answer.choice.risks.value),
         *(format_number(group.risk.value) for group in answer.estimates.groups.values()),
     ):
-        shown = words.replace("'", "&#39;")
         assert words in text, words
-        assert shown in page, words
 
 
 def test_long_lists_are_cut_between_sentences_and_alerts_stay():

@@ -149,7 +149,7 @@ def _columns(given: list[str]) -> str | dict[str, str]:
 
 
 def _print(answer: Answer, out: Path | None, *, details: bool) -> None:
-    text = answer_text(answer, width=screen_width(100), details=details, hints=True, spare=1)
+    text = answer_text(answer, width=screen_width(100), details=details, hints=True)
     word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
     typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
     files = "a page" if answer.choice is None else "a page and the model"
@@ -201,8 +201,6 @@ def _check_out(out: Path, file: Path, folder: Path, *, force: bool) -> None:
         raise InputError(f"--out must be a file with the suffix .csv; got {out}. {other}")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise InputError(f"--out {out}: {out.parent} is no directory that can be written. {other}")
-    if out.is_dir():
-        raise InputError(f"--out {out} is a directory. {other}")
     own = out.name in FILES and folder.is_dir() and out.parent.samefile(folder)
     if own or (out.exists() and file.exists() and out.samefile(file)):
         raise InputError(f"--out {out} is a file that this command reads. {other}")
@@ -305,7 +303,6 @@ counterpoise evaluate old.csv new.csv --label ill --probability yes=p
 
 app = typer.Typer(
     cls=Commands,
-    help="Choose models for a target population from a biased labelled sample.",
     epilog=f"{EXIT}.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

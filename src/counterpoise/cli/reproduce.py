@@ -15,7 +15,7 @@ from counterpoise.experiments.curves import class_densities, example_curves
 from counterpoise.experiments.plan import PROBLEMS, Plan
 from counterpoise.experiments.protocols import GAMMAS
 from counterpoise.present import reproduction as present
-from counterpoise.present.page import figure_svg
+from counterpoise.present.page import figure_file
 from counterpoise.present.text import section_text
 
 _PROBLEMS = f"Problems to run: {', '.join(PROBLEMS)} or all. Default: all."
@@ -83,7 +83,7 @@ def reproduce(
 def _write(record: work.Reproduction) -> None:
     files, pictures, classes = [], [], class_densities(record.plan.protocol)
     for name, caption, figure in present.draw_figures(record.summary, example_curves(), classes):
-        svg = figure_svg(figure)
-        files += [(f"{name}.svg", svg), (f"{name}.png", present.figure_png(figure))]
-        pictures.append((name, caption, svg))
+        contents = {form: figure_file(figure, form) for form in ("svg", "png")}
+        files += [(f"{name}.{form}", content) for form, content in contents.items()]
+        pictures.append((name, caption, contents["svg"]))
     work.write_reproduction(record, present.reproduction_page(record, pictures), files)

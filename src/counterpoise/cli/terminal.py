@@ -12,15 +12,8 @@ from types import FrameType
 from typing import Any
 
 import typer
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from typer.core import TyperGroup
 
 from counterpoise._format import printable
@@ -118,13 +111,13 @@ def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     only line there is.
     """
     console = Console(stderr=True, highlight=False)
-    what = TextColumn("{task.description}", markup=False)
-    times = (TimeElapsedColumn(), TimeRemainingColumn(compact=True, elapsed_when_finished=True))
+    what = progress.TextColumn("{task.description}", markup=False)
+    left = progress.TimeRemainingColumn(compact=True, elapsed_when_finished=True)
     shown = not quiet and console.is_terminal
     start = said = began = time.monotonic()
     last = ""
-    columns = (SpinnerColumn(), what, BarColumn(), *times)
-    with Progress(*columns, console=console, transient=True, disable=not shown) as display:
+    bar = (progress.SpinnerColumn(), what, progress.BarColumn(), progress.TimeElapsedColumn(), left)
+    with progress.Progress(*bar, console=console, transient=True, disable=not shown) as display:
         task = display.add_task("starting", total=None)
 
         def advance(stage: str, done: int, total: int) -> None:

@@ -24,15 +24,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._validation import check_same_width, feature_names, match_columns
-from counterpoise.encoding.kinds import (
-    MISSING,
-    as_codes,
-    as_dates,
-    as_numbers,
-    column_kind,
-    date_parts,
-    is_missing,
-)
+from counterpoise.encoding import kinds
 from counterpoise.encoding.rows import SPARSE_COLUMNS, columns_of, in_memory, some_rows, take
 
 # Categories of one column that have their own indicator, and the rows that one must have.
@@ -126,11 +118,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         rng = np.random.default_rng(self.random_state)
         tables = [take(table, some_rows(table.shape[0], _ROWS, rng)) for table in tables]
         for name, *columns in zip(names, *map(columns_of, tables), strict=True):
-            self.kinds_[name] = kind = column_kind(columns)
+            self.kinds_[name] = kind = kinds.column_kind(columns)
             if kind == "category":
-                self.encodings_.append(_Categories.learn(name, columns))
+                self.encodings_.append(_Categories(name, columns))
             else:
-                self.encodings_.append(_Numbers.learn(name, kind, columns, self.squares))
+                self.encodings_.append(_Numbers(name, kind, columns, self.squares))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded features, shape (n, n_encoded), made column by column."""
@@ -141,7 +133,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = in_memory(X, "X")
         columns = self._select(X)
         if not self.encodings_:
-            return X if isinstance(X, np.ndarray) else _stack_numbers(self.features_, columns)
+            if isinstance(X, np.ndarray):
+                return X
+            numbers = zip(self.features_, columns, strict=True)
+            return np.concatenate([_read("number", *named) for named in numbers], axis=1)
         out = np.empty((X.shape[0], len(self.features_)))
         start = 0
         for encoding, column in zip(self.encodings_, columns, strict=True):
@@ -168,33 +163,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.asarray(self.features_, dtype=object)
 
 
-@dataclass
 class _Numbers:
-    """Encoding of one column of numbers, booleans or dates."""
+    """Encoding of one column of numbers, booleans or dates, learned from all tables."""
 
-    column: str
-    kind: str
-    features: list[str]
-    fill: np.ndarray
-    flagged: bool
-    scales: list[tuple[np.ndarray, np.ndarray]]  # of the values and, if there are, of the squares
-
-    @classmethod
-    def learn(cls, column: str, kind: str, parts: list[Any], squares: bool) -> _Numbers:
+    def __init__(self, column: str, kind: str, parts: list[Any], squares: bool) -> None:
+        self.column, self.kind = column, kind
         values = np.concatenate([_read(kind, column, part) for part in parts])
         missing = np.isnan(values[:, 0])
         fill = np.zeros(values.shape[1]) if missing.all() else np.median(values[~missing], axis=0)
-        fill = np.floor(fill) if kind == "boolean" else fill
+        self.fill, self.flagged = np.floor(fill) if kind == "boolean" else fill, bool(missing.any())
         names = [f"{column} {part}" for part in _DATE_PARTS] if kind == "date" else [column]
-        features = [*names, *([f"{column} missing"] if missing.any() else [])]
-        numbers = cls(column, kind, features, fill, bool(missing.any()), [])
-        raw = numbers._filled(values)
+        self.features = [*names, *([f"{column} missing"] if self.flagged else [])]
+        raw = self._filled(values)
         centre, scale = _centre_and_scale(raw)
-        numbers.scales.append((centre, scale))
+        self.scales = [(centre, scale)]  # of the values and, if there are, of the squares
         if squares and kind != "boolean":
-            numbers.scales.append(_centre_and_scale(((raw - centre) / scale)[:, : len(names)] ** 2))
-            features += [f"{name} squared" for name in names]
-        return numbers
+            self.scales.append(_centre_and_scale(((raw - centre) / scale)[:, : len(names)] ** 2))
+            self.features += [f"{name} squared" for name in names]
 
     def encode(self, column: Any) -> np.ndarray:
         values = _read(self.kind, self.column, column)
@@ -209,31 +194,25 @@ class _Numbers:
         return np.concatenate([filled, missing], axis=1) if self.flagged else filled
 
 
-@dataclass
 class _Categories:
-    """Encoding of one column of categories."""
+    """Encoding of one column of categories, learned from all tables."""
 
-    column: str
-    features: list[str]
-    kept: list[str]
-    pooled: bool
-
-    @classmethod
-    def learn(cls, column: str, parts: list[Any]) -> _Categories:
+    def __init__(self, column: str, parts: list[Any]) -> None:
         counts: Counter[str] = Counter()
-        for texts, codes in map(as_codes, parts):
+        for texts, codes in map(kinds.as_codes, parts):
             counts.update(dict(zip(texts, np.bincount(codes, minlength=len(texts)), strict=True)))
         present = sorted(text for text in counts if counts[text])
         kept = [text for text in present if counts[text] >= _CATEGORY_ROWS]
         if len(kept) + (len(kept) < len(present)) > _CATEGORIES:
             kept = sorted(sorted(kept, key=lambda text: -counts[text])[: _CATEGORIES - 1])
-        pooled = len(kept) < len(present)
-        words = ["(missing)" if text == MISSING else text for text in kept]
-        words += ["(rare)"] if pooled else []
-        return cls(column, [f"{column}={word}" for word in words], [str(t) for t in kept], pooled)
+        self.column, self.kept = column, [str(text) for text in kept]
+        self.pooled = len(kept) < len(present)
+        words = ["(missing)" if text == kinds.MISSING else text for text in kept]
+        words += ["(rare)"] if self.pooled else []
+        self.features = [f"{column}={word}" for word in words]
 
     def encode(self, column: Any) -> np.ndarray:
-        texts, codes = as_codes(column)
+        texts, codes = kinds.as_codes(column)
         places = {text: place for place, text in enumerate(self.kept)}
         rare = len(self.kept) if self.pooled else -1
         place = np.asarray([places.get(text, rare) for text in texts], dtype=np.int64)[codes]
@@ -243,7 +222,7 @@ class _Categories:
 
 def _read(kind: str, name: str, column: Any) -> np.ndarray:
     """Return a column of numbers, booleans or dates as floats of shape (n, 1 or 3)."""
-    read = as_dates if kind == "date" else as_numbers
+    read = kinds.as_dates if kind == "date" else kinds.as_numbers
     try:
         try:
             found = read(column)
@@ -254,7 +233,7 @@ def _read(kind: str, name: str, column: Any) -> np.ndarray:
             f"Column {name!r} must hold {kind}s; it holds a value that cannot be read as one "
             f"({error}). Correct or drop those rows."
         ) from error
-    values = date_parts(found) if kind == "date" else found[:, None]
+    values = kinds.date_parts(found) if kind == "date" else found[:, None]
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} must be finite; it holds infinity. Drop those rows.")
     return values
@@ -269,22 +248,12 @@ def _without_texts(kind: str, column: Any) -> np.ndarray:
     from counterpoise.encoding.texts import retype_texts
 
     values = np.asarray(column).astype(object)
-    rows = zip(values, is_missing(values), strict=True)
+    rows = zip(values, kinds.is_missing(values), strict=True)
     texts = [None if none else str(value) for value, none in rows]
     other = [datetime(2000, 1, 1) if kind == "date" else 0.5]  # says what the texts are
     tables = [pa.table({"x": pa.array(own)}) for own in (texts, other)]
     read: np.ndarray = retype_texts(tables, ["x"], [])[0]["x"].to_numpy()
     return read
-
-
-def _stack_numbers(names: Sequence[str], columns: Sequence[Any]) -> np.ndarray:
-    """Return columns of numbers side by side; those of texts are read."""
-    arrays = map(np.asarray, columns)
-    read = [
-        values if values.dtype.kind in "biuf" else _read("number", name, values)[:, 0]
-        for name, values in zip(names, arrays, strict=True)
-    ]
-    return np.stack(read, axis=1)
 
 
 def _centre_and_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

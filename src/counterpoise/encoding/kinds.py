@@ -26,14 +26,6 @@ def column_kind(columns: Iterable[Any], /) -> str:
 
     A column without values takes the kind of the other table. Booleans and numbers together are
     numbers; any other two kinds together are categories, compared by their text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column_kind([np.asarray([1, 2]), np.asarray([True, False])])
-    'number'
-    >>> column_kind([np.asarray([1, None], dtype=object), np.asarray(["a", "b"])])
-    'category'
     """
     kinds = {_kind(column) for column in columns} - {None}
     if len(kinds) == 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ import pyarrow.compute as pc
 
 from counterpoise._format import listed
 from counterpoise._validation import InputError
-from counterpoise.encoding.reading import read_table
 from counterpoise.encoding.rows import IDENTIFIER_NAME
 from counterpoise.encoding.texts import as_number, distinct_texts, kind_of_type, retype_texts
 
@@ -292,27 +290,6 @@ def _identifies(column: str, pair: tuple[Any, Any]) -> bool:
     return named or surprising
 
 
-def read_frame(
-    path: Any,
-    kinds: Mapping[str, str],
-    /,
-    *,
-    missing: Sequence[str] = (),
-    encoding: str | None = None,
-    notes: list[str] | None = None,
-) -> pd.DataFrame:
-    """Read a file as columns of known kinds, made as those of a pair.
-
-    `kinds` maps columns to "number", "category", "boolean" or "date"; other columns are left out,
-    and a column that is not there or of another kind raises an InputError. The options are those
-    of :func:`~counterpoise.encoding.reading.read_table`.
-    """
-    notes = [] if notes is None else notes
-    categories = [column for column, kind in kinds.items() if kind == "category"]
-    table = read_table(path, text=categories, encoding=encoding, notes=notes)
-    return table_frame(table, kinds, Path(path).name, missing=missing, notes=notes)
-
-
 def table_frame(
     table: Any,
     kinds: Mapping[str, str],
@@ -322,7 +299,11 @@ def table_frame(
     missing: Sequence[str] = (),
     notes: list[str],
 ) -> pd.DataFrame:
-    """Return what :func:`read_frame` does, of an Arrow table."""
+    """Return the columns of known kinds, made as those of a pair.
+
+    `kinds` maps columns to "number", "category", "boolean" or "date"; other columns are left out,
+    and a column that is not there or of another kind raises an InputError.
+    """
     others = [column for column, kind in kinds.items() if kind != "category"]
     [table] = retype_texts([table], others, notes, missing=missing)
     lacking = [column for column in kinds if table.schema.get_field_index(column) < 0]

@@ -62,29 +62,11 @@ def read_table(
     thousands stay text here: :func:`~counterpoise.encoding.texts.retype_texts` decides with the
     other table what they are.
 
-    Parameters
-    ----------
-    path : str or Path
-        .csv, .tsv or .tab, plain or with .gz; .parquet or .pq; .xlsx.
-    text : sequence of str
-        Columns of a CSV or TSV file that are text, whatever they look like: "01" is then not 1.
-        Where all values are true or false they are read as that in any case.
-    encoding : str, optional
-        Character encoding of a text file, such as "latin-1". Default: by its byte order mark, else
-        UTF-8 or, where the file is none, cp1252 or Latin-1.
-    notes : list of str, optional
-        What was decided is added to it, in sentences.
+    The columns `text` of a text file are text whatever they look like, so that "01" is not 1, but
+    for those that are all true or false. The default `encoding` is that of the byte order mark,
+    else UTF-8 or, where the file is none, cp1252 or Latin-1. What was decided is added to `notes`.
 
-    Returns
-    -------
-    pyarrow.Table
-        With at least one row and distinct column names.
-
-    Raises
-    ------
-    InputError
-        Missing, not a regular file, of another format or encoding, broken, empty, without rows, or
-        with repeated column names.
+    The table has at least one row and distinct column names. Every other file raises an InputError.
     """
     table, count = _read(Path(path), text, encoding, [] if notes is None else notes)
     if not count:
@@ -199,8 +181,8 @@ def _read_text(
             source: Any = path
             code, count = name, 0
             if sample:
-                names = _open_chunks(path, {}, delimiter, name).schema.names
-                chunks = _open_chunks(path, dict.fromkeys(names, pa.string()), delimiter, name)
+                read = partial(_read_csv, path, delimiter=delimiter, encoding=name, in_chunks=True)
+                chunks = read(dict.fromkeys(read({}).schema.names, pa.string()))
                 rows, count = sample(chunks, chunks.schema)
                 source, code = io.BytesIO(), "utf8"
                 arrow_csv.write_csv(rows, source, arrow_csv.WriteOptions(delimiter=delimiter))
@@ -283,22 +265,15 @@ def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
     return (counts.pop() if len(counts) == 1 else 1), (len(rows[0]) if rows else 0), numbers
 
 
-def _read_csv(source: Any, types: dict[str, Any], delimiter: str, encoding: str) -> Any:
-    return arrow_csv.read_csv(source, **_csv_options(types, delimiter, encoding))
-
-
-def _open_chunks(path: Path, types: dict[str, Any], delimiter: str, encoding: str) -> Any:
-    options = _csv_options(types, delimiter, encoding, block_size=2**23)
-    return arrow_csv.open_csv(pa.input_stream(path), **options)
-
-
-def _csv_options(
-    types: dict[str, Any], delimiter: str, encoding: str, block_size: int | None = None
-) -> dict[str, Any]:
-    return {
-        "read_options": arrow_csv.ReadOptions(encoding=encoding, block_size=block_size),
-        "parse_options": arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        "convert_options": arrow_csv.ConvertOptions(
+def _read_csv(
+    source: Any, types: dict[str, Any], delimiter: str, encoding: str, *, in_chunks: bool = False
+) -> Any:
+    read, block_size = (arrow_csv.open_csv, 2**23) if in_chunks else (arrow_csv.read_csv, None)
+    return read(
+        pa.input_stream(source),
+        read_options=arrow_csv.ReadOptions(encoding=encoding, block_size=block_size),
+        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
             strings_can_be_null=True,
             auto_dict_encode=True,
             auto_dict_max_cardinality=2**31 - 1,
@@ -306,7 +281,7 @@ def _csv_options(
             # Beside semicolons, points and commas may both be decimal marks: they stay text.
             decimal_point="\x01" if delimiter == ";" else ".",
         ),
-    }
+    )
 
 
 def _read_excel(path: Path, notes: list[str]) -> Any:

@@ -67,18 +67,14 @@ def as_table(X: Any, name: str, /) -> Any:
             f"`{name}` must have distinct column names; {repeated} occur more than once. "
             "Rename or drop those columns."
         )
-    _refuse_empty(X, name)
-    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
-        check_matrix(X, name)  # says how many
-    return X
-
-
-def _refuse_empty(X: Any, name: str) -> None:
     if min(X.shape) < 1:
         raise ValueError(
             f"`{name}` must have at least 1 row and 1 feature; got shape {tuple(X.shape)}. Pass "
             "more data."
         )
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isinf(X).any():
+        check_matrix(X, name)  # says how many
+    return X
 
 
 def in_memory(X: Any, name: str, /) -> Any:
@@ -86,9 +82,9 @@ def in_memory(X: Any, name: str, /) -> Any:
 
     A sparse matrix is returned as it is, or as an array if it has at most 20 columns.
     """
-    if sparse.issparse(X):
-        _refuse_empty(X, name)
-        return X if X.shape[1] > SPARSE_COLUMNS else X.toarray()
+    if sparse.issparse(X) and min(X.shape) > 0 and X.shape[1] > SPARSE_COLUMNS:
+        return X
+    X = X.toarray() if sparse.issparse(X) else X
     return as_table(to_numpy(X) if is_array(X) else X, name)
 
 
@@ -167,11 +163,6 @@ def row_groups(X: Any, /) -> np.ndarray | None:
     Rows are compared by 64-bit hashes: the chance that two of a million different rows share one
     is below 1e-7. Missing values are equal to each other.
     Returns None where no two rows are equal.
-
-    Examples
-    --------
-    >>> row_groups(np.asarray([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
-    [0, 1, 0]
     """
     rng, X = np.random.default_rng(0), in_memory(X, "X")
     if sparse.issparse(X):
@@ -196,12 +187,6 @@ def looks_like_group(X: Any, /) -> list[str]:
     numbers with a name such as "clinic". Texts with more than 30 values need no such name, nor do
     whole numbers with more than 30 values that have almost equally many rows each. Rows that share
     such a value are not independent.
-
-    Examples
-    --------
-    >>> table = np.asarray([[f"shop {i % 40}", i % 7] for i in range(200)], dtype=object)
-    >>> looks_like_group(table)
-    ['x0']
     """
     names = feature_names(X) or [f"x{j}" for j in range(X.shape[1])]
     columns = zip(map(str, names), columns_of(X), strict=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -88,15 +87,8 @@ def distinct_texts(values: Any, /) -> tuple[Any, np.ndarray]:
     if not pa.types.is_dictionary(values.type):
         values = values.cast(pa.string()).dictionary_encode()
     values = values.unify_dictionaries().combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0)
     texts = values.dictionary.cast(pa.string())
     return texts, values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-
-
-def _take(values: Any, places: np.ndarray) -> Any:
-    """Return for each row the value at its place; null where that is -1."""
-    return values.take(pa.array(places, mask=places < 0))
 
 
 def retype_texts(
@@ -111,24 +103,14 @@ def retype_texts(
     """Turn columns of text into numbers or dates where all of them can be read as such.
 
     Whole numbers need a mark for missing values, or numbers in another table: else a file that has
-    them as text means it. Empty texts are missing. Notes say what was read as what.
-
-    Parameters
-    ----------
-    tables : sequence of pyarrow.Table
-    columns : sequence of str
-        Columns to turn; a table may lack some.
-    notes : list of str
-        Added to.
-    label : str, optional
-        Column in which words are missing values of the other tables if the first has numbers.
-    missing : sequence of str
-        More values that stand for missing ones, in any column: "unknown", "-999". Numbers are
-        compared as numbers, other values as texts.
+    them as text means it. Empty texts are missing. What was read as what is added to `notes`. A
+    table may lack some of the `columns`. In the column `label`, words are missing values of the
+    other tables if the first has numbers. The values `missing` stand for missing ones in any
+    column: "unknown", "-999". Numbers are compared as numbers, other values as texts.
     """
     tables = list(tables)
     used = _replace_marks(tables, missing, "")
-    read_as_text = [_TextColumn.of(name, tables, name == label) for name in columns]
+    read_as_text = [_TextColumn(name, tables, name == label) for name in columns]
     unread = [c for c in read_as_text if c.texts and c.kinds <= {"number", "whole", "date"}]
     unread = [c for c in unread if len(c.words) or c.kinds]
     types = [kind for table in tables for kind in table.schema.types]
@@ -144,7 +126,8 @@ def retype_texts(
         for i, (texts, places) in column.texts.items():
             is_mark = pc.is_in(texts, value_set=pa.array(column.marks, pa.string()))
             values = read(pc.if_else(is_mark, _NOTHING, texts))
-            tables[i] = _with_column(tables[i], column.name, _take(values, places))
+            values = values.take(pa.array(places, mask=places < 0))
+            tables[i] = _with_column(tables[i], column.name, values)
     used |= _replace_marks(tables, ["", *missing], None)
     notes += [f"{words} {listed(names)}." for words, names in said.items() if words]
     unused = [mark for mark in missing if mark not in used]
@@ -187,41 +170,39 @@ def _is_mark(values: Any, mark: str) -> Any:
     return pa.array(np.asarray([*same, False])[places])
 
 
-@dataclass(frozen=True)
 class _TextColumn:
     """A column that is text in some of the tables."""
 
-    name: str
-    texts: dict[int, tuple[Any, np.ndarray]]  # by number of the table: distinct texts, their places
-    kinds: set[str]  # in tables where it is no text, "whole" for whole numbers
-    semicolons: bool  # whether some of it is from a file that is separated by semicolons
-    words: Any  # distinct texts that are values
-    marks: list[str]  # distinct texts that stand for missing ones
-    decimals: list[str]  # decimal marks with which all words are numbers
-
-    @classmethod
-    def of(cls, name: str, tables: list[Any], is_label: bool) -> _TextColumn:
-        texts, kinds, semicolons = {}, set(), False
+    def __init__(self, name: str, tables: list[Any], is_label: bool) -> None:
+        self.name = name
+        # By number of the table: distinct texts, and for each row the place of its own.
+        self.texts: dict[int, tuple[Any, np.ndarray]] = {}
+        # In tables where it is no text; "whole" for whole numbers.
+        self.kinds: set[str] = set()
+        # Whether some of it is from a file that is separated by semicolons.
+        self.semicolons = False
         for i, table in enumerate(tables):
             place = table.schema.get_field_index(name)
             kind = table.schema.field(place).type if place >= 0 else pa.null()
             if is_text(kind):
                 distinct, places = distinct_texts(table[name])
-                texts[i] = pc.utf8_trim_whitespace(distinct), places
-                semicolons |= (table.schema.metadata or {}).items() >= SEMICOLONS.items()
+                self.texts[i] = pc.utf8_trim_whitespace(distinct), places
+                self.semicolons |= (table.schema.metadata or {}).items() >= SEMICOLONS.items()
             elif not pa.types.is_null(kind):
-                kinds.add("whole" if pa.types.is_integer(kind) else kind_of_type(kind))
-        words = pa.concat_arrays([pa.array([], pa.string()), *(part for part, _ in texts.values())])
+                self.kinds.add("whole" if pa.types.is_integer(kind) else kind_of_type(kind))
+        distinct_parts = [part for part, _ in self.texts.values()]
+        words = pa.concat_arrays([pa.array([], pa.string()), *distinct_parts])
         is_mark = pc.is_in(pc.utf8_lower(words), value_set=_MARKS)
-        if is_label and kinds <= {"number", "whole"}:
+        if is_label and self.kinds <= {"number", "whole"}:
             is_number = pc.match_substring_regex(words, "|".join(_NUMBERS.values()))
             no_number = pc.or_(is_mark, pc.invert(is_number))
-            first = len(texts[0][0]) if 0 in texts else 0
+            first = len(self.texts[0][0]) if 0 in self.texts else 0
             is_mark = no_number if no_number[:first].equals(is_mark[:first]) else is_mark
-        marks = sorted(set(words.filter(is_mark).to_pylist()))
-        words = words.filter(pc.invert(is_mark))
-        decimals = [decimal for decimal, form in _NUMBERS.items() if _all_match(words, form)]
-        return cls(name, texts, kinds, semicolons, words, marks, decimals)
+        # Distinct texts that stand for missing values, and those that are values.
+        self.marks = sorted(set(words.filter(is_mark).to_pylist()))
+        self.words = words.filter(pc.invert(is_mark))
+        # Decimal marks with which all words are numbers.
+        self.decimals = [mark for mark, form in _NUMBERS.items() if _all_match(self.words, form)]
 
 
 def _all_match(texts: Any, pattern: str) -> bool:

@@ -67,10 +67,10 @@ class Reader:
 
     def frame(self, path: Path, notes: list[str], /) -> Any:
         """Return all rows of a file as columns of the model."""
-        from counterpoise.encoding.pairing import read_frame
+        from counterpoise.encoding.pairing import table_frame
 
-        options: Any = {"missing": self.missing, "encoding": self.encoding, "notes": notes}
-        return read_frame(path, self.kinds, **options)
+        table = self._whole(path, notes)
+        return table_frame(table, self.kinds, path.name, missing=self.missing, notes=notes)
 
     def batches(self, given: Any, time: str | None, every: str, /) -> Iterator[Batch]:
         """Yield the batches of files, frames, pairs of name and frame, or a dict of them."""
@@ -134,7 +134,7 @@ class Reader:
         for number, item in enumerate(items, start=1):
             path = isinstance(item, str | os.PathLike)
             name = Path(item).name if path else f"Table {number}"
-            table = self._whole(Path(item)) if path else as_table(item, name, None, notes)
+            table = self._whole(Path(item), []) if path else as_table(item, name, None, notes)
             check_column(time, "time", table, name)
             tables.append(table.select([c for c in table.column_names if c in wanted]))
         if not tables:
@@ -153,10 +153,10 @@ class Reader:
             own = notes if place == 0 else []
             yield Batch(name, _digest(part), partial(self._rows, part, name, own))
 
-    def _whole(self, path: Path) -> Any:
+    def _whole(self, path: Path, notes: list[str]) -> Any:
         from counterpoise.encoding.reading import read_table
 
-        return read_table(path, text=self._texts, encoding=self.encoding, notes=[])
+        return read_table(path, text=self._texts, encoding=self.encoding, notes=notes)
 
     @property
     def _texts(self) -> list[str]:

@@ -61,20 +61,15 @@ def answer_page(answer: Any, /) -> str:
 
 
 def answer_text(
-    answer: Any,
-    /,
-    *,
-    width: int = WIDTH,
-    details: bool = False,
-    hints: bool = False,
-    spare: int = 0,
+    answer: Any, /, *, width: int = WIDTH, details: bool = False, hints: bool = False
 ) -> str:
-    """Return an answer as text: at most 25 lines, 20 for an audit, less those to `spare`.
+    """Return an answer as text: at most 25 lines, 20 for an audit.
 
-    With `details`, every section follows. With `hints`, advice names options of the command line.
+    With `details`, every section follows. With `hints`, advice names options of the command line,
+    and a line is left for what the command adds.
     """
     document = answer_document(answer, hints=hints)
-    lines = (_AUDIT_LINES if answer.estimates is None else _LINES) - spare
+    lines = (_AUDIT_LINES if answer.estimates is None else _LINES) - hints
     text = short_text(document, width=width, lines=lines)
     others = [section_text(section, width) for section in document.sections[1:]] if details else []
     return "\n".join([text, *filter(None, others)])
@@ -314,8 +309,13 @@ def _sensitivity(answer: Any) -> list[Section]:
         f"{answer.estimates.loss_words} could be in this range. As it is: "
         f"{estimates.both_intervals(answer.risk)}."
     )
-    blocks: list[Block] = [words, estimates.sensitivity_table(found)]
-    return [Section("sensitivity", "If the weights are wrong", blocks, folded=True)]
+    columns = [Column("weights off by up to", "word"), Column("risk")]
+    rows = [
+        [format_number(gamma), Numeral(format_interval(low, high), low)]
+        for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
+    ]
+    table = Table("", columns, rows, caption="Of the estimate: sampling error is not included.")
+    return [Section("sensitivity", "If the weights are wrong", [words, table], folded=True)]
 
 
 def _shift(answer: Any) -> Section:

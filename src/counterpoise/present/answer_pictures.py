@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from counterpoise.present.axes import Display, rows_height
+from counterpoise.present.axes import rows_height
 from counterpoise.present.balance import BalanceDisplay
 from counterpoise.present.forest import ForestDisplay
-from counterpoise.present.page import figure_svg
-from counterpoise.present.palette import LIGHT, style
 from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
 
-# Inches: legible on a phone, and on half of a screen.
-_WIDTH, _HEIGHT = 4.0, 3.2
 # Characters of the names at the left of rows, and rows.
 _NAME, _ROWS = 22, 12
-
-
-def draw_picture(plot: Callable[..., Any], height: float = _HEIGHT, /) -> bytes:
-    """Return what `plot(ax=..., theme=...)` draws as the bytes of an SVG file."""
-    from matplotlib.figure import Figure
-
-    with style(LIGHT):
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        plot(ax=figure.subplots(), theme="light")
-    return figure_svg(figure)
-
-
-def _picture(name: str, title: str, caption: str, display: Display, height: float = 0) -> Picture:
-    """Return a display as a picture of some height, by default its own."""
-    draw = partial(draw_picture, display.plot, height or display.size[1])
-    return Picture(name, title, caption, draw)
 
 
 def main_pictures(answer: Any, /) -> list[Picture]:
@@ -68,7 +47,7 @@ def _risk(answer: Any) -> Picture:
         "The thin line allows for labels that depend on the columns in another way in the target; "
         f"the thick line does not. The estimate by {plainly} knows no shift."
     )
-    return _picture("risk", "What it will cost", caption, display, 2.5)
+    return Picture("risk", "What it will cost", caption, display.plot, 2.5)
 
 
 def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
@@ -81,7 +60,7 @@ def candidates_picture(choice: Any, order: np.ndarray, /) -> Picture:
         width=_NAME,
     )
     caption = "Target risk of each candidate alone. The best by the rule of choice is in bold."
-    return _picture("candidates-picture", "Candidates", caption, display)
+    return Picture("candidates-picture", "Candidates", caption, display.plot, display.size[1])
 
 
 def groups_picture(answer: Any, /) -> list[Picture]:
@@ -92,8 +71,8 @@ def groups_picture(answer: Any, /) -> list[Picture]:
     options = {"risk_name": answer.estimates.loss_words, "width": _NAME}
     plot = partial(ForestDisplay.from_groups, groups, **options)
     caption = "The dashed line is the risk in the whole target. Hollow markers: do not trust."
-    draw = partial(draw_picture, plot, rows_height(len(groups)))
-    return [Picture("groups-picture", f"Risk by {answer.estimates.by}", caption, draw)]
+    title, height = f"Risk by {answer.estimates.by}", rows_height(len(groups))
+    return [Picture("groups-picture", title, caption, plot, height)]
 
 
 def _balance(answer: Any) -> Picture:
@@ -104,7 +83,8 @@ def _balance(answer: Any) -> Picture:
         "Mean in the target less mean in the source. Within the shaded band (0.1 standard "
         "deviations) a column counts as balanced."
     )
-    return _picture("balance", "Columns before and after weighting", caption, display)
+    title = "Columns before and after weighting"
+    return Picture("balance", title, caption, display.plot, display.size[1])
 
 
 def _plane(answer: Any) -> Picture:
@@ -116,4 +96,4 @@ def _plane(answer: Any) -> Picture:
         "A sample of both. Large dots are source rows with a large weight. Crosses without dots "
         "near them are target rows without similar source rows."
     )
-    return _picture("plane", "Source and target", caption, display, 4.1)
+    return Picture("plane", "Source and target", caption, display.plot, 4.1)

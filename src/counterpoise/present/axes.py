@@ -93,13 +93,11 @@ def legend_above(ax: Axes, palette: Palette, /, *, note: str = "") -> Any:
     return legend
 
 
-def clip_limits(
-    points: np.ndarray, lows: np.ndarray, highs: np.ndarray, /
-) -> tuple[float, float] | None:
+def clip_limits(points: np.ndarray, lows: np.ndarray, highs: np.ndarray, /) -> tuple[float, float]:
     """Return limits of an axis of risks; a much wider interval than the others is cut off."""
     points = points[np.isfinite(points)]
     if points.size == 0:
-        return None
+        return 0.0, 1.0
     ends = np.concatenate([points, lows[np.isfinite(lows)], highs[np.isfinite(highs)]])
     widths = (highs - lows)[np.isfinite(highs - lows) & (highs > lows)]
     widths = widths[widths <= _WIDE * widths.min(initial=np.inf)]

@@ -86,10 +86,8 @@ def _search_card(search: Any) -> Section:
         f"Delivered: {delivered}. Chosen: {names[best]}.",
         f"Target risk ({chosen.method}): {estimates.both_intervals(chosen)}.",
     ]
-    if hasattr(search, "label_test_"):
-        blocks.append(search.label_test_.words)
-    if getattr(search, "baseline_", None) is not None:
-        blocks.append(search.baseline_.words)
+    records = (getattr(search, name, None) for name in ("label_test_", "baseline_"))
+    blocks += [record.words for record in records if record is not None]
     if getattr(search, "metrics_", None) is not None:
         blocks.append(estimates.metrics_table(search.metrics_))
     if blend is not None:
@@ -140,7 +138,7 @@ def _html(card: Section) -> str:
             css = "margin:.3em 0 .5em;padding-left:1.3em;max-width:60em"
             body += f'<ul style="{css}">{items}</ul>'
         elif isinstance(block, Table):
-            body += _table_html(block.columns, block.rows)
+            body += _table_html(block)
             body += f'<div style="{_SOFT}">{_text(block.caption)}</div>'
         elif isinstance(block, str):
             body += f"<div>{_text(block)}</div>"
@@ -150,20 +148,20 @@ def _html(card: Section) -> str:
     )
 
 
-def _table_html(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    def cell(text: str, place: int, tag: str) -> str:
-        number = columns[place].kind == "number"
-        align = "right;white-space:nowrap" if number else "left"
-        line = "font-weight:600;opacity:.7" if tag == "th" else f"border-top:{_LINE}"
-        css = f"text-align:{align};padding:.2em 1em .2em 0;background:none;{line}"
-        return f'<{tag} style="{css}">{_text(text)}</{tag}>'
+def _table_html(table: Table) -> str:
+    numbers = [column.kind == "number" for column in table.columns]
 
-    heads = "".join(cell(column.name, j, "th") for j, column in enumerate(columns))
-    body = "".join(
-        "<tr>" + "".join(cell(text, j, "td") for j, text in enumerate(row)) + "</tr>"
-        for row in rows
-    )
+    def row(cells: Sequence[str], tag: str, look: str) -> str:
+        html = ""
+        for text, number in zip(cells, numbers, strict=True):
+            align = "right;white-space:nowrap" if number else "left"
+            css = f"text-align:{align};padding:.2em 1em .2em 0;background:none;{look}"
+            html += f'<{tag} style="{css}">{_text(text)}</{tag}>'
+        return f"<tr>{html}</tr>"
+
+    head = row([column.name for column in table.columns], "th", "font-weight:600;opacity:.7")
+    body = "".join(row(cells, "td", f"border-top:{_LINE}") for cells in table.rows)
     return (
         '<table style="border-collapse:collapse;margin:.4em 0;font-variant-numeric:tabular-nums">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f"<thead>{head}</thead><tbody>{body}</tbody></table>"
     )

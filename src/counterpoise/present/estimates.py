@@ -29,10 +29,6 @@ class Band(NamedTuple):
     low: np.ndarray
     high: np.ndarray
 
-    def take(self, index: Any, /) -> Band:
-        """Return some of the candidates."""
-        return Band(*(numbers[index] for numbers in self))
-
 
 def as_band(risk: Any, /, *, drift: bool = True) -> Band:
     """Return estimates, (value, low, high) or plain values as a band.
@@ -199,18 +195,6 @@ def groups_table(groups: Any, /, *, first: str = "group") -> Table:
     rows.sort(key=lambda row: -math.inf if row[1] is None else row[1].value, reverse=True)
     caption = f"Each interval holds for its group alone, not for all at once. {WITHOUT_DRIFT}"
     return estimate_table(first, rows, more, caption=caption)
-
-
-def sensitivity_table(found: Any, /) -> Table:
-    """Return the range of the risk for each factor by which weights may be off."""
-    rows = [
-        [format_number(gamma), Numeral(format_interval(low, high), low)]
-        for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
-    ]
-    caption = "Of the estimate: sampling error is not included."
-    return Table(
-        "", [Column("weights off by up to", "word"), Column("risk")], rows, caption=caption
-    )
 
 
 _TAIL = "Above 0.7, a few rows dominate the estimate."

@@ -138,26 +138,25 @@ class ForestDisplay(Display):
 
     def _draw(self, ax: Any, palette: Palette) -> None:
         count = min(len(self.names), axes.MOST_ROWS)
-        wide, narrow = (band.take(slice(0, count)) for band in (self.wide_, self.narrow_))
+        value, *wide = np.stack(self.wide_)[:, :count]
+        _, *narrow = np.stack(self.narrow_)[:, :count]
         axes.set_rows(ax, self.names[:count], self.width, palette)
-        values = [wide.value]
+        values = [value]
         values += [] if self.truth is None else [self.truth[:count]]
         values += [] if self.reference is None else [np.array([self.reference[1]])]
-        limits = axes.clip_limits(np.concatenate(values), wide.low, wide.high)
-        if limits is not None:
-            ax.set_xlim(*limits)
+        ax.set_xlim(*axes.clip_limits(np.concatenate(values), *wide))
         axes.plain_ticks(ax, "x")
         rows, color = np.arange(count), palette.estimate
         lines = {"color": color, "zorder": 3}
-        ax.hlines(rows, wide.low, wide.high, linewidth=1.3, label="95% interval", **lines)
+        ax.hlines(rows, *wide, linewidth=1.3, label="95% interval", **lines)
         thick = {"linewidth": 4, "alpha": 0.55, "label": "without drift"}
-        ax.hlines(rows, narrow.low, narrow.high, **thick, **lines)
+        ax.hlines(rows, *narrow, **thick, **lines)
         self.points_ = []
         for row in rows:
             face = palette.paper if row in self.doubtful else color
             look = {"color": color, "markerfacecolor": face, "markersize": 6.5, "zorder": 4}
-            self.points_ += ax.plot(wide.value[row], row, "o", **look)
-            if np.isnan(wide.value[row]):
+            self.points_ += ax.plot(value[row], row, "o", **look)
+            if np.isnan(value[row]):
                 place = {"xycoords": ("axes fraction", "data"), "va": "center"}
                 ax.annotate("failed", (0.01, row), color=palette.soft, **place)
             if row == self.chosen:

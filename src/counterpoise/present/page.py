@@ -8,18 +8,20 @@ import io
 import math
 import re
 import warnings
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from counterpoise import __version__
 from counterpoise._format import printable
-from counterpoise.present.palette import DARK, LIGHT, Palette, css_variables, style
+from counterpoise.present.palette import DARK, LIGHT, css_variables, style
 from counterpoise.present.sections import SIGNS, Document, Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# Inches: legible on a phone, and on half of a screen.
+_WIDTH = 4.0
 
 
 def render_page(document: Document, /) -> str:
@@ -31,49 +33,44 @@ def render_page(document: Document, /) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
+    def finalize(value: Any) -> Any:
+        return printable(value) if isinstance(value, str) and type(value) is not Markup else value
+
     environment = Environment(
         loader=PackageLoader("counterpoise.present"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
-        finalize=lambda value: printable(value) if _is_text(value) else value,
+        finalize=finalize,
     )
     environment.filters |= {"svg": _svg, "sort_value": _sort_value}
     environment.tests["block"] = lambda block, name: type(block).__name__ == name
-    script = _asset("page.js")
+    script = environment.get_template("page.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template("page.html").render(
         document=document,
         verdicts=SIGNS,
         version=__version__,
-        css=Markup(_asset("style.css")),
-        light=Markup(_declarations(LIGHT)),
-        dark=Markup(_declarations(DARK)),
-        script=Markup(script),
-        script_hash=Markup(f"sha256-{digest}"),
+        light=css_variables(LIGHT),
+        dark=css_variables(DARK),
+        script_hash=f"sha256-{digest}",
     )
     return page.lstrip()
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not hasattr(value, "__html__")
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("counterpoise.present").joinpath("templates", name).read_text("utf-8")
-
-
-def _declarations(palette: Palette) -> str:
-    return " ".join(f"{name}: {value};" for name, value in css_variables(palette).items())
-
-
 def _svg(picture: Picture) -> Any:
     from markupsafe import Markup
+    from matplotlib.figure import Figure
 
+    content = picture.plot
+    if not isinstance(content, bytes):
+        with style(LIGHT):
+            figure = Figure(figsize=(_WIDTH, picture.height), layout="constrained")
+            content(ax=figure.subplots(), theme="light")
+        content = figure_file(figure)
     words = ". ".join(text for text in (picture.title, picture.caption) if text)
-    return Markup(inline_svg(picture.draw(), name=picture.name, description=printable(words)))
+    return Markup(inline_svg(content, name=picture.name, description=printable(words)))
 
 
 def _sort_value(cell: Any) -> str:
@@ -87,13 +84,19 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 
 
-def figure_svg(figure: Figure, /) -> bytes:
-    """Return a figure as an SVG file with text as text, the same bytes every time."""
+_FILES: dict[str, Any] = {
+    "svg": {"metadata": {"Date": None}},
+    "png": {"metadata": {"Software": None}, "dpi": 160},
+}
+
+
+def figure_file(figure: Figure, form: str = "svg", /) -> bytes:
+    """Return a figure as an SVG file with text as text, or as "png", the same bytes every time."""
     buffer = io.BytesIO()
     with style(LIGHT), warnings.catch_warnings():
         # Text stays text: the reader's fonts have what matplotlib's may lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        figure.savefig(buffer, format=form, **_FILES[form])
     return buffer.getvalue()
 
 

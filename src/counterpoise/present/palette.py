@@ -7,8 +7,7 @@ classes differ too, so that a print without colour is legible.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +66,7 @@ REPRODUCTION = {
     "oracle": ("#e0a800", "#ebc148"),
 }
 
-_SHAPE: dict[str, Any] = {
+_SHAPE: Any = {
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.labelsize": "medium",
@@ -100,24 +99,21 @@ def palette_of(ax: Any, /) -> Palette:
     return LIGHT
 
 
-@contextmanager
-def style(palette: Palette | None, /) -> Iterator[None]:
+def style(palette: Palette | None, /) -> AbstractContextManager[None]:
     """Draw in the style of a theme inside a `with` block; with None, in the user's own style."""
     import matplotlib
 
-    settings: Any = {}
-    if palette is not None:
-        names = {
-            palette.ink: "axes.labelcolor axes.titlecolor legend.labelcolor text.color "
-            "xtick.labelcolor ytick.labelcolor",
-            palette.soft: "axes.edgecolor xtick.color ytick.color",
-            palette.paper: "axes.facecolor figure.facecolor savefig.facecolor",
-            palette.grid: "grid.color",
-        }
-        colors = {name: color for color, group in names.items() for name in group.split()}
-        settings = {**_SHAPE, **colors}
-    with matplotlib.rc_context(settings):
-        yield
+    if palette is None:
+        return matplotlib.rc_context()
+    names = {
+        palette.ink: "axes.labelcolor axes.titlecolor legend.labelcolor text.color "
+        "xtick.labelcolor ytick.labelcolor",
+        palette.soft: "axes.edgecolor xtick.color ytick.color",
+        palette.paper: "axes.facecolor figure.facecolor savefig.facecolor",
+        palette.grid: "grid.color",
+    }
+    colors: Any = {name: color for color, group in names.items() for name in group.split()}
+    return matplotlib.rc_context(_SHAPE | colors)
 
 
 def css_variables(palette: Palette, /) -> dict[str, str]:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterpoise._format import format_error, format_p_value
@@ -41,7 +39,7 @@ _LEAD = (
 
 def reproduction_page(record: Reproduction, figures: Sequence[tuple[str, str, bytes]], /) -> str:
     """Return the page of a reproduction; figures are name, caption and bytes of an SVG file."""
-    pictures = [Picture(name, "", caption, partial(bytes, svg)) for name, caption, svg in figures]
+    pictures = [Picture(name, "", caption, svg) for name, caption, svg in figures]
     columns = [Column(name, "text") for name in ("where", "as printed", "what holds")]
     errors = Table("Errata of the paper and its scripts", columns, ERRATA)
     sections = [
@@ -135,14 +133,6 @@ def draw_figures(
             )
             figures.append((f"{problem}-estimates", caption, _errors(summary, problem)))
     return figures
-
-
-def figure_png(figure: Figure, /) -> bytes:
-    """Return a figure as the bytes of a PNG file, the same bytes every time."""
-    buffer = io.BytesIO()
-    with style(LIGHT):
-        figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
-    return buffer.getvalue()
 
 
 def _axes(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:

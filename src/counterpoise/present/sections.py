@@ -81,12 +81,13 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: `draw` returns the bytes of an SVG file. Only a page calls it."""
+    """A picture: what `plot(ax=..., theme=...)` draws, so many inches high, or an SVG file."""
 
     name: str
     title: str
     caption: str
-    draw: Callable[[], bytes] = field(repr=False)
+    plot: Callable[..., Any] | bytes = field(repr=False)
+    height: float = 3.2
 
 
 @dataclass(frozen=True)

@@ -32,18 +32,14 @@ def short_text(document: Document, /, *, width: int = WIDTH, lines: int = 25) ->
     """
     blocks = document.sections[0].blocks
     lists = {i: block for i, block in enumerate(blocks) if isinstance(block, Bullets)}
-    alerts = [i for i, block in lists.items() if block.look == "alert"]
-    offers = [(i, rank) for i in alerts for rank in range(len(lists[i].items))]
-    ranks = range(max((len(block.items) for block in lists.values()), default=0))
-    others = [i for i in reversed(lists) if i not in alerts]
-    offers += [(i, rank) for rank in ranks for i in others if rank < len(lists[i].items)]
+    items = [(i, rank) for i, block in lists.items() for rank in range(len(block.items))]
+    items.sort(key=lambda item: (lists[item[0]].look != "alert", item[1], -item[0]))
     count = dict.fromkeys(lists, 0)
     text = _with_items(document, count, width)
-    for i, rank in offers:
-        if rank == count[i]:
-            longer = _with_items(document, {**count, i: rank + 1}, width)
-            if len(longer) <= lines:
-                count[i], text = rank + 1, longer
+    for i, rank in items:
+        longer = _with_items(document, {**count, i: rank + 1}, width)
+        if rank == count[i] and len(longer) <= lines:
+            count[i], text = rank + 1, longer
     return "\n".join(text)
 
 
@@ -69,10 +65,10 @@ def _lines(block: Block, width: int) -> list[str]:
     if isinstance(block, Verdict):
         return wrap_text(f"{block.word[:1].upper()}{block.word[1:]}. {block.line}".strip(), width)
     if isinstance(block, Bullets):
-        indent = " " * (len(block.heading) + 2) if block.heading else "- "
-        firsts = [f"{block.heading}: ", *[indent] * len(block.items)] if block.heading else None
-        items = zip(block.items, firsts or [indent] * len(block.items), strict=False)
-        return [line for item, first in items for line in wrap_text(item, width, first)]
+        first = f"{block.heading}: " if block.heading else "- "
+        indent = " " * len(first) if block.heading else first
+        starts = zip(block.items, [first, *[indent] * len(block.items)], strict=False)
+        return [line for item, start in starts for line in wrap_text(item, width, start)]
     if isinstance(block, Table):
         return _table_lines(block, width)
     return []
@@ -99,7 +95,7 @@ def _table_lines(table: Table, width: int) -> list[str]:
     shown = fit_table(replace(table, rows=table.rows[:_ROWS]), width)
     cells = [[column.name for column in shown.columns], *shown.rows]
     texts = [[printable(cell) for cell in row] for row in cells]
-    sizes = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    sizes = _widths(texts)
     sides = [">" if column.kind == "number" else "<" for column in shown.columns]
     lines = ["", *wrap_text(table.title, width)]
     for row in texts:
@@ -121,7 +117,7 @@ def fit_table(table: Table, width: int, /) -> Table:
         kept = [j for j, column in enumerate(table.columns) if column.optional <= most]
         rows = [[row[j] for j in kept] for row in table.rows]
         shown = replace(table, columns=[table.columns[j] for j in kept], rows=rows)
-        sizes = [_longest(shown, j) for j in range(len(kept))]
+        sizes = _widths([[column.name for column in shown.columns], *rows])
         excess = sum(sizes) + 2 * (len(sizes) - 1) - width
         texts = [j for j, column in enumerate(shown.columns) if column.kind == "text"]
         for j in sorted(texts, key=lambda j: -sizes[j]):
@@ -131,15 +127,8 @@ def fit_table(table: Table, width: int, /) -> Table:
                 excess -= cut
         if excess <= 0:
             break
-    return replace(
-        shown,
-        rows=[
-            [shorten(cell, sizes[j]) if j in texts else cell for j, cell in enumerate(row)]
-            for row in rows
-        ],
-    )
+    return replace(shown, rows=[[*map(shorten, row, sizes)] for row in rows])
 
 
-def _longest(table: Table, place: int) -> int:
-    cells: Sequence[str] = [table.columns[place].name, *(row[place] for row in table.rows)]
-    return max(map(len, cells))
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -10,7 +10,6 @@ import numpy as np
 
 from counterpoise._format import format_count, format_interval, format_share, shorten_names
 from counterpoise.present.answer import SHORT_NAMES
-from counterpoise.present.answer_pictures import draw_picture
 from counterpoise.present.axes import clip_limits, legend_above, plain_ticks, rows_height, set_rows
 from counterpoise.present.estimates import WITHOUT_DRIFT, number_cell
 from counterpoise.present.page import render_page
@@ -75,15 +74,11 @@ def watch_document(watch: Any, /) -> Document:
     count = sum(batch["alarm"] for batch in batches)
     told = format_count(count, "alarm") if count else "no alarm"
     doubtful = sum(batch["verdict"] == "do not trust" for batch in batches)
-    if doubtful:
-        told += f"; {doubtful} not to be trusted"
+    told += f"; {doubtful} not to be trusted" if doubtful else ""
     lead = f"{watch.counted}, {len(watch.new)} of them new; {told}."
     pictures = Pictures([*_timelines(watch), *_heat_map(watch)] if batches else [])
-    sections = [
-        Section("answer", "", [alarms]),
-        Section("pictures", "", [pictures]),
-        Section("last", "", rest),
-    ]
+    sections = [Section("answer", "", [alarms]), Section("pictures", "", [pictures])]
+    sections.append(Section("last", "", rest))
     if len(batches) > _LAST:
         every = _table(watch, batches, "all-batches", sortable=True)
         sections.append(Section("all", "All batches", [every], folded=True))
@@ -141,20 +136,19 @@ def _timelines(watch: Any) -> list[Picture]:
         by_change = limits["max_risk"] is None and not limits["minimum"] and change
         most.append(change["limit"] if by_change else limits["max_risk"])
     risk, risks = delivered["risk"], [b["risk"] for b in batches]
+    drawn = {
+        "risk": (delivered["loss_words"], risks, risk["value"], most),
+        "metric": (base["words"], numbers, base["value"], least),
+    }
     return [
-        _timeline("risk", delivered["loss_words"], batches, risks, risk["value"], most),
-        _timeline("metric", base["words"], batches, numbers, base["value"], least),
+        Picture(name, f"Expected {own[0]}", _LINES, partial(_draw_timeline, batches, *own))
+        for name, own in drawn.items()
     ]
 
 
-def _timeline(name: str, words: str, batches: _Batches, *numbers: Any) -> Picture:
-    plot = partial(_draw_timeline, words, batches, *numbers)
-    return Picture(name, f"Expected {words}", _LINES, partial(draw_picture, plot))
-
-
 def _draw_timeline(
-    words: str,
     batches: _Batches,
+    words: str,
     numbers: Sequence[Mapping[str, Any] | None],
     base: float,
     limits: Sequence[float | None],
@@ -175,8 +169,7 @@ def _draw_timeline(
             ax.plot(places[own], value[own], marker, color=color, label=verdict, **look)
     if np.isfinite(limit).any():
         ax.plot(places, limit, "_", color=LIGHT.truth, markersize=9, label="limit", **look)
-    room = clip_limits(np.append(value, [base, *limit]), low, high)
-    bottom, top = ax.get_ylim() if room is None else room
+    bottom, top = clip_limits(np.append(value, [base, *limit]), low, high)
     ax.set_ylim(bottom, top + 0.12 * (top - bottom))
     alarms = places[[bool(b["alarm"]) for b in batches]]
     if len(alarms):
@@ -212,8 +205,7 @@ def _heat_map(watch: Any) -> list[Picture]:
         "Difference of each column's mean from the source, in standard deviations; the columns "
         "that have moved most since delivery first."
     )
-    draw = partial(draw_picture, plot, rows_height(len(order)) + 0.9)
-    return [Picture("columns", "Shift by column", caption, draw)]
+    return [Picture("columns", "Shift by column", caption, plot, rows_height(len(order)) + 0.9)]
 
 
 def _heat(names: list[str], grid: np.ndarray, batches: list[str], ax: Any, theme: str) -> None:
