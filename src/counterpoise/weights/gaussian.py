@@ -109,14 +109,11 @@ class GaussianRatio(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
-    def _check_regularization(self) -> None:
-        if self.regularization != "auto":
-            remedy = 'Pass 0 for the plain fit, or "auto".'
-            value = self.regularization
-            check_number(value, "regularization", low=0, high=1, closed="both", remedy=remedy)
-
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        self._check_regularization()
+        if self.regularization != "auto":
+            limits = {"low": 0, "high": 1, "closed": "both"}
+            remedy = 'Pass 0 for the plain fit, or "auto".'
+            check_number(self.regularization, "regularization", **limits, remedy=remedy)
         unit = target_unit(X_target)
         source, target = (DomainMoments.from_rows(X, unit) for X in (X_source, X_target))
         columns = independent_columns(source.merge(target))
@@ -184,26 +181,13 @@ class GaussianRatio(DensityRatio):
 
 @dataclass(frozen=True)
 class DomainMoments:
-    """Sums over the rows z = (x - mean) / unit of one domain.
+    """Sums over the rows z = (x - mean) / unit of one domain."""
 
-    Attributes
-    ----------
-    count : float
-        Number of rows n.
-    mean : array of shape (D,)
-    scatter : array of shape (D, D)
-        sum z z'.
-    unit : array of shape (D,)
-        The same for domains that are merged.
-    fourth : array of shape () or None
-        sum ||z||^4, for the Ledoit-Wolf shrinkage; None for two domains together.
-    """
-
-    count: float
-    mean: Array
-    scatter: Array
-    unit: Array
-    fourth: Array = None
+    count: float  # number of rows n
+    mean: Array  # (D,)
+    scatter: Array  # sum z z', (D, D)
+    unit: Array  # (D,), the same for domains that are merged
+    fourth: Array = None  # sum ||z||^4, for the shrinkage; None for two domains together
 
     @classmethod
     def from_rows(cls, X: Array, unit: Array, /) -> DomainMoments:

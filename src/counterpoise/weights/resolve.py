@@ -68,7 +68,7 @@ def resolve_weights(
             )
         return checked.astype(np.float64, copy=False), None
     estimator = named_estimator(weights)
-    if estimator is None and not is_default(weights):
+    if estimator is None and not (isinstance(weights, str) and weights == DEFAULT_WEIGHTS):
         names = ", ".join(repr(name) for name in [DEFAULT_WEIGHTS, *NAMES])
         raise ValueError(
             f"`weights` must be one of {names}, an estimator from counterpoise.weights, an array "
@@ -102,11 +102,6 @@ class DefaultWeights:
     note: str = ""
 
 
-def is_default(weights: Any, /) -> bool:
-    """Tell whether `weights` asks for the default."""
-    return isinstance(weights, str) and weights == DEFAULT_WEIGHTS
-
-
 def has_collapsed(weights: Any, /) -> bool:
     """Tell whether the effective sample is below 10 rows or 1 % of the rows.
 
@@ -123,14 +118,6 @@ def fit_default(X_source: Any, X_target: Any, /) -> DefaultWeights:
 
     If all of them collapse, the one with the largest effective sample is taken. Estimators are
     fitted to at most 20 000 random rows of each sample; the other rows are predicted.
-
-    Parameters
-    ----------
-    X_source, X_target : arrays of shape (n_source, n_features) and (n_target, n_features)
-
-    Returns
-    -------
-    DefaultWeights
     """
     source, target = (X if is_array(X) else np.asarray(X) for X in (X_source, X_target))
     rng = np.random.default_rng(0)
