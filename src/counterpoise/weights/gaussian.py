@@ -15,7 +15,6 @@ from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
-    as_index,
     device,
     is_numpy_namespace,
     take_columns,
@@ -110,19 +109,18 @@ class GaussianRatio(DensityRatio):
         self.standardize = standardize
 
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        if self.regularization != "auto":
-            limits = {"low": 0, "high": 1, "closed": "both"}
-            remedy = 'Pass 0 for the plain fit, or "auto".'
-            check_number(self.regularization, "regularization", **limits, remedy=remedy)
+        value, remedy = self.regularization, 'Pass 0 for the plain fit, or "auto".'
+        if value != "auto":
+            check_number(value, "regularization", low=0, high=1, closed="both", remedy=remedy)
         unit = target_unit(X_target)
         source, target = (DomainMoments.from_rows(X, unit) for X in (X_source, X_target))
-        columns = independent_columns(source.merge(target))
-        if columns.shape[0] < X_source.shape[1]:
-            samples = (take_columns(X, columns) for X in (X_source, X_target))
-            unit = take_columns(unit, columns)
+        self.columns_ = independent_columns(source.merge(target))
+        if self.columns_.shape[0] < X_source.shape[1]:
+            samples = (take_columns(X, self.columns_) for X in (X_source, X_target))
+            unit = take_columns(unit, self.columns_)
             source, target = (DomainMoments.from_rows(X, unit) for X in samples)
-        self._fit_domains(source, target, np.arange(columns.shape[0]))
-        self.columns_ = columns
+        fits = (self._fit_domain("X_source", source), self._fit_domain("X_target", target))
+        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
         ratio = self._ratio(X_source)
         self._warn_of_few_rows(ratio, min(X_source.shape[0], X_target.shape[0]))
         return ratio
@@ -139,25 +137,14 @@ class GaussianRatio(DensityRatio):
                 stacklevel=4,
             )
 
-    def _fit_domains(
-        self, source: DomainMoments, target: DomainMoments, columns: np.ndarray
-    ) -> None:
-        """Set both densities of the columns; shrinkage looks at all columns that vary."""
-        varying = np.flatnonzero(_varies(source.merge(target)))
-        fits = []
-        for name, domain in (("X_source", source), ("X_target", target)):
-            used, shrinkage = domain.select(columns), self.regularization
-            if shrinkage == "auto":
-                shrinkage = _shrinkage(domain.select(varying))
-            factor = _shrunk_factor(used, float(shrinkage))
-            self._check_spread(name, used, factor, float(shrinkage))
-            fits.append((used.mean, factor, float(shrinkage)))
-        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
+    def _fit_domain(self, name: str, domain: DomainMoments) -> tuple[Array, Array, float]:
+        """Return the mean, the Cholesky factor and the shrinkage of one domain.
 
-    def _check_spread(
-        self, name: str, domain: DomainMoments, factor: Array, shrinkage: float
-    ) -> None:
-        """Refuse or report directions in which this sample does not vary, and the other does."""
+        Directions in which it does not vary, and the other does, are refused or reported.
+        """
+        auto = self.regularization == "auto"
+        shrinkage = _shrinkage(domain) if auto else float(self.regularization)
+        factor = _shrunk_factor(domain, shrinkage)
         rows, columns = int(domain.count), domain.mean.shape[0]
         # A sample of fewer rows than columns is flat for lack of rows: shrinkage takes care of it.
         flat = shrinkage == 0 or rows > columns
@@ -171,6 +158,7 @@ class GaussianRatio(DensityRatio):
             )
         if flat:
             warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
+        return domain.mean, factor, shrinkage
 
     def _ratio(self, X: Array) -> Array:
         domains = zip(self.means_, self.factors_, strict=True)
@@ -210,16 +198,6 @@ class DomainMoments:
         between = (self.count * other.count / count) * step[:, None] * step[None, :]
         mean = self.mean + gap * (other.count / count)
         return DomainMoments(count, mean, self.scatter + other.scatter + between, self.unit)
-
-    def select(self, columns: np.ndarray, /) -> DomainMoments:
-        """Return the moments of some columns; `fourth` keeps the norm of all columns.
-
-        It is right where the columns left out are constant.
-        """
-        xp, index = array_namespace(self.mean), as_index(columns, self.mean)
-        mean, unit = (xp.take(a, index, axis=0) for a in (self.mean, self.unit))
-        scatter = xp.take(xp.take(self.scatter, index, axis=0), index, axis=1)
-        return DomainMoments(self.count, mean, scatter, unit, self.fourth)
 
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
