@@ -208,9 +208,12 @@ def independent_columns(moments: DomainMoments, /) -> np.ndarray:
     lack of rows.
     """
     left = to_numpy(moments.scatter).astype(np.float64)
-    varies = np.flatnonzero(_varies(moments))
     eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
-    least = 100 * left.shape[0] * eps * np.diagonal(left) + _rounding(moments)
+    # Scatter that rounding errors of the features can give to a constant.
+    values = to_numpy(moments.mean / moments.unit).astype(np.float64)
+    rounding = moments.count * (16 * eps * values) ** 2
+    varies = np.flatnonzero(np.diagonal(left) > rounding)
+    least = 100 * left.shape[0] * eps * np.diagonal(left) + rounding
     left, least, kept = left[np.ix_(varies, varies)], least[varies], []
     # Elimination without pivoting, so that the first of columns that depend on each other stay. A
     # few columns at a time, whose updates of all later ones are then one product.
@@ -228,17 +231,6 @@ def independent_columns(moments: DomainMoments, /) -> np.ndarray:
         if len(kept) >= moments.count - 1:
             break
     return varies if len(kept) >= moments.count - 1 else np.asarray(kept, np.int64)
-
-
-def _varies(moments: DomainMoments) -> np.ndarray:
-    return np.diagonal(to_numpy(moments.scatter)) > _rounding(moments)
-
-
-def _rounding(moments: DomainMoments) -> np.ndarray:
-    """Scatter that rounding errors of the features can give to a constant, (D,)."""
-    values = to_numpy(moments.mean / moments.unit).astype(np.float64)
-    eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
-    return moments.count * (16 * eps * values) ** 2
 
 
 def gaussian_log_ratio(

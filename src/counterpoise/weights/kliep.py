@@ -239,7 +239,7 @@ def fit_kliep(
     # Some 16 MiB of kernel values at a time on a CPU: large enough to hide the cost of the calls.
     cuts = blocks(widths.shape[0], X_target.shape[-2] * centers.shape[-2] // 8, like=X_target)
     parts = [_fit_block([X[cut, ...] for X in samples], widths[cut]) for cut in cuts]
-    return KLIEPFit(*join_blocks(parts, batch), width)
+    return KLIEPFit._make([*join_blocks(parts, batch), width])
 
 
 def _fit_block(samples: list[Array], width: Array) -> tuple[Array, ...]:

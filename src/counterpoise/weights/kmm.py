@@ -327,7 +327,7 @@ def _solve_batch(
     if apart:
         which = f" in {apart} of {flat.shape[0]} data sets" if batch else ""
         warn_no_overlap(f"the target lies beyond the reach of the source points' kernels{which}")
-    return KMMSolution(*join_blocks(solutions, batch), widths)
+    return KMMSolution._make([*join_blocks(solutions, batch), widths, None])
 
 
 def _solve_low_rank(
@@ -380,4 +380,4 @@ def _solve_low_rank(
     solution = solve_box_qp(K, kappa, constraints, penalised=penalty > 0)
     missing = goal - xp.linalg.matrix_transpose(features) @ solution.weights[0, :]
     expansion = centers, transposed @ missing
-    return KMMSolution(*join_blocks([solution], ()), width, expansion)
+    return KMMSolution._make([*join_blocks([solution], ()), width, expansion])
