@@ -127,7 +127,3 @@ def test_wide_tables_do_not_collapse(rng):
     assert effective_rows(weights) > 100
     left = np.average(X[:, 0], weights=weights) - Z[:, 0].mean()
     assert abs(left) < 0.1
-    # The former defaults of searches and `diagnose`.
-    with pytest.warns(RuntimeWarning, match="no spread"):
-        gaussian = NAMES["gaussian"]().fit(X, Z).weights_
-    assert effective_rows(gaussian) < 10
