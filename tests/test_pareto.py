@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
+from counterpoise import _pareto
 from counterpoise._arrays import to_numpy
 from counterpoise._pareto import fit_generalized_pareto, smooth_tail, tail_size
 
@@ -19,16 +20,17 @@ def draw(k, n, *, scale=1.0, seed=0):
 @pytest.mark.parametrize("k", [-0.2, 0.0, 0.3, 0.7, 1.2])
 def test_the_shape_and_scale_of_a_known_tail_are_recovered(k):
     n, scale = 4000, 3.0
-    shape, sigma = fit_generalized_pareto(np_xp, draw(k, n, scale=scale), prior=False)
+    shape, sigma = fit_generalized_pareto(np_xp, draw(k, n, scale=scale))
     # Standard errors of maximum likelihood: 1 + k for the shape, sqrt(2 (1 + k)) for log scale.
     assert abs(shape - k) < 4 * (1 + k) / np.sqrt(n)
     assert abs(np.log(sigma / scale)) < 4 * np.sqrt(2 * (1 + k) / n)
 
 
-def test_the_prior_counts_as_ten_observations_of_one_half():
+def test_the_prior_counts_as_ten_observations_of_one_half(monkeypatch):
     exceedances = draw(0.9, 40)
-    plain, _ = fit_generalized_pareto(np_xp, exceedances, prior=False)
     with_prior, _ = fit_generalized_pareto(np_xp, exceedances)
+    monkeypatch.setattr(_pareto, "_PRIOR_COUNT", 0)
+    plain, _ = fit_generalized_pareto(np_xp, exceedances)
     assert with_prior == pytest.approx((40 * plain + 10 * 0.5) / 50)
 
 

@@ -32,7 +32,7 @@ def counterpoise(name: str) -> Estimator:
         from counterpoise.weights.resolve import fit_default
 
         if name == "auto":
-            return fit_default(X, Z).weights
+            return fit_default(X, Z)[0]
         return np.asarray(NAMES[name]().fit(X, Z).weights_)
 
     return fit

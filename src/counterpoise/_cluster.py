@@ -17,30 +17,15 @@ def connect(
 ) -> Iterator[Any]:
     """Give a Dask client for the duration of a `with` block.
 
+    The address ``"local"`` starts a cluster of separate processes on this machine, with one thread
+    each, and stops it afterwards: `workers` processes, by default one per core that this process
+    may use. Anything else is the address of a running scheduler, such as ``tcp://host:8786``; that
+    one is left running.
+
     Dask's configuration value ``counterpoise.connect-timeout`` (the environment variable
     ``DASK_COUNTERPOISE__CONNECT_TIMEOUT``) is the number of seconds to wait for a scheduler, and
-    for its first worker; by default 10.
-
-    Parameters
-    ----------
-    address : str
-        ``"local"`` starts a cluster of separate processes on this machine, with one thread each,
-        and stops it afterwards. Anything else is the address of a running scheduler, such as
-        ``tcp://host:8786``; that one is left running.
-    workers : int, optional
-        Processes of a local cluster; by default one per core that this process may use.
-    option : str, default="--dask"
-        What errors call the address.
-
-    Yields
-    ------
-    distributed.Client
-
-    Raises
-    ------
-    InputError
-        When Dask is not installed, the address is none, no scheduler answers there, or it has
-        no workers.
+    for its first worker; by default 10. It is an InputError, which calls the address `option`, if
+    Dask is not installed, the address is none, no scheduler answers there, or it has no workers.
     """
     try:
         import dask

@@ -42,12 +42,8 @@ def write_atomically(path: Path, content: bytes, /) -> None:
 def lock_directory(directory: Path, /) -> int | None:
     """Lock a directory until the returned file descriptor is closed or the process ends.
 
-    Returns None where the system or the file system has no such locks. A link is not followed.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds the lock.
+    Returns None where the system or the file system has no such locks. It is a BlockingIOError if
+    another process holds the lock. A link is not followed.
     """
     if fcntl is None:
         return None

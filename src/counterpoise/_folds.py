@@ -71,19 +71,12 @@ class Folds:
 
     Repeated splits hold a row out several times, and rows of one patient or one day are alike. Such
     losses are not independent: errors, resamples and cross-fitting take them together.
-
-    Attributes
-    ----------
-    places : sequence of int arrays
-        Positions on the last axis of the losses.
-    rows : int array of shape (N,) or None
-        Which of the n rows each of the N losses is of, from 0 to n - 1; None: each is of its own.
-    groups : int array of shape (N,) or None
-        Which group of rows each loss is of, from 0 up; None: rows are independent.
     """
 
-    places: Sequence[np.ndarray]
+    places: Sequence[np.ndarray]  # positions on the last axis of the losses
+    # Which of the n rows each of the N losses is of, from 0 to n - 1; None: each is of its own.
     rows: np.ndarray | None = None
+    # Which group of rows each loss is of, from 0 up; None: rows are independent.
     groups: np.ndarray | None = None
 
     @classmethod

@@ -17,15 +17,13 @@ def tail_size(n: int, /) -> int:
     return math.ceil(min(0.2 * n, 3.0 * math.sqrt(n)))
 
 
-def fit_generalized_pareto(
-    xp: Namespace, exceedances: Array, /, *, prior: bool = True
-) -> tuple[Array, Array]:
+def fit_generalized_pareto(xp: Namespace, exceedances: Array, /) -> tuple[Array, Array]:
     """Return shape and scale for sorted positive exceedances (..., n), each of shape (...).
 
     The empirical Bayes rule of Zhang & Stephens: the likelihood, profiled over the shape, is
     averaged over a grid of 30 + sqrt(n) values of b = -k / scale. No iteration, no failure to
-    converge, and nearly as efficient as maximum likelihood. With `prior`, k is drawn towards 0.5
-    with the weight of ten observations.
+    converge, and nearly as efficient as maximum likelihood. Then k is drawn towards 0.5 with the
+    weight of ten observations.
 
     References
     ----------
@@ -52,8 +50,7 @@ def fit_generalized_pareto(
     best = xp.sum(b * posterior, axis=-1) / xp.sum(posterior, axis=-1)
     shape = xp.mean(xp.log1p(-best[..., None] * x), axis=-1)
     scale = xp.where(best != 0, -shape / xp.where(best != 0, best, xp.ones_like(best)), 1.0)
-    if prior:
-        shape = (n * shape + _PRIOR_COUNT * _PRIOR_SHAPE) / (n + _PRIOR_COUNT)
+    shape = (n * shape + _PRIOR_COUNT * _PRIOR_SHAPE) / (n + _PRIOR_COUNT)
     return shape, scale * largest[..., 0]
 
 

@@ -19,11 +19,7 @@ from counterpoise._validation import check_number
 class TorchGenerator:
     """Draw PyTorch arrays where an accelerator is: moving data there takes longer than using it.
 
-    Parameters
-    ----------
-    seed : numpy.random.SeedSequence
-    device : str
-        Such as "cuda" or "cpu".
+    The device is "cuda", "cpu" or another that PyTorch knows.
     """
 
     def __init__(self, seed: np.random.SeedSequence, device: str, /) -> None:

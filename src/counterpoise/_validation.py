@@ -244,12 +244,12 @@ def _check_feature_size(xp: Namespace, largest: Array, X: Array, name: str, *, s
 
 
 def check_domains(
-    X_source: Any, X_target: Any, /, *, min_rows: int = 1
+    X_source: Any, X_target: Any, /, *, min_rows: int = 1, batch: bool = False
 ) -> tuple[Namespace, Array, Array]:
-    """Return the two samples as floating matrices with the same columns."""
+    """Return the two samples as floating matrices with the same columns; with `batch`, many."""
     X_target = match_columns(X_source, X_target)
-    X_source, of_source = _matrix_and_sizes(X_source, "X_source", min_rows)
-    X_target, of_target = _matrix_and_sizes(X_target, "X_target", min_rows)
+    X_source, of_source = _matrix_and_sizes(X_source, "X_source", min_rows, batch)
+    X_target, of_target = _matrix_and_sizes(X_target, "X_target", min_rows, batch)
     check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
     xp, (X_source, X_target, *sizes) = as_float_arrays(X_source, X_target, of_source, of_target)
     _check_feature_size(xp, xp.maximum(*sizes), X_source, "X_source", small=True)

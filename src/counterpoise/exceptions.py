@@ -28,12 +28,6 @@ class StoreError(InputError):
 
     Raised by `experiments.Store`: the directory holds another configuration, belongs to a running
     process, cannot be written, or a file in it is damaged.
-
-    Examples
-    --------
-    >>> import counterpoise as cp
-    >>> issubclass(cp.exceptions.StoreError, cp.exceptions.InputError)
-    True
     """
 
 

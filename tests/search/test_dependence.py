@@ -217,19 +217,3 @@ def test_missing_labels_are_refused(data, missing):
         cp.cross_val_risk(DummyRegressor(), X, y, groups=groups, weights=None)
     with pytest.raises(ValueError, match="`groups` must have one label per row; got an array of"):
         cp.cross_val_risk(DummyRegressor(), X, y, groups=np.ones((120, 2)), weights=None)
-
-
-def test_a_search_has_nothing_random_of_its_own(data):
-    found = []
-    for seed in (1, 2):
-        np.random.seed(seed)  # noqa: NPY002 - what scikit-learn draws from without a seed
-        families = [
-            ("ridge", Ridge(), {"alpha": [1.0, 9.0]}),
-            ("tree", DecisionTreeRegressor(), {}),
-        ]
-        search = cp.ShiftGridSearchCV(families, refit="blend", metrics="auto").fit(
-            *data[:2], data[2]
-        )
-        found.append((search.risk_.interval()[0][:2], search.weights_))
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    np.testing.assert_array_equal(found[0][1], found[1][1])

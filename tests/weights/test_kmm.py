@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
-from counterpoise.weights import kmm as kmm_module
-from counterpoise.weights._convex import box_qp
+from counterpoise.weights._convex import box_qp, interior_point, problem
 from counterpoise.weights._convex.box_qp import QPSolution, solve_box_qp
 from counterpoise.weights._convex.problem import Constraints, Dense, LowRank, Problem
 from counterpoise.weights._kernels import gaussian_kernel, kernel_mean
@@ -62,12 +60,13 @@ def largest_kkt_violation(K, kappa, solution, bound, tolerance):
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.8])
 @pytest.mark.parametrize("bound", [math.inf, 2.5])
-def test_optimality_conditions_hold(rng, width, tolerance, bound):
+def test_optimality_conditions_hold(rng, monkeypatch, width, tolerance, bound):
     K, kappa = matrices(rng, batch=(2,), width=width)
     batch = kmm_weights(K, kappa, bound=bound, tolerance=tolerance)
     assert np.all(batch.gap <= 1e-9)
+    monkeypatch.setattr(problem, "_GAP", 1e-12)
     for i in range(2):
-        one = kmm_weights(K[i], kappa[i], bound=bound, tolerance=tolerance, gap_tol=1e-12)
+        one = kmm_weights(K[i], kappa[i], bound=bound, tolerance=tolerance)
         # A product of weight and slope of 1e-12 leaves the smaller of them below 1e-5 or so.
         assert largest_kkt_violation(K[i], kappa[i], one, bound, tolerance) < 1e-5
         mean = np.mean(batch.weights[i])
@@ -76,17 +75,17 @@ def test_optimality_conditions_hold(rng, width, tolerance, bound):
         assert np.max(batch.weights[i]) <= bound
 
 
-def test_gap_bounds_the_true_distance_to_the_optimum(rng):
+def test_gap_bounds_the_true_distance_to_the_optimum(rng, monkeypatch):
     K, kappa = matrices(rng, n=30)
-    best = kmm_weights(K, kappa, tolerance=0.2, gap_tol=1e-12)
-    constraints = Constraints(1000.0, 30 * 0.8, 30 * 1.2)
-    problem = Problem(constraints, 1e-9, kappa)
+    monkeypatch.setattr(problem, "_GAP", 1e-12)
+    best = kmm_weights(K, kappa, tolerance=0.2)
+    stated = Problem(Constraints(1000.0, 30 * 0.8, 30 * 1.2), kappa)
     for _ in range(20):
         w = rng.exponential(size=30)
         w /= w.mean()
         scale = 0.5 * w @ K @ w + kappa @ w
         objective = 0.5 * w @ K @ w - kappa @ w
-        gap = problem.relative_gap(w[None], (K @ w)[None], kappa[None])[0]
+        gap = stated.relative_gap(w[None], (K @ w)[None], kappa[None])[0]
         assert objective - best.objective <= gap * scale
 
 
@@ -117,9 +116,7 @@ def test_active_set_alone_solves_narrow_kernels(rng, monkeypatch, bound):
 def test_no_problem_cycles():
     # With the full second-order correction alone, number 47 of these never gets there.
     K, kappa = matrices(np.random.default_rng(29), m=100, batch=(100,), width=4.0)
-    solution = kmm_weights(K, kappa, tolerance=0.1)
-    assert np.all(solution.gap <= 1e-9)
-    assert np.max(solution.n_iter) < 40
+    assert np.all(kmm_weights(K, kappa, tolerance=0.1).gap <= 1e-9)
 
 
 def test_batch_equals_loop_whatever_finishes_when(rng):
@@ -128,13 +125,11 @@ def test_batch_equals_loop_whatever_finishes_when(rng):
     widths = np.asarray([[0.1, 0.3, 1.0, 3.0], [5.0, 0.2, 2.0, 0.5]])
     batch = kernel_mean_matching(X_source, X_target, width=widths)
     assert batch.weights.shape == (2, 4, 20)
-    assert len(np.unique(batch.n_iter)) > 2
     for i in np.ndindex(2, 4):
         single = kernel_mean_matching(X_source[i], X_target[i], width=widths[i])
         np.testing.assert_allclose(batch.objective[i], single.objective, rtol=1e-9)
         np.testing.assert_allclose(batch.gap[i], single.gap, atol=1e-9)
         np.testing.assert_allclose(batch.weights[i], single.weights, atol=1e-6)
-        assert batch.n_iter[i] == single.n_iter
 
 
 def test_libraries_and_dtypes_agree(xp, rng):
@@ -170,7 +165,7 @@ def test_disjoint_supports_warn_at_low_rank_and_in_a_batch(rng):
 
 
 def test_unsolved_problems_are_reported(rng, monkeypatch):
-    monkeypatch.setattr(kmm_module, "solve_box_qp", partial(solve_box_qp, max_iter=2))
+    monkeypatch.setattr(interior_point, "_MOST_ITERATIONS", 2)
     with pytest.warns(RuntimeWarning, match="not solved"):
         unsolved = kernel_mean_matching(*samples(rng), width=3.0)
     assert unsolved.gap > 1e-6

@@ -15,6 +15,7 @@ from counterpoise.risk.sums import Sums, sums_from_losses
 
 # Sample sizes, all read off one sample per repetition: its first 25 points, its first 50, and on.
 SIZES = (25, 50, 100, 200, 400, 800, 1600, 3200)
+_NARROW = 1 / np.sqrt(2)
 
 
 def draw_example(gamma: float, rng: Any, repetitions: int, /) -> Batch:
@@ -53,9 +54,6 @@ def example_results(gamma: float, batch: Batch, /) -> dict[str, Array]:
             results[f"beta_{center}_{n}"] = beta - problem.beta
             results[f"excess_{center}_{n}"] = risk - best
     return results
-
-
-_NARROW = 1 / np.sqrt(2)
 
 
 # Values of the horizontal axis, and curves over it by name.

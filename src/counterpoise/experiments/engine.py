@@ -285,15 +285,9 @@ class RidgePaths:
     def risks(self, samples: slice, rows: Array, coefficients: Array, alphas: Array, /) -> Array:
         """Return sums of squared residuals of rows, each times a coefficient: (R, M, L).
 
-        Parameters
-        ----------
-        samples : slice
-            Which K of the training samples.
-        rows : array of shape (R, K, m, q)
-            The rows a = (x, 1, y) whose losses count, for each of these samples.
-        coefficients : array of shape (R, M, K m)
-            Of their losses, in each of M risks.
-        alphas : array of shape (L,)
+        `samples` says which K of the training samples; `rows` (R, K, m, q) are the a = (x, 1, y)
+        whose losses count, for each of these samples; `coefficients` (R, M, K m) are those of their
+        losses in each of M risks; `alphas` (L,) are the penalties.
         """
         xp = array_namespace(rows)
         R, K, m, q = rows.shape

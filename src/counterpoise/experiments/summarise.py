@@ -146,19 +146,17 @@ def _add_rows(summary: Summary, key: tuple[str, float, str], data: dict[str, np.
             risk = data[f"risk_{name}"]
             summary.risks.append(RiskRow(*key, name, *_mean(risk), len(risk)))
             if name != "weighted":
-                summary.comparisons.append(_compare(key, name, risk - data["risk_weighted"]))
+                gap = risk - data["risk_weighted"]
+                better, equal = float(np.mean(gap < 0)), float(np.mean(gap == 0))
+                test = signed_rank_test(gap)
+                row = Comparison(*key, name, *_mean(gap), *test, better, equal, len(gap))
+                summary.comparisons.append(row)
         if f"fixed_{name}" in data:
             error = data[f"fixed_{name}"] - data["fixed_truth"]
             square, spread = _mean(error**2)
             rmse = math.sqrt(square)
             errors = rmse, spread / (2 * rmse) if rmse > 0 else 0.0, float(np.median(np.abs(error)))
             summary.errors.append(ErrorRow(*key, name, *_mean(error), *errors, len(error)))
-
-
-def _compare(key: tuple[str, float, str], name: str, difference: np.ndarray) -> Comparison:
-    better, equal = float(np.mean(difference < 0)), float(np.mean(difference == 0))
-    test = signed_rank_test(difference)
-    return Comparison(*key, name, *_mean(difference), *test, better, equal, len(difference))
 
 
 def signed_rank_test(difference: np.ndarray, /) -> tuple[float, int]:

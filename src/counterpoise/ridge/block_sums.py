@@ -93,10 +93,8 @@ class Collected:
             own = np.flatnonzero(folds == k)
             losses = losses_of_rows(xp, take_rows(rows, own), coef[k, ...], level[k, ...])
             weighted = losses * take_rows(used, own)
-            squares, sums = (
-                squares + xp.sum(weighted * losses, axis=-1),
-                sums + xp.sum(weighted, axis=-1),
-            )
+            squares = squares + xp.sum(weighted * losses, axis=-1)
+            sums = sums + xp.sum(weighted, axis=-1)
         return squares / xp.where(sums > 0, sums, xp.ones_like(sums))
 
 
@@ -124,7 +122,9 @@ class BlockPlan:
         groups = grouped(numbers, (1 + signed) * total)
         pairs = enumerate(zip(groups[:total], groups[-total:], strict=True))
         full = {i: pair if signed else pair[:1] for i, pair in pairs if sum(map(len, pair))}
-        work = _BlockWork.of(xp, self.frame, X, Y, weights, used)
+        both = [weights] if used is weights else [weights, used]
+        terms = [sums_from_losses(xp, xp.zeros_like(w), w).arrays() for w in both]
+        work = _BlockWork(self.frame, X, Y, weights, used, xp.stack(list(chain(*terms)), axis=-1))
         sums = in_threads(lambda pair: work.block(xp, *pair), list(full.values()), X)
         blocks = {divmod(i, count): block for i, block in zip(full, sums, strict=True)}
         places = RowSample.of(self.sample_rows, rows, np.arange(len(rows))).columns[0]
@@ -143,14 +143,6 @@ class _BlockWork:
     weights: Array
     used: Array  # the weights u of the method
     sums: Array  # what `Sums` adds up for w and, where they are others, for u: (n, 9 or 18)
-
-    @classmethod
-    def of(
-        cls, xp: Namespace, frame: Frame, X: Array, Y: Array, weights: Array, used: Array
-    ) -> _BlockWork:
-        both = [weights] if used is weights else [weights, used]
-        sums = [sums_from_losses(xp, xp.zeros_like(w), w).arrays() for w in both]
-        return cls(frame, X, Y, weights, used, xp.stack(list(chain(*sums)), axis=-1))
 
     def block(
         self, xp: Namespace, below: np.ndarray, above: np.ndarray | None = None, /
@@ -187,10 +179,21 @@ def risk_sums(
 
     The blocks are stacked. `coef` (L, T, D) and `level` (L, T) were trained on other rows. `ratio`
     is that of `Collected.square_ratio`.
+
+    The loss is the mean over outputs of the squared residuals. With u_t = (coef_t, level_t, -1 at
+    output t), sum_i c_i loss_i = mean_t u_t' (sum c a a') u_t for any factors c: O(b L T q^2).
     """
+    L, T = level.shape
+    signs = xp.broadcast_to(-xp.eye(T, dtype=coef.dtype, device=device(coef)), (L, T, T))
+    directions = xp.reshape(xp.concat([coef, level[..., None], signs], axis=-1), (L * T, -1))
 
     def losses(matrices: Array) -> Array:
-        return _summed_losses(xp, matrices, coef, level)
+        # One block at a time: the (L T, q) product stays in cache.
+        values = [
+            xp.sum((directions @ matrices[i, ...]) * directions, axis=-1)
+            for i in range(matrices.shape[0])
+        ]
+        return xp.mean(xp.reshape(xp.stack(values, axis=-1), (L, T, -1)), axis=1)
 
     def sums(of_weights: Sums, matrices: Array) -> Sums:
         # A sum of squares: rounding must not leave it below zero.
@@ -207,20 +210,3 @@ def risk_sums(
     if blocks.covariance is not None:
         used = replace(used, loss_excess=losses(blocks.covariance))
     return used, plain
-
-
-def _summed_losses(xp: Namespace, matrices: Array, coef: Array, level: Array) -> Array:
-    """Return sum c_i loss_i (L, b) from matrices sum c a a' (b, q, q), whatever the factors c.
-
-    The loss is the mean over outputs of the squared residuals: with u_t = (coef_t, level_t, -1 at
-    output t), sum_i c_i loss_i = mean_t u_t' (sum c a a') u_t. O(b L T q^2).
-    """
-    L, T = level.shape
-    signs = xp.broadcast_to(-xp.eye(T, dtype=coef.dtype, device=device(coef)), (L, T, T))
-    directions = xp.reshape(xp.concat([coef, level[..., None], signs], axis=-1), (L * T, -1))
-    # One block at a time: the (L T, q) product stays in cache.
-    values = [
-        xp.sum((directions @ matrices[i, ...]) * directions, axis=-1)
-        for i in range(matrices.shape[0])
-    ]
-    return xp.mean(xp.reshape(xp.stack(values, axis=-1), (L, T, -1)), axis=1)

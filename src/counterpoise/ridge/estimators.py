@@ -127,7 +127,7 @@ class _ShiftRidge(BaseEstimator):
         method, alphas, intercept = self._options()
         method_by_row(method, 1)
         check_cv_of_stream(self.cv, classifier=is_classifier(self))
-        there = None if target is None else look_at(target, weight_rows, title="X_target")
+        there = None if target is None else look_at(target, weight_rows)
         labels = "classes" if is_classifier(self) else "outputs"
         overview = look_at(source, weight_rows, labels=labels)
         if there is not None:

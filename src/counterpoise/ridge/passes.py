@@ -14,6 +14,7 @@ from counterpoise._validation import (
     check_finite,
     check_label_size,
     check_labels,
+    check_ratios,
     check_real,
     check_same_width,
     feature_names,
@@ -27,7 +28,7 @@ from counterpoise.ridge.cross_validation import (
 )
 from counterpoise.ridge.folds import CountedFolds, RowFolds, RowSample
 from counterpoise.ridge.path import Frame
-from counterpoise.ridge.stream import Chunk, Stream, Task
+from counterpoise.ridge.stream import Chunk, Stream, Task, check_rows
 from counterpoise.risk import Average
 from counterpoise.weights.resolve import are_values, resolve_weights
 
@@ -43,7 +44,6 @@ class Overview:
     """
 
     name: str  # of the first task with rows
-    title: str  # what the rows are: "X" or "X_target"
     tasks: tuple[Counter[Any], ...]  # rows of each label, in the order of appearance, by task
     flat: bool  # whether the labels came as a 1-D array
     names: list[str] | None  # of the columns
@@ -64,7 +64,8 @@ class Overview:
         tasks = self.tasks + other.tasks
         if not (len(self.features) and len(other.features)):
             return replace(self if len(self.features) else other, tasks=tasks)
-        self.check_columns(other, f"{other.name}: `{self.title}`")
+        title = "X_target" if self.sample.columns[1] is None else "X"
+        self.check_columns(other, f"{other.name}: `{title}`")
         outputs = [(one.flat, np.shape(one.sample.columns[1])[1:]) for one in (self, other)]
         if outputs[0] != outputs[1]:
             raise ValueError(
@@ -84,29 +85,28 @@ class Overview:
             )
 
 
-def look_at(stream: Stream, size: int, /, *, labels: str = "none", title: str = "X") -> Overview:
+def look_at(stream: Stream, size: int, /, *, labels: str = "none") -> Overview:
     """Read a stream once, and keep a random sample of `size` rows.
 
-    `labels` says what `y` is ("outputs", "classes" or "none"), `title` what the rows are ("X" or
-    "X_target").
+    `labels` says what `y` is: "outputs", "classes", or "none" for a target.
     """
-    overview = stream.run(partial(_look, size=size, labels=labels, title=title))
+    overview = stream.run(partial(_look, size=size, labels=labels))
     if overview is None or overview.count == 0:
         raise ValueError(
-            f"`{'chunks' if title == 'X' else title}` must have rows; got none. Check the files, "
-            "or the function that yields the chunks."
+            f"`{'X_target' if labels == 'none' else 'chunks'}` must have rows; got none. Check the "
+            "files, or the function that yields the chunks."
         )
     return replace(overview, names=overview.names or stream.names)
 
 
-def _look(task: Task, size: int, labels: str, title: str) -> Overview:
+def _look(task: Task, size: int, labels: str) -> Overview:
     """Make the overview of one task."""
     nothing = RowSample(size, np.zeros(0, dtype=np.int64), (np.zeros((0, 0)), None, None))
-    whole = Overview(task.name, title, (), True, None, nothing)
+    whole = Overview(task.name, (), True, None, nothing)
     for chunk in task.read():
         if len(chunk[0]) == 0:
             continue
-        X, y, w = check_chunk(chunk, labels, title)
+        X, y, w = check_chunk(chunk, labels)
         count: Counter[Any] = Counter({None: len(X)})
         if labels == "classes":
             distinct, first, counts = np.unique(y, return_index=True, return_counts=True)
@@ -116,7 +116,7 @@ def _look(task: Task, size: int, labels: str, title: str) -> Overview:
         rows = np.arange(len(X)) + task.first + whole.count
         sample = RowSample.of(size, rows, X, y, w)
         names, flat = feature_names(chunk[0]), np.ndim(chunk[1]) == 1
-        whole += Overview(task.name, title, (count,), flat, names, sample)
+        whole += Overview(task.name, (count,), flat, names, sample)
     return replace(whole, tasks=(sum(whole.tasks, Counter()),))
 
 
@@ -169,13 +169,13 @@ def one_against_rest(index: np.ndarray, labels: np.ndarray, /) -> np.ndarray:
     return coded[:, 1:] if len(labels) == 2 else coded
 
 
-def check_chunk(chunk: Chunk, labels: str, name: str, /) -> Chunk:
+def check_chunk(chunk: Chunk, labels: str, /) -> Chunk:
     """Return features (n, D), labels or None, and weights (n,) or None, all of them checked.
 
-    `labels` says what `y` is: "outputs" (returned as (n, T)), "classes" (as (n,)) or "none"; `name`
-    what the features are called.
+    `labels` says what `y` is: "outputs" (returned as (n, T)), "classes" (as (n,)) or "none".
     """
     X, y, w = chunk
+    name = "X_target" if labels == "none" else "X"
     X = _numbers(X, name)
     if X.ndim != 2:
         raise ValueError(
@@ -188,26 +188,26 @@ def check_chunk(chunk: Chunk, labels: str, name: str, /) -> Chunk:
         raise ValueError(
             "`y` is missing: the source needs labels. Yield pairs (X, y), or name the label column."
         )
-    w = None if w is None else _of_rows(_numbers(w, "weights"), len(X), "weights")
-    if w is not None and np.any(w < 0):
-        raise ValueError(
-            f"`weights` must not be negative; {np.count_nonzero(w < 0)} are. Weights are density "
-            "ratios: clip them at 0 or fit them again."
-        )
-    return X, _classes(y, len(X)) if labels == "classes" else _outputs(y, len(X)), w
+    if w is not None:
+        w = _numbers(w, "weights")
+        check_rows(w, len(X), "weights")
+        check_ratios(array_namespace(w), w, "weights")
+    y = _classes(y) if labels == "classes" else _outputs(y)
+    check_rows(y, len(X), "y")
+    return X, y, w
 
 
-def _outputs(y: Any, n: int) -> np.ndarray:
-    outputs = _of_rows(_numbers(y, "y"), n, "y")
+def _outputs(y: Any) -> np.ndarray:
+    outputs = _numbers(y, "y")
     if outputs.ndim > 2:
         raise ValueError(f"`y` must have the shape (n,) or (n, n_outputs); got {outputs.shape}.")
     check_label_size(outputs)
-    return outputs.reshape(n, -1)
+    return outputs[:, None] if outputs.ndim == 1 else outputs
 
 
-def _classes(y: Any, n: int) -> np.ndarray:
+def _classes(y: Any) -> np.ndarray:
     check_labels(y)
-    labels = _of_rows(np.asarray(y), n, "y")
+    labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
@@ -231,15 +231,6 @@ def _numbers(values: Any, name: str) -> np.ndarray:
         numbers = np.asarray(as_float(check_real(values, name)), dtype=np.float64)
     check_finite(array_namespace(numbers), numbers, name, "Drop or impute those rows first.")
     return np.asarray(numbers)
-
-
-def _of_rows(values: np.ndarray, n: int, name: str) -> np.ndarray:
-    if values.ndim == 0 or values.shape[0] != n:
-        raise ValueError(
-            f"`{name}` must have one entry for each of the {n} rows of X; got shape "
-            f"{values.shape}. Pass features and labels of the same rows."
-        )
-    return values
 
 
 def fit_weights(weights: Any, source: Overview, target: Overview | None, /) -> Any:
@@ -316,7 +307,7 @@ def _collect(
                 f"there were {n} rows the first time, and now there are more. `chunks` must give "
                 "the same rows each time it is read."
             )
-        X, y, w = check_chunk(chunk, "outputs" if classes is None else "classes", "X")
+        X, y, w = check_chunk(chunk, "outputs" if classes is None else "classes")
         check_same_width(X, len(plan.frame.x), "X", "the first pass")
         codes, Y = np.zeros(rows, dtype=np.int64), y
         if classes is not None:

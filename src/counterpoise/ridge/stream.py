@@ -80,11 +80,8 @@ class DaskStream:
         labels = None if y is None else as_rows(y, "y", like=rows, numeric=False)
         weights = None if weights is None else as_rows(weights, "weights", like=rows)
         for values, title in ((labels, "y"), (weights, "weights")):
-            if values is not None and values.shape[0] != rows.shape[0]:
-                raise ValueError(
-                    f"`{title}` must have one entry for each of the {rows.shape[0]} rows of X; got "
-                    f"{values.shape[0]}. Pass features and labels of the same rows."
-                )
+            if values is not None:
+                check_rows(values, rows.shape[0], title)
         firsts = accumulate(rows.chunks[0], initial=0)
         chunks = zip(firsts, blocks(rows, labels, weights), strict=False)
         self._tasks = [(i, first, *chunk) for i, (first, chunk) in enumerate(chunks)]
@@ -99,6 +96,15 @@ class DaskStream:
         with threadpool_limits(limits=1, user_api="blas"):
             added: Result = total.compute()
             return added
+
+
+def check_rows(values: Any, n: int, name: str, /) -> None:
+    """Refuse labels or weights that are not of the n rows of X."""
+    if values.ndim == 0 or values.shape[0] != n:
+        raise ValueError(
+            f"`{name}` must have one entry for each of the {n} rows of X; got shape "
+            f"{values.shape}. Pass features and labels of the same rows."
+        )
 
 
 def _work(work: Callable[[Task], Result], i: int, first: int, X: Any, y: Any, w: Any) -> Result:

@@ -11,12 +11,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
 from counterpoise._sklearn import num_samples
-from counterpoise._validation import (
-    InputError,
-    check_label_size,
-    check_labels,
-    feature_names,
-)
+from counterpoise._validation import InputError, check_label_size, check_labels, feature_names
 from counterpoise.losses import LOSSES, Loss, get_loss
 from counterpoise.metrics import get_metrics
 from counterpoise.search.fitting import weight_parameter

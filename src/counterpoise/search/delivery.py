@@ -57,21 +57,11 @@ def _parameters(candidates: Sequence[Mapping[str, Any]]) -> dict[str, np.ma.Mask
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """One model's held-out losses and predictions.
+    """One model's held-out losses and predictions."""
 
-    Attributes
-    ----------
-    held_out : HeldOut
-        Losses (N,), and (k,) on labelled target rows.
-    predicted : Predicted or None
-        For the held-out rows; None if predictions were not kept.
-    labelled : Predicted or None
-        For the labelled target rows. None without labels, or if they hold a class that the source
-        does not have.
-    """
-
-    held_out: HeldOut
-    predicted: Predicted | None = None
+    held_out: HeldOut  # losses (N,), and (k,) on labelled target rows
+    predicted: Predicted | None = None  # for the held-out rows, if predictions were kept
+    # For the labelled target rows. None if they hold a class that the source does not have.
     labelled: Predicted | None = None
 
     def report(self, metrics: Any, method: Method, /) -> MetricReport:
@@ -115,11 +105,8 @@ def _deliver(
     )
     if here.predictions is None:
         return Delivered(held_out)
-    y_held_out, known = y[evaluation.held_out_rows], responses.classes
-    predicted = responses.predicted(y_held_out, here.predictions, here.classes)
-    if labels is None or there is None or there.predictions is None:
-        return Delivered(held_out, predicted)
-    if known is not None and not np.isin(labels.y, known).all():
-        return Delivered(held_out, predicted)
-    at_labels = responses.predicted(labels.y, there.predictions, there.classes)
+    y_held_out = y[evaluation.held_out_rows]
+    predicted, at_labels = responses.predicted(y_held_out, here.predictions, here.classes), None
+    if labels is not None and there is not None and responses.knows(labels.y):
+        at_labels = responses.predicted(labels.y, there.predictions, there.classes)
     return Delivered(held_out, predicted, at_labels)

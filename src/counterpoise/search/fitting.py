@@ -89,15 +89,10 @@ def weight_parameter(estimator: Any, /) -> str | None:
 
 
 def fit_estimator(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weights: np.ndarray | None,
-    fit_params: Mapping[str, Any] | None = None,
-    /,
+    estimator: Any, X: Any, y: Any, weights: np.ndarray | None, fit_params: Mapping[str, Any], /
 ) -> Any:
     """Fit in place, with the weights under whatever name the estimator takes them."""
-    params = dict(fit_params or {})
+    params = dict(fit_params)
     name = None if weights is None else weight_parameter(estimator)
     if name is not None:
         params[name] = weights

@@ -53,20 +53,13 @@ class Choice:
 class LabelUse:
     """What labels of target rows did for the model.
 
-    Attributes
-    ----------
-    n_labels : int
-    training : bool
-        Whether the labelled rows are among the training rows.
-    offset : bool
-        Whether predictions are moved by an offset that was fitted to them.
-    before, after : float
-        Mean loss on the labelled rows without and with their use, each row held out.
+    `before` and `after` are the mean loss on the labelled rows, each held out, without and with
+    their use.
     """
 
     n_labels: int
-    training: bool
-    offset: bool
+    training: bool  # whether the labelled rows are among the training rows
+    offset: bool  # whether predictions are moved by an offset that was fitted to them
     before: float
     after: float
 
@@ -92,8 +85,7 @@ def trains(
     """
     if labels is None or len(labels.rows) < LEAST_TRAINING or fit_params:
         return False
-    classes = evaluation.responses.classes
-    return classes is None or bool(np.isin(labels.y, classes).all())
+    return evaluation.responses.knows(labels.y)
 
 
 def use_labels(plain: Choice, trained: Choice, /) -> tuple[Choice, LabelUse]:

@@ -75,14 +75,7 @@ class _Offset(BaseEstimator):
 
 
 class OffsetRegressor(RegressorMixin, _Offset):
-    """A fitted regressor whose predictions are moved by a constant.
-
-    Parameters
-    ----------
-    estimator : regressor
-        Fitted.
-    offset : float
-    """
+    """A fitted regressor whose predictions are moved by a constant, the number `offset`."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the moved predictions."""
@@ -92,12 +85,7 @@ class OffsetRegressor(RegressorMixin, _Offset):
 class OffsetClassifier(ClassifierMixin, _Offset):
     """A fitted classifier with constants added to the logarithms of its probabilities.
 
-    Parameters
-    ----------
-    estimator : classifier with predict_proba
-        Fitted.
-    offset : array of shape (n_classes,)
-        In the order of its `classes_`.
+    They are `offset` (n_classes,), in the order of its `classes_`.
     """
 
     @property

@@ -25,23 +25,13 @@ _MOST_BYTES = 2**30
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """How predictions are stored.
-
-    Attributes
-    ----------
-    loss : Loss
-    response : {"predict", "predict_proba", "decision_function"}
-        What is stored, which may be more than the loss judges.
-    classes : array of shape (C,) or None
-        All labels of the source, sorted; None for regression.
-    with_classes : bool
-        Whether the predicted classes are stored too: of some classifiers they are not the most
-        probable ones.
-    """
+    """How predictions are stored."""
 
     loss: Loss
+    # "predict", "predict_proba" or "decision_function", which may say more than the loss judges.
     response: str
-    classes: np.ndarray | None = None
+    classes: np.ndarray | None = None  # all labels of the source, sorted; None for regression
+    # Whether predicted classes are stored too: of some classifiers they are not the most probable.
     with_classes: bool = False
 
     @property
@@ -82,6 +72,10 @@ class Responses:
         stored[:, np.searchsorted(self.classes, model.classes_)] = response
         return stored
 
+    def knows(self, y: np.ndarray, /) -> bool:
+        """Tell whether the source has all classes among these labels."""
+        return self.classes is None or bool(np.isin(y, self.classes).all())
+
     def predict_classes(self, model: Any, X: Any, /) -> np.ndarray:
         """Return the places (n,) of the classes that a model predicts."""
         assert self.classes is not None
@@ -102,7 +96,7 @@ class Responses:
         return np.asarray(to_numpy(losses), dtype=np.float64)
 
     def predicted(
-        self, y: np.ndarray, stored: np.ndarray, classes: np.ndarray | None = None, /
+        self, y: np.ndarray, stored: Any, classes: np.ndarray | None = None, /
     ) -> Predicted:
         """Return stored predictions (n, ...) in the form that metrics judge.
 

@@ -20,7 +20,6 @@ from counterpoise._arrays import (
     Array,
     Namespace,
     array_namespace,
-    as_float_arrays,
     as_index,
     device,
     free_memory,
@@ -31,7 +30,7 @@ from counterpoise._arrays import (
     take_rows,
     to_numpy,
 )
-from counterpoise._validation import check_choice, check_matrix, check_number, check_same_width
+from counterpoise._validation import check_choice, check_number
 
 # Up to this many features, distances come from differences, which are exact for duplicates.
 DIRECT_FEATURES = 3
@@ -147,7 +146,7 @@ def disjoint_supports(X_source: Array, X_target: Array, /) -> bool:
     if X_source.shape[0] + X_target.shape[0] == 2:
         return False
     xp = array_namespace(X_source, X_target)
-    X_source, X_target = (evenly_spaced(X, min(1000, X.shape[-2])) for X in (X_source, X_target))
+    X_source, X_target = (evenly_spaced(X, 1000) for X in (X_source, X_target))
     nearest = xp.sort(xp.min(squared_distances(X_target, X_source), axis=-1))
     typical = nearest[(nearest.shape[0] - 1) // 2]
     variances = [xp.sum(xp.var(X, axis=-2), axis=-1) for X in (X_source, X_target)]
@@ -213,15 +212,6 @@ def map_pairs(function: Any, merge: Any, A: Array, B: Array, width: Any = 1.0) -
     return xp.reshape(xp.concat(parts, axis=0), (*batch, a, -1))
 
 
-def check_samples(X_source: Any, X_target: Any, /) -> tuple[Namespace, Array, Array]:
-    """Return the namespace and both samples (..., n, D), checked, in one library and dtype."""
-    X_source = check_matrix(X_source, "X_source", batch=True)
-    X_target = check_matrix(X_target, "X_target", batch=True)
-    check_same_width(X_target, X_source.shape[-1], "X_target", "X_source")
-    xp, (X_source, X_target) = as_float_arrays(X_source, X_target)
-    return xp, X_source, X_target
-
-
 def stacked(X: Array, batch: tuple[int, ...], /) -> Array:
     """Return the data sets (..., n, D) of a batch on one leading axis."""
     xp, shape = array_namespace(X), X.shape[-2:]
@@ -236,9 +226,9 @@ def join_blocks(parts: Sequence[Sequence[Array]], batch: tuple[int, ...], /) -> 
 
 
 def evenly_spaced(X: Array, keep: int, /) -> Array:
-    """Return `keep` evenly spaced rows."""
+    """Return `keep` evenly spaced rows, or all of them if there are not more."""
     rows = X.shape[-2]
-    if keep == rows:
+    if keep >= rows:
         return X
     index = as_index(np.arange(keep) * rows // keep, X)
     return array_namespace(X).take(X, index, axis=X.ndim - 2)
@@ -352,9 +342,14 @@ def _smallest_one_by_one(xp: Namespace, values: Array, k: int) -> Array:
 
 
 def _median_width(X_source: Array, X_target: Array) -> Array:
-    """Median distance over the pairs i < j of the pooled sample."""
-    xp = array_namespace(X_source, X_target)
-    pooled = _pooled(*_thinned(X_source, X_target))
+    """Median distance over the pairs i < j of the pooled sample, or of 2000 of its rows.
+
+    Those are evenly spaced rows of each sample, in proportion to their sizes.
+    """
+    xp, samples = array_namespace(X_source, X_target), (X_source, X_target)
+    total = max(_MEDIAN_ROWS, sum(X.shape[-2] for X in samples))
+    shares = (max(1, X.shape[-2] * _MEDIAN_ROWS // total) for X in samples)
+    pooled = _pooled(*map(evenly_spaced, samples, shares))
     rows = to_numpy(pooled).reshape(-1, *pooled.shape[-2:])
     medians = np.reshape([_median_distance(X) for X in rows], pooled.shape[:-2])
     return xp.asarray(medians, dtype=pooled.dtype, device=device(pooled))
@@ -367,14 +362,6 @@ def _median_distance(X: np.ndarray) -> float:
     squares.partition(half)
     below = squares[half] if len(squares) % 2 else np.max(squares[:half])
     return 0.5 * (math.sqrt(below) + math.sqrt(squares[half]))
-
-
-def _thinned(*samples: Array) -> list[Array]:
-    """Evenly spaced rows of each sample, `_MEDIAN_ROWS` in all, in proportion to their sizes."""
-    total = sum(X.shape[-2] for X in samples)
-    if total <= _MEDIAN_ROWS:
-        return list(samples)
-    return [evenly_spaced(X, max(1, X.shape[-2] * _MEDIAN_ROWS // total)) for X in samples]
 
 
 def _pooled(X_source: Array, X_target: Array) -> Array:

@@ -16,12 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._arrays import Array, Namespace, array_namespace, as_float, to_numpy
 from counterpoise._threads import in_threads, row_slices
-from counterpoise._validation import (
-    check_domains,
-    check_matrix,
-    check_same_width,
-    feature_names,
-)
+from counterpoise._validation import check_domains, check_matrix, check_same_width, feature_names
 from counterpoise.weights._kernels import disjoint_supports
 
 # Mean ratio over the source points (1 is expected) below which, or above whose inverse, there is

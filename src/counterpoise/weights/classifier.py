@@ -12,11 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from counterpoise._arrays import Array, is_array, to_numpy
-from counterpoise._validation import (
-    check_number,
-    check_same_width,
-    match_columns,
-)
+from counterpoise._validation import check_number, check_same_width, match_columns
 from counterpoise.encoding import TableEncoder
 from counterpoise.encoding.rows import as_table, result_like, row_order, stack_tables, take
 from counterpoise.weights.base import DensityRatio, warn_no_overlap

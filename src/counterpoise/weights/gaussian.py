@@ -15,7 +15,6 @@ from counterpoise._arrays import (
     Array,
     array_namespace,
     as_float,
-    as_index,
     device,
     is_numpy_namespace,
     take_columns,
@@ -109,23 +108,19 @@ class GaussianRatio(DensityRatio):
         self.normalize = normalize
         self.standardize = standardize
 
-    def _check_regularization(self) -> None:
-        if self.regularization != "auto":
-            remedy = 'Pass 0 for the plain fit, or "auto".'
-            value = self.regularization
-            check_number(value, "regularization", low=0, high=1, closed="both", remedy=remedy)
-
     def _fit(self, X_source: Array, X_target: Array) -> Array:
-        self._check_regularization()
+        value, remedy = self.regularization, 'Pass 0 for the plain fit, or "auto".'
+        if value != "auto":
+            check_number(value, "regularization", low=0, high=1, closed="both", remedy=remedy)
         unit = target_unit(X_target)
         source, target = (DomainMoments.from_rows(X, unit) for X in (X_source, X_target))
-        columns = independent_columns(source.merge(target))
-        if columns.shape[0] < X_source.shape[1]:
-            samples = (take_columns(X, columns) for X in (X_source, X_target))
-            unit = take_columns(unit, columns)
+        self.columns_ = independent_columns(source.merge(target))
+        if self.columns_.shape[0] < X_source.shape[1]:
+            samples = (take_columns(X, self.columns_) for X in (X_source, X_target))
+            unit = take_columns(unit, self.columns_)
             source, target = (DomainMoments.from_rows(X, unit) for X in samples)
-        self._fit_domains(source, target, np.arange(columns.shape[0]))
-        self.columns_ = columns
+        fits = (self._fit_domain("X_source", source), self._fit_domain("X_target", target))
+        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
         ratio = self._ratio(X_source)
         self._warn_of_few_rows(ratio, min(X_source.shape[0], X_target.shape[0]))
         return ratio
@@ -142,25 +137,14 @@ class GaussianRatio(DensityRatio):
                 stacklevel=4,
             )
 
-    def _fit_domains(
-        self, source: DomainMoments, target: DomainMoments, columns: np.ndarray
-    ) -> None:
-        """Set both densities of the columns; shrinkage looks at all columns that vary."""
-        varying = np.flatnonzero(_varies(source.merge(target)))
-        fits = []
-        for name, domain in (("X_source", source), ("X_target", target)):
-            used, shrinkage = domain.select(columns), self.regularization
-            if shrinkage == "auto":
-                shrinkage = _shrinkage(domain.select(varying))
-            factor = _shrunk_factor(used, float(shrinkage))
-            self._check_spread(name, used, factor, float(shrinkage))
-            fits.append((used.mean, factor, float(shrinkage)))
-        self.means_, self.factors_, self.shrinkage_ = zip(*fits, strict=True)
+    def _fit_domain(self, name: str, domain: DomainMoments) -> tuple[Array, Array, float]:
+        """Return the mean, the Cholesky factor and the shrinkage of one domain.
 
-    def _check_spread(
-        self, name: str, domain: DomainMoments, factor: Array, shrinkage: float
-    ) -> None:
-        """Refuse or report directions in which this sample does not vary, and the other does."""
+        Directions in which it does not vary, and the other does, are refused or reported.
+        """
+        auto = self.regularization == "auto"
+        shrinkage = _shrinkage(domain) if auto else float(self.regularization)
+        factor = _shrunk_factor(domain, shrinkage)
         rows, columns = int(domain.count), domain.mean.shape[0]
         # A sample of fewer rows than columns is flat for lack of rows: shrinkage takes care of it.
         flat = shrinkage == 0 or rows > columns
@@ -174,6 +158,7 @@ class GaussianRatio(DensityRatio):
             )
         if flat:
             warn_no_overlap(f"`{name}` has no spread in a direction in which the other sample has")
+        return domain.mean, factor, shrinkage
 
     def _ratio(self, X: Array) -> Array:
         domains = zip(self.means_, self.factors_, strict=True)
@@ -184,26 +169,13 @@ class GaussianRatio(DensityRatio):
 
 @dataclass(frozen=True)
 class DomainMoments:
-    """Sums over the rows z = (x - mean) / unit of one domain.
+    """Sums over the rows z = (x - mean) / unit of one domain."""
 
-    Attributes
-    ----------
-    count : float
-        Number of rows n.
-    mean : array of shape (D,)
-    scatter : array of shape (D, D)
-        sum z z'.
-    unit : array of shape (D,)
-        The same for domains that are merged.
-    fourth : array of shape () or None
-        sum ||z||^4, for the Ledoit-Wolf shrinkage; None for two domains together.
-    """
-
-    count: float
-    mean: Array
-    scatter: Array
-    unit: Array
-    fourth: Array = None
+    count: float  # number of rows n
+    mean: Array  # (D,)
+    scatter: Array  # sum z z', (D, D)
+    unit: Array  # (D,), the same for domains that are merged
+    fourth: Array = None  # sum ||z||^4, for the shrinkage; None for two domains together
 
     @classmethod
     def from_rows(cls, X: Array, unit: Array, /) -> DomainMoments:
@@ -227,16 +199,6 @@ class DomainMoments:
         mean = self.mean + gap * (other.count / count)
         return DomainMoments(count, mean, self.scatter + other.scatter + between, self.unit)
 
-    def select(self, columns: np.ndarray, /) -> DomainMoments:
-        """Return the moments of some columns; `fourth` keeps the norm of all columns.
-
-        It is right where the columns left out are constant.
-        """
-        xp, index = array_namespace(self.mean), as_index(columns, self.mean)
-        mean, unit = (xp.take(a, index, axis=0) for a in (self.mean, self.unit))
-        scatter = xp.take(xp.take(self.scatter, index, axis=0), index, axis=1)
-        return DomainMoments(self.count, mean, scatter, unit, self.fourth)
-
 
 def independent_columns(moments: DomainMoments, /) -> np.ndarray:
     """Return the columns that vary and do not depend linearly on the ones before them.
@@ -246,9 +208,12 @@ def independent_columns(moments: DomainMoments, /) -> np.ndarray:
     lack of rows.
     """
     left = to_numpy(moments.scatter).astype(np.float64)
-    varies = np.flatnonzero(_varies(moments))
     eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
-    least = 100 * left.shape[0] * eps * np.diagonal(left) + _rounding(moments)
+    # Scatter that rounding errors of the features can give to a constant.
+    values = to_numpy(moments.mean / moments.unit).astype(np.float64)
+    rounding = moments.count * (16 * eps * values) ** 2
+    varies = np.flatnonzero(np.diagonal(left) > rounding)
+    least = 100 * left.shape[0] * eps * np.diagonal(left) + rounding
     left, least, kept = left[np.ix_(varies, varies)], least[varies], []
     # Elimination without pivoting, so that the first of columns that depend on each other stay. A
     # few columns at a time, whose updates of all later ones are then one product.
@@ -266,17 +231,6 @@ def independent_columns(moments: DomainMoments, /) -> np.ndarray:
         if len(kept) >= moments.count - 1:
             break
     return varies if len(kept) >= moments.count - 1 else np.asarray(kept, np.int64)
-
-
-def _varies(moments: DomainMoments) -> np.ndarray:
-    return np.diagonal(to_numpy(moments.scatter)) > _rounding(moments)
-
-
-def _rounding(moments: DomainMoments) -> np.ndarray:
-    """Scatter that rounding errors of the features can give to a constant, (D,)."""
-    values = to_numpy(moments.mean / moments.unit).astype(np.float64)
-    eps = float(np.finfo(to_numpy(moments.scatter).dtype).eps)
-    return moments.count * (16 * eps * values) ** 2
 
 
 def gaussian_log_ratio(

@@ -22,11 +22,10 @@ from counterpoise._arrays import (
     take_rows,
     to_numpy,
 )
-from counterpoise._validation import check_number
+from counterpoise._validation import check_domains, check_number
 from counterpoise.weights._convex.mixture import attainable, maximize_likelihood, without_dust
 from counterpoise.weights._kernels import (
     blocks,
-    check_samples,
     draw_centers,
     evenly_spaced,
     join_blocks,
@@ -166,8 +165,8 @@ class KLIEP(DensityRatio):
             tied = [w for w, score in self.cv_scores_.items() if score >= best - _CV_TIED]
             width = max(tied, default="median")
         if isinstance(width, str):
-            some = evenly_spaced(X_sorted, min(_KNN_ROWS, X_sorted.shape[0]))
-            width = kernel_width(some if width == "knn" else X_sorted, X_target, width)
+            some = evenly_spaced(X_sorted, _KNN_ROWS) if width == "knn" else X_sorted
+            width = kernel_width(some, X_target, width)
         fit = fit_kliep(X_source, X_target, width=width, centers=self.centers_)
         self.width_, self.objective_ = float(fit.width), float(fit.objective)
         self.gap_, self.log_coef_ = float(fit.gap), fit.log_coef
@@ -199,7 +198,6 @@ class KLIEPFit(NamedTuple):
     log_coef: Array  # (..., n_centers): log alpha, minus infinity where alpha is 0
     objective: Array  # (...,), as all that follow
     gap: Array
-    n_iter: Array
     width: Array
 
 
@@ -210,8 +208,6 @@ def fit_kliep(
     *,
     width: Any = "knn",
     centers: Any = 100,
-    tol: float = _TOL,
-    max_iter: int = _MAX_ITER,
 ) -> KLIEPFit:
     """Fit KLIEP to each data set of a batch; see `KLIEP` for the estimator.
 
@@ -222,10 +218,6 @@ def fit_kliep(
     width : float, array of shape (...,), "knn" or "median", default="knn"
     centers : int or array of shape (..., B, D), default=100
         A number takes that many of the first target rows (all, if there are not more).
-    tol : float, default=1e-8
-        Upper bound on the distance of the objective from its maximum.
-    max_iter : int, default=100
-        Newton steps at most.
 
     Examples
     --------
@@ -236,7 +228,7 @@ def fit_kliep(
     >>> fit.weights.shape, bool(np.all(fit.gap <= 1e-8))
     ((3, 50), True)
     """
-    xp, X_source, X_target = check_samples(X_source, X_target)
+    xp, X_source, X_target = check_domains(X_source, X_target, batch=True)
     if not is_array(centers):
         check_number(centers, "centers", low=1, closed="low", integer=True)
         centers = X_target[..., : min(centers, X_target.shape[-2]), :]
@@ -246,24 +238,23 @@ def fit_kliep(
     widths = xp.reshape(width, (-1,))
     # Some 16 MiB of kernel values at a time on a CPU: large enough to hide the cost of the calls.
     cuts = blocks(widths.shape[0], X_target.shape[-2] * centers.shape[-2] // 8, like=X_target)
-    parts = [_fit_block([X[cut, ...] for X in samples], widths[cut], tol, max_iter) for cut in cuts]
-    weights, log_coef, objective, gap, n_iter = join_blocks(parts, batch)
-    return KLIEPFit(weights, log_coef, objective, gap, n_iter, width)
+    parts = [_fit_block([X[cut, ...] for X in samples], widths[cut]) for cut in cuts]
+    return KLIEPFit._make([*join_blocks(parts, batch), width])
 
 
-def _fit_block(samples: list[Array], width: Array, tol: float, max_iter: int) -> tuple[Array, ...]:
+def _fit_block(samples: list[Array], width: Array) -> tuple[Array, ...]:
     """Weights, log coefficients, objective, gap and steps for a stack of data sets."""
     xp = array_namespace(width)
     scale = (1.0 / (math.sqrt(2.0) * width))[:, None, None]
     X_source, X_target, centers = (X * scale for X in samples)
     log_mean = _log_expansion(centers, X_source) - math.log(X_source.shape[-2])
     L, peak = _likelihoods(X_target, centers, log_mean)
-    fit = maximize_likelihood(L, tol=tol, max_iter=max_iter)
+    fit = maximize_likelihood(L, tol=_TOL, max_iter=_MAX_ITER)
     used = fit.proportions > 0
     log_p = xp.log(xp.where(used, fit.proportions, xp.ones_like(fit.proportions)))
     log_coef = xp.where(used, log_p - log_mean, xp.full_like(log_p, -xp.inf))
     weights = xp.exp(_log_expansion(X_source, centers, log_coef))
-    return weights, log_coef, fit.objective + peak, fit.gap, fit.n_iter
+    return weights, log_coef, fit.objective + peak, fit.gap
 
 
 def _likelihoods(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Array]:

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._arrays import Array, array_namespace, as_float, device, take_rows
-from counterpoise._validation import check_number
+from counterpoise._validation import check_domains, check_number
 from counterpoise.weights._convex.box_qp import solve_box_qp
 from counterpoise.weights._convex.problem import Constraints, Dense, LowRank, pivoted_cholesky
 from counterpoise.weights._kernels import (
     blocks,
-    check_samples,
     disjoint_supports,
     evenly_spaced,
     gaussian_kernel,
@@ -198,7 +197,7 @@ class KMM(DensityRatio):
 class KMMSolution(NamedTuple):
     """Kernel mean matching weights of a batch of problems, each with its certificate.
 
-    The first five are those of `QPSolution`. At low rank, `expansion` holds points c and
+    The first four are those of `QPSolution`. At low rank, `expansion` holds points c and
     coefficients a: in the features used, sum_c a_c k(x, c) is n times the mean kernel of x with the
     target, less sum_i w_i k(x, x_i).
     """
@@ -207,7 +206,6 @@ class KMMSolution(NamedTuple):
     objective: Array  # (...,), as all arrays that follow
     gap: Array
     multiplier: Array
-    n_iter: Array
     width: Array
     expansion: tuple[Array, Array] | None = None  # (r, D) and (r,)
 
@@ -253,7 +251,7 @@ def kernel_mean_matching(
     >>> solution.weights.shape, bool(np.all(solution.gap < 1e-8))
     ((1000, 20), True)
     """
-    xp, X_source, X_target = check_samples(X_source, X_target)
+    xp, X_source, X_target = check_domains(X_source, X_target, batch=True)
     remedy = "Pass 0 for the plain programme."
     check_number(regularization, "regularization", low=0, closed="low", remedy=remedy)
     constraints = mean_constraints(X_source.shape[-2], bound, tolerance)
@@ -329,8 +327,7 @@ def _solve_batch(
     if apart:
         which = f" in {apart} of {flat.shape[0]} data sets" if batch else ""
         warn_no_overlap(f"the target lies beyond the reach of the source points' kernels{which}")
-    weights, objective, gap, multiplier, n_iter = join_blocks(solutions, batch)
-    return KMMSolution(weights, objective, gap, multiplier, n_iter, widths)
+    return KMMSolution._make([*join_blocks(solutions, batch), widths, None])
 
 
 def _solve_low_rank(
@@ -348,11 +345,10 @@ def _solve_low_rank(
     """
     xp = array_namespace(X_source, X_target)
     n, sigma = X_source.shape[0], float(width)
-    rows = evenly_spaced(X_source, min(n, max(_PIVOT_ROWS, 10 * rank)))
+    rows = evenly_spaced(X_source, max(_PIVOT_ROWS, 10 * rank))
     ones = xp.ones(rows.shape[0], dtype=rows.dtype, device=device(rows))
     # Features that explain less than this are lost in rounding.
     tol = max(1e-9, 100 * float(xp.finfo(X_source.dtype).eps))
-
     scaled = rows / (math.sqrt(2.0) * sigma)
 
     def column(i: int) -> Array:
@@ -363,9 +359,8 @@ def _solve_low_rank(
     factor, left_over, pivots = pivoted_cholesky(column, ones, rank, tol)
     centers = take_rows(rows, np.asarray(pivots))
     inverse = xp.linalg.inv(take_rows(factor, np.asarray(pivots)))
-    features = kernel_product(
-        X_source, centers, sigma, xp.asarray(xp.linalg.matrix_transpose(inverse), copy=True)
-    )
+    transposed = xp.asarray(xp.linalg.matrix_transpose(inverse), copy=True)
+    features = kernel_product(X_source, centers, sigma, transposed)
     target_mean = kernel_mean(centers, X_target, sigma)
     out_of_reach = float(xp.max(target_mean)) * X_target.shape[0] < 1e-8
     if out_of_reach or disjoint_supports(X_source, X_target):
@@ -384,6 +379,5 @@ def _solve_low_rank(
     kappa = (features @ goal + penalty)[None, :]
     solution = solve_box_qp(K, kappa, constraints, penalised=penalty > 0)
     missing = goal - xp.linalg.matrix_transpose(features) @ solution.weights[0, :]
-    expansion = centers, xp.linalg.matrix_transpose(inverse) @ missing
-    weights, objective, gap, multiplier, n_iter = join_blocks([solution], ())
-    return KMMSolution(weights, objective, gap, multiplier, n_iter, width, expansion)
+    expansion = centers, transposed @ missing
+    return KMMSolution._make([*join_blocks([solution], ()), width, expansion])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from counterpoise.exceptions import InputError
 from counterpoise.weights.base import DensityRatio
@@ -27,13 +26,6 @@ NAMES: dict[str, Callable[[], DensityRatio]] = {
     "nearest": partial(NearestNeighborRatio, standardize=True),
     "kernel_density": partial(KernelDensityRatio, standardize=True),
 }
-
-
-def named_estimator(value: Any, /) -> Any:
-    """Return the estimator that a name stands for, or an estimator itself; None for neither."""
-    if isinstance(value, str) and value in NAMES:
-        return NAMES[value]()
-    return value if hasattr(value, "fit") and not isinstance(value, type | str) else None
 
 
 def register_estimator(name: str, make: Callable[[], DensityRatio], /) -> None:

@@ -7,7 +7,6 @@ The default was chosen on the tables of ``benchmarks/real_data.py`` and is judge
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from counterpoise._arrays import effective_rows, is_array, to_numpy
 from counterpoise._validation import check_weights
 from counterpoise.encoding.rows import some_rows
 from counterpoise.weights.base import DensityRatio
-from counterpoise.weights.names import NAMES, named_estimator
+from counterpoise.weights.names import NAMES
 
 # What every `weights=` of the library is unless it is given.
 DEFAULT_WEIGHTS = "auto"
@@ -67,8 +66,10 @@ def resolve_weights(
                 "Pass weights of shape (n_source,)."
             )
         return checked.astype(np.float64, copy=False), None
-    estimator = named_estimator(weights)
-    if estimator is None and not is_default(weights):
+    named = isinstance(weights, str)
+    estimator = NAMES[weights]() if named and weights in NAMES else weights
+    is_default = named and weights == DEFAULT_WEIGHTS
+    if not is_default and (isinstance(estimator, type | str) or not hasattr(estimator, "fit")):
         names = ", ".join(repr(name) for name in [DEFAULT_WEIGHTS, *NAMES])
         raise ValueError(
             f"`weights` must be one of {names}, an estimator from counterpoise.weights, an array "
@@ -80,31 +81,10 @@ def resolve_weights(
             "weights. Pass fit(X, y, X_target=...), or give the weights as an array; without a "
             "target, scikit-learn's own cross-validation is the tool."
         )
-    if estimator is None:
-        default = fit_default(X_source, X_target)
-        if default.note:
-            warnings.warn(default.note, RuntimeWarning, stacklevel=3)
-        return default.weights, default.estimator
+    if is_default:
+        return fit_default(X_source, X_target)
     estimator = clone(estimator).fit(X_source, X_target)
     return to_numpy(estimator.weights_), estimator
-
-
-@dataclass(frozen=True, eq=False)
-class DefaultWeights:
-    """The default weights of one pair of samples.
-
-    `note` says why the estimator is not the first of `ORDER`; it is empty where it is.
-    """
-
-    name: str
-    weights: np.ndarray  # (n_source,)
-    estimator: DensityRatio
-    note: str = ""
-
-
-def is_default(weights: Any, /) -> bool:
-    """Tell whether `weights` asks for the default."""
-    return isinstance(weights, str) and weights == DEFAULT_WEIGHTS
 
 
 def has_collapsed(weights: Any, /) -> bool:
@@ -118,19 +98,12 @@ def has_collapsed(weights: Any, /) -> bool:
     return float(effective_rows(weights)) < least
 
 
-def fit_default(X_source: Any, X_target: Any, /) -> DefaultWeights:
-    """Fit the first estimator of `ORDER` whose weights do not collapse.
+def fit_default(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, DensityRatio]:
+    """Fit the first estimator of `ORDER` whose weights do not collapse; return weights and it.
 
-    If all of them collapse, the one with the largest effective sample is taken. Estimators are
-    fitted to at most 20 000 random rows of each sample; the other rows are predicted.
-
-    Parameters
-    ----------
-    X_source, X_target : arrays of shape (n_source, n_features) and (n_target, n_features)
-
-    Returns
-    -------
-    DefaultWeights
+    If all of them collapse, the one with the largest effective sample is taken. A warning says why
+    it is not the first. Estimators are fitted to at most 20 000 random rows of each sample; the
+    other rows are predicted.
     """
     source, target = (X if is_array(X) else np.asarray(X) for X in (X_source, X_target))
     rng = np.random.default_rng(0)
@@ -156,8 +129,11 @@ def fit_default(X_source: Any, X_target: Any, /) -> DefaultWeights:
         raise failures[0]
     name = max(fits, key=lambda fitted: fits[fitted][0])
     size, weights, estimator = fits[name]
-    if name == ORDER[0]:
-        return DefaultWeights(name, weights, estimator)
-    why = "; ".join(reason for replaced, reason in reasons.items() if replaced != name)
-    note = f"{name!r} (effective sample: {size:.1f} rows) is used because {why}."
-    return DefaultWeights(name, weights, estimator, note)
+    if name != ORDER[0]:
+        why = "; ".join(reason for replaced, reason in reasons.items() if replaced != name)
+        warnings.warn(
+            f"{name!r} (effective sample: {size:.1f} rows) is used because {why}.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return weights, estimator

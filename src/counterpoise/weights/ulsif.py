@@ -179,12 +179,12 @@ KernelBlocks = Callable[[], Iterable[Array]]
 
 
 def _kernels(X: Array, centers: Array, width: float) -> KernelBlocks:
-    size = centers.shape[0]
-    cuts = list(blocks(X.shape[0], max(1, size // _KEEP), like=X))
+    rows, size = X.shape[0], centers.shape[0]
+    cuts = list(blocks(rows, size // _KEEP, like=X))
     if len(cuts) == 1:
         kept = [gaussian_kernel(X, centers, width)]
         return lambda: kept
-    cuts = list(blocks(X.shape[0], max(1, size // 8), like=X))
+    cuts = list(blocks(rows, size // 8, like=X))
     return lambda: (gaussian_kernel(X[cut, :], centers, width) for cut in cuts)
 
 

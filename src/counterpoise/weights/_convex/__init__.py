@@ -1,3 +1,1 @@
 """Batched convex solvers: box-constrained quadratic programmes and mixture proportions."""
-
-__all__: list[str] = []

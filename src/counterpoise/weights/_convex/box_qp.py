@@ -56,7 +56,6 @@ class QPSolution(NamedTuple):
     objective: Array  # (S,), as all that follow: 1/2 w'Kw - kappa'w
     gap: Array
     multiplier: Array
-    n_iter: Array  # linear systems set up and solved
 
 
 def solve_box_qp(
@@ -66,20 +65,15 @@ def solve_box_qp(
     /,
     *,
     penalised: bool = False,
-    gap_tol: float = 1e-9,
-    max_iter: int = 100,
 ) -> QPSolution:
     """Solve a batch of problems with kappa (S, n).
 
     `penalised` says that a penalty is on the diagonal of K: the active set method then converges
-    for wide kernels too, and is tried for every problem.
-
-    `gap_tol` is the relative duality gap at which a problem counts as solved; it is raised to
-    what the dtype can resolve. Problems that do not get there within `max_iter` interior point
-    iterations come back as they are then: look at `gap`.
+    for wide kernels too, and is tried for every problem. Problems that are not solved within 100
+    interior point iterations come back as they are then: look at `gap`.
     """
     xp = array_namespace(kappa)
-    problem = Problem(constraints, gap_tol, kappa)
+    problem = Problem(constraints, kappa)
     solved: Solved = []
     index = xp.arange(kappa.shape[0], device=device(kappa))
     narrow = xp.full(index.shape, penalised, device=device(kappa))
@@ -93,13 +87,13 @@ def solve_box_qp(
         rest = K.problems(index)
         if isinstance(rest, Dense) and index.shape[0] == 1 and kappa.shape[1] >= _LARGE:
             rest = rest.low_rank(problem.rounding)
-        interior_point(problem, rest, xp.take(kappa, index, axis=0), index, solved, max_iter)
-    weights, multiplier, n_iter = in_order(xp, solved)
+        interior_point(problem, rest, xp.take(kappa, index, axis=0), index, solved)
+    weights, multiplier = in_order(xp, solved)
     weights = problem.feasible(weights)
     image = K.times(weights)
     objective = xp.sum(weights * (0.5 * image - kappa), axis=-1)
     gap = problem.relative_gap(weights, image, kappa)
-    return QPSolution(weights, objective, gap, multiplier, n_iter)
+    return QPSolution(weights, objective, gap, multiplier)
 
 
 def _active_set(
@@ -113,7 +107,7 @@ def _active_set(
     best = xp.full(index.shape, kappa.shape[-1] + 1, dtype=xp.int64, device=device(kappa))
     stalled = xp.zeros_like(best)
     left = [index[:0]]
-    for iteration in range(1, _ACTIVE_SET_ITERATIONS + 1):
+    for _ in range(_ACTIVE_SET_ITERATIONS):
         w, nu = _solve_free(problem, K, kappa, guess)
         image = K.times(w)
         one_only = stalled >= _BLOCK_STALLS
@@ -125,8 +119,7 @@ def _active_set(
         best = xp.minimum(best, changes)
         lost = (stalled >= _STALLS) | (one_only & (changes > kappa.shape[-1] // _FEW))
         hopeless = ~done & (lost | (changes == 0) | xp.isnan(gap))
-        steps = xp.full_like(index, iteration)
-        solved.append(tuple(select(xp, done, index, w, nu, steps)))
+        solved.append(tuple(select(xp, done, index, w, nu)))
         left += select(xp, hopeless, index)
         going = ~done & ~hopeless
         if not bool(xp.any(going)):

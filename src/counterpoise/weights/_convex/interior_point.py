@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from counterpoise._arrays import Array, Namespace, device
 from counterpoise.weights._convex.problem import Problem, Solved, select
 
+_MOST_ITERATIONS = 100
 
-def interior_point(
-    problem: Problem, K: Any, kappa: Array, index: Array, solved: Solved, max_iter: int
-) -> None:
+
+def interior_point(problem: Problem, K: Any, kappa: Array, index: Array, solved: Solved) -> None:
     """Run Mehrotra's predictor-corrector method; every problem ends up in `solved`.
 
     The variables are x = (w, t) with t = sum(w), each between bounds of its own, or x = w with
@@ -25,15 +25,14 @@ def interior_point(
     state = box.start(K, kappa)
     # Weights, multiplier and gap where the gap was smallest so far.
     best = [state.x[:, : box.n], state.nu, xp.full_like(state.nu, xp.inf)]
-    for iteration in range(max_iter + 1):
+    for iteration in range(_MOST_ITERATIONS + 1):
         w = state.x[:, : box.n]
         image = K.times(w)
         gap = problem.relative_gap(w, image, kappa)
         best = _choose(xp, gap < best[2], (w, state.nu, gap), best)
         # A NaN comes from a system beyond the dtype's reach and would not go away.
-        done = (gap <= problem.gap_tol) | xp.isnan(gap) | (iteration == max_iter)
-        steps = xp.full_like(index, iteration)
-        solved.append(tuple(select(xp, done, index, *best[:2], steps)))
+        done = (gap <= problem.gap_tol) | xp.isnan(gap) | (iteration == _MOST_ITERATIONS)
+        solved.append(tuple(select(xp, done, index, *best[:2])))
         if bool(xp.all(done)):
             return
         kept = select(xp, ~done, K, kappa, index, image, *state, *best)

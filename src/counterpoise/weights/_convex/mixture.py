@@ -33,7 +33,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import nnls
 
 from counterpoise._arrays import Array, Namespace, array_namespace, device, is_numpy_namespace
-from counterpoise.weights._convex.problem import add_diagonal, factorised, in_order
+from counterpoise.weights._convex.problem import add_diagonal, factorised, in_order, select
 
 # Steps of the EM algorithm before the first Newton step: two passes over L each, where a Newton
 # step costs about as much as thirty; six of them save two or three Newton steps.
@@ -129,7 +129,7 @@ def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
     state = _start(xp, L)
     solved: list[tuple[Array, ...]] = []
     for step in range(max_iter + 1):
-        gradient = _columns(xp, state.L, 1.0 / state.y) / L.shape[-2]
+        gradient = _columns(state.L, 1.0 / state.y) / L.shape[-2]
         gap = xp.max(gradient, axis=-1) * xp.sum(state.p, axis=-1) - 1.0
         last = step == max_iter
         done = (gap <= 0.5 * tol) | last
@@ -137,24 +137,15 @@ def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
             found = xp.nonzero(done)[0]
             ready = state.take(found) if found.shape[0] < done.shape[0] else state
             *part, sparse = _finish(xp, ready, xp.take(gap, found), tol)
-            good = xp.nonzero(((sparse | (tol > _LOOSE)) & (part[3] <= tol)) | last)[0]
-            counts = xp.full_like(part[0], step)
-            solved.append(tuple(xp.take(f, good, axis=0) for f in (*part, counts)))
-            if good.shape[0] == done.shape[0]:
+            good = ((sparse | (tol > _LOOSE)) & (part[3] <= tol)) | last
+            solved.append(tuple(select(xp, good, *part, xp.full_like(part[0], step))))
+            place = xp.clip(xp.cumulative_sum(xp.astype(done, xp.int64)) - 1, 0, None)
+            (keep,) = xp.nonzero(~(done & xp.take(good, place)))
+            if keep.shape[0] == 0:
                 break
-            keep = _others(xp, done.shape[0], xp.take(found, good))
             state, gradient = state.take(keep), xp.take(gradient, keep, axis=0)
         state = _advance(xp, state, gradient)
     return MixtureFit(*in_order(xp, solved))
-
-
-def _others(xp: Namespace, length: int, places: Array) -> Array:
-    """Return the numbers below `length` that are not among the sorted `places`."""
-    every = xp.arange(length, dtype=places.dtype, device=device(places))
-    if places.shape[0] == 0:
-        return every
-    nearest = xp.clip(xp.searchsorted(places, every), None, places.shape[0] - 1)
-    return xp.nonzero(xp.take(places, nearest) != every)[0]
 
 
 def without_dust(xp: Namespace, L: Array, /) -> Array:
@@ -176,8 +167,8 @@ def _start(xp: Namespace, L: Array) -> _Iterate:
     """Go strictly inside all bounds from where the EM algorithm leads."""
     problems, rows, components = L.shape
     p = 0.98 * _em(xp, L) + 0.02 / components
-    y = _rows(xp, L, p)
-    gradient = _columns(xp, L, 1.0 / y) / rows
+    y = _rows(L, p)
+    gradient = _columns(L, 1.0 / y) / rows
     # Scaled so that L'nu < 1, which leaves s > 0.
     scale = 1.05 * xp.max(gradient, axis=-1, keepdims=True)
     index = xp.arange(problems, dtype=xp.int64, device=device(L))
@@ -189,18 +180,19 @@ def _em(xp: Namespace, L: Array) -> Array:
     problems, rows, components = L.shape
     p = xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
     for _ in range(_EM_STEPS):
-        p = p * _columns(xp, L, 1.0 / _rows(xp, L, p)) / rows
+        p = p * _columns(L, 1.0 / _rows(L, p)) / rows
     return p
 
 
 def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
     """One predictor-corrector step; `gradient` is L'(1/y) / rows."""
     L, p, s, y, nu, index = state
-    solve = _solver(xp, _hessian(xp, L, nu / y), s / p)
+    half = L * xp.sqrt(nu / y)[..., None]
+    solve = _solver(xp, xp.linalg.matrix_transpose(half) @ half, s / p)
     balance = 1.0 / L.shape[-2] - y * nu
     dp = solve(gradient - 1.0)
     ds = -s - s * dp / p
-    dy = _rows(xp, L, dp)
+    dy = _rows(L, dp)
     dnu = (balance - nu * dy) / y
     primal = xp.minimum(_step(xp, p, dp), _step(xp, y, dy))
     dual = xp.minimum(_step(xp, s, ds), _step(xp, nu, dnu))
@@ -209,9 +201,9 @@ def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
     ahead = xp.mean((p + primal * dp) * (s + dual * ds), axis=-1, keepdims=True)
     aim = mu * (ahead / mu) ** 3 - dp * ds
     bend = primal * dual * dy * dnu
-    dp = solve(gradient - 1.0 + aim / p - _columns(xp, L, bend / y))
+    dp = solve(gradient - 1.0 + aim / p - _columns(L, bend / y))
     ds = (aim - s * dp) / p - s
-    dy = _rows(xp, L, dp)
+    dy = _rows(L, dp)
     dnu = (balance - bend - nu * dy) / y
     # Stop short of the bounds, by less and less, so that the last steps converge quadratically.
     short = xp.clip(1.0 - mu * p.shape[-1], 0.995, 1.0 - 1e-6)
@@ -240,9 +232,9 @@ def _certify(xp: Namespace, L: Array, p: Array) -> tuple[Array, Array]:
     """Objective at p, scaled to the simplex, and the bound on what it misses."""
     total = xp.sum(p, axis=-1, keepdims=True)
     # No components left, or none that explain some row: infinitely bad, without a warning.
-    y = xp.clip(_rows(xp, L, p), float(xp.finfo(p.dtype).smallest_normal) ** 0.5, None)
+    y = xp.clip(_rows(L, p), float(xp.finfo(p.dtype).smallest_normal) ** 0.5, None)
     y = y / xp.where(total > 0, total, xp.ones_like(total))
-    gap = xp.max(_columns(xp, L, 1.0 / y), axis=-1) / y.shape[-1] - 1.0
+    gap = xp.max(_columns(L, 1.0 / y), axis=-1) / y.shape[-1] - 1.0
     return xp.mean(xp.log(y), axis=-1), gap
 
 
@@ -251,18 +243,12 @@ def _step(xp: Namespace, value: Array, change: Array) -> Array:
     return 1.0 / xp.clip(xp.max(-change / value, axis=-1, keepdims=True), 1.0, None)
 
 
-def _rows(xp: Namespace, L: Array, p: Array) -> Array:
+def _rows(L: Array, p: Array) -> Array:
     return (L @ p[..., None])[..., 0]
 
 
-def _columns(xp: Namespace, L: Array, v: Array) -> Array:
+def _columns(L: Array, v: Array) -> Array:
     return (v[..., None, :] @ L)[..., 0, :]
-
-
-def _hessian(xp: Namespace, L: Array, scale: Array) -> Array:
-    """L' diag(scale) L."""
-    half = L * xp.sqrt(scale)[..., None]
-    return xp.linalg.matrix_transpose(half) @ half
 
 
 def _solver(xp: Namespace, matrix: Array, diagonal: Array) -> Any:

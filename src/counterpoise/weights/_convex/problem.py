@@ -18,8 +18,10 @@ from counterpoise._arrays import (
     is_torch_namespace,
 )
 
-# Numbers in the batch, weights, multipliers and iterations of problems, as they are solved.
+# Numbers in the batch, weights and multipliers of problems, as they are solved.
 Solved = list[tuple[Array, ...]]
+# The relative duality gap at which a problem counts as solved.
+_GAP = 1e-9
 
 
 class Constraints(NamedTuple):
@@ -33,11 +35,10 @@ class Constraints(NamedTuple):
 class Problem:
     """What both methods share: the constraints, the certificate and the stopping rule."""
 
-    def __init__(self, constraints: Constraints, gap_tol: float, like: Array) -> None:
+    def __init__(self, constraints: Constraints, like: Array) -> None:
         self.xp = array_namespace(like)
         eps = float(self.xp.finfo(like.dtype).eps)
-        # What the dtype can resolve, whatever was asked for.
-        self.gap_tol = max(gap_tol, 1000 * eps)
+        self.gap_tol = max(_GAP, 1000 * eps)  # what the dtype can resolve
         self.rounding = 5000 * eps
         bound, self.low, self.high = constraints
         # No weight exceeds the largest sum: a bound above it cannot matter.
@@ -218,9 +219,8 @@ class LowRank:
             if 2 * rows.shape[0] < scale.shape[-1]:
                 factor, change = xp.take(self.factor, rows, axis=1), xp.take(change, rows, axis=1)
                 return self._last[1] + transpose(factor) @ (factor * change[..., None])
-        root = (
-            self.factor * xp.sqrt(scale)[..., None]
-        )  # a matrix times its transpose: half the work
+        root = self.factor * xp.sqrt(scale)[..., None]
+        # A matrix times its own transpose: half of the work.
         return transpose(root) @ root
 
 
