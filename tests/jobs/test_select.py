@@ -185,6 +185,8 @@ def test_groups_by_a_category_a_number_and_a_date(frames):
     many = [f"c{i:02d}" for i in range(20)]
     data.pair.target["colour"] = pd.Categorical(np.repeat(many[:16], 25))
     assert len(np.unique(group_rows(data, "colour")[1])) == 13
+    data.pair.source["age"], data.pair.target["age"] = 1, 1.0  # as with missing values
+    assert {*group_rows(data, "age")[0]} == {*group_rows(data, "age")[1]} == {"1"}
     with pytest.raises(InputError, match="`by` 'region' is not a column"):
         cp.select(*frames, label="cost", by="region", **RIDGE)
 

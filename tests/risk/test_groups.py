@@ -1,8 +1,10 @@
 """Risk by group is the risk in the target restricted to the group."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from monte_carlo import covers
+from sklearn.linear_model import LinearRegression
 
 import counterpoise as cp
 from counterpoise._folds import Folds
@@ -96,6 +98,16 @@ def test_bad_input_is_refused(sample):
         risk_by_group(HeldOut.of_sample(losses, weights), own[:3], other)
     with pytest.raises(ValueError, match="`target_groups` must have one label per row"):
         risk_by_group(HeldOut.of_sample(losses, weights), own, [])
+
+
+def test_a_search_takes_one_and_one_point_nought_for_the_same_group(rng):
+    """A column with missing values on one side is of whole numbers on the other."""
+    X, Z = ({"x": rng.normal(size=90), "region": np.repeat([1, 2, 3], 30)} for _ in range(2))
+    X, Z = pd.DataFrame(X), pd.DataFrame(Z).astype({"region": float})
+    search = cp.ShiftGridSearchCV(LinearRegression(), {}, weights=None)
+    search.fit(X, X["x"] + rng.normal(size=90), X_target=Z)
+    for groups in (("region",), (X["region"], Z["region"])):
+        assert list(search.risk_by_group(*groups)) == ["1", "2", "3"]
 
 
 def test_a_group_uses_its_own_labels(rng):

@@ -201,6 +201,8 @@ def _check_out(out: Path, file: Path, folder: Path, *, force: bool) -> None:
         raise InputError(f"--out must be a file with the suffix .csv; got {out}. {other}")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise InputError(f"--out {out}: {out.parent} is no directory that can be written. {other}")
+    if out.is_dir():
+        raise InputError(f"--out {out} is a directory. {other}")
     own = out.name in FILES and folder.is_dir() and out.parent.samefile(folder)
     if own or (out.exists() and file.exists() and out.samefile(file)):
         raise InputError(f"--out {out} is a file that this command reads. {other}")

@@ -14,6 +14,7 @@ from counterpoise.encoding.kinds import column_kind
 from counterpoise.encoding.rows import looks_like_group, row_groups
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.loading import Data
+from counterpoise.risk.groups import group_labels
 
 # Groups that are reported; the others are taken together.
 _MOST_GROUPS = 12
@@ -36,15 +37,10 @@ def group_rows(data: Data, by: str, /) -> tuple[np.ndarray, np.ndarray]:
     kind = column_kind(columns)
     if kind in ("number", "date") and columns[1].nunique() > _FEW:
         return _quartiles(columns, kind)
-    labels = [
-        np.asarray(column.astype(object).where(column.notna(), "missing").astype(str), dtype=object)
-        for column in columns
-    ]
-    names, counts = np.unique(labels[1].astype(str), return_counts=True)
+    labels = group_labels(*(c.astype(object).where(c.notna(), "missing") for c in columns))
+    names, counts = np.unique(labels[1], return_counts=True)
     kept = names[np.argsort(-counts, kind="stable")[:_MOST_GROUPS]]
-    source, target = (
-        np.where(np.isin(own.astype(str), kept), own, "others").astype(str) for own in labels
-    )
+    source, target = (np.where(np.isin(own, kept), own, "others") for own in labels)
     return source, target
 
 

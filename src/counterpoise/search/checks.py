@@ -152,8 +152,8 @@ def check_blend(estimators: Sequence[Any], loss: Loss, /) -> None:
         )
 
 
-def group_labels(X: Any, X_target: Any, by: Any, target: Any, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return the group of every source row and of every target row, as text.
+def check_groups(X: Any, X_target: Any, by: Any, target: Any, /) -> tuple[np.ndarray, np.ndarray]:
+    """Return the group of every source row and of every target row, as they were given.
 
     `by` is the name of a column of both tables, or an array beside `target`.
     """
@@ -175,7 +175,7 @@ def group_labels(X: Any, X_target: Any, by: Any, target: Any, /) -> tuple[np.nda
                 f"`{name}` must have one label per row, {num_samples(table)} in all; got shape "
                 f"{values.shape}."
             )
-    return labels[0].astype(str), labels[1].astype(str)
+    return labels[0], labels[1]
 
 
 def resolve_loss(loss: Any, /, *estimators: Any) -> Loss:

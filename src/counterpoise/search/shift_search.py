@@ -35,9 +35,9 @@ from counterpoise.search.blend import blend_candidates, fit_voting
 from counterpoise.search.checks import (
     check_blend,
     check_fit_weighted,
+    check_groups,
     check_labelled,
     check_metrics,
-    group_labels,
     resolve_loss,
 )
 from counterpoise.search.delivery import deliver_candidate, results_table
@@ -308,7 +308,7 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             in its `words`.
         """
         X, X_target = self._stored_rows("risk_by_group", "cp.risk.risk_by_group(delivered_, ...)")
-        groups = group_labels(X, X_target, by, target)
+        groups = check_groups(X, X_target, by, target)
         options: Any = {"method": self.method, "labelled_rows": self._label_rows}
         if self.metrics is not None:
             metrics = [get_metric(name) for name in self.metrics_]
