@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
-from counterpoise._arrays import to_numpy
+from counterpoise._arrays import array_namespace, to_numpy
 from counterpoise.weights import _kernels
 from counterpoise.weights._kernels import (
     disjoint_supports,
@@ -25,6 +25,17 @@ def test_a_common_offset_costs_no_digits_that_the_data_has(rng, features):
     A, B = rng.normal(size=(6, features)), rng.normal(size=(4, features))
     found = squared_distances(A + 1e6, B + 1e6)
     np.testing.assert_allclose(found, cdist(A, B) ** 2, rtol=1e-7)
+
+
+@pytest.mark.parametrize("size", [6, 20, 99, 1000])
+def test_the_largest_in_groups_are_the_largest(rng, size):
+    torch = pytest.importorskip("torch")
+    values = rng.normal(size=(4, 3, size))
+    found = _kernels._largest_in_groups(
+        array_namespace(torch.zeros(1)), torch.as_tensor(values.copy()), 5
+    )
+    expected = np.sort(values, axis=-1)[..., -5:]
+    np.testing.assert_array_equal(np.sort(to_numpy(found), axis=-1), expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

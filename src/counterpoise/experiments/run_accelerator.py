@@ -88,8 +88,23 @@ def _computed(
     """Draw the data sets from `start` to `stop` of a chunk, and analyse `size` at a time."""
     batch = _drawn(plan, chunk, problem, start, stop)
     parts = [slice(i, min(i + size, stop - start)) for i in range(0, stop - start, size)]
-    found = (problem.analyse(portion(batch, part)) for part in parts)
-    return [{name: to_numpy(values) for name, values in results.items()} for results in found]
+    return [_on_host(problem.analyse(portion(batch, part))) for part in parts]
+
+
+def _on_host(results: dict[str, Array]) -> Results:
+    """Copy results to the host: all at once, through page-locked memory, with one wait."""
+    import torch
+
+    if next(iter(results.values())).device.type != "cuda":
+        return {name: to_numpy(values) for name, values in results.items()}
+    copies = {
+        name: torch.empty_like(values, device="cpu", pin_memory=True).copy_(
+            values, non_blocking=True
+        )
+        for name, values in results.items()
+    }
+    torch.cuda.synchronize()
+    return {name: copy.numpy() for name, copy in copies.items()}
 
 
 def _drawn(plan: Plan, chunk: Chunk, problem: Problem, start: int, stop: int) -> Batch:

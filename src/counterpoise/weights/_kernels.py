@@ -99,7 +99,8 @@ def gaussian_kernel(A: Array, B: Array, width: float | Array, /) -> Array:
     if is_numpy_namespace(xp):  # in place: memory is slower than arithmetic
         np.clip(exponent, floor, 0.0, out=exponent)
         return np.exp(exponent, out=exponent)
-    return xp.exp(xp.clip(exponent, floor, 0.0))
+    # An accelerator is as fast below; rounding above 0 makes a kernel of 1 + a rounding.
+    return xp.exp(xp.clip(exponent, floor, 0.0) if on_cpu(exponent) else exponent)
 
 
 def log_sum_exp(values: Array, axis: int, /) -> Array:
@@ -306,39 +307,56 @@ def _knn_width(X_source: Array, X_target: Array) -> Array:
     k = min(_NEIGHBOURS, X_target.shape[-2])
 
     def nearest(A: Array, B: Array, width: Array) -> Array:
-        return _smallest(xp, squared_distances(A, B), min(k, B.shape[-2]))
+        return _largest(xp, negative_squares(A, B), min(k, B.shape[-2]))
 
     def merge(one: Array, other: Array) -> Array:
-        return _smallest(xp, xp.concat([one, other], axis=-1), k)
+        return _largest(xp, xp.concat([one, other], axis=-1), k)
 
-    return xp.mean(xp.sqrt(map_pairs(nearest, merge, X_source, X_target)), axis=(-2, -1))
+    squares = xp.clip(-map_pairs(nearest, merge, X_source, X_target), 0.0, None)
+    return xp.mean(xp.sqrt(squares), axis=(-2, -1))
 
 
-def _smallest(xp: Namespace, values: Array, k: int) -> Array:
-    """Return the k smallest entries along the last axis, in any order; may overwrite `values`.
+def _largest(xp: Namespace, values: Array, k: int) -> Array:
+    """Return the k largest entries along the last axis, in any order; may overwrite `values`.
 
     All of them where there are not more. The standard only has a full sort; the libraries that
     matter select in linear time.
     """
-    if k >= values.shape[-1]:
+    size = values.shape[-1]
+    if k >= size:
         return values
     if is_numpy_namespace(xp):
-        return xp.partition(values, k - 1, axis=-1)[..., :k]
+        return xp.partition(values, size - k, axis=-1)[..., size - k :]
     if is_torch_namespace(xp) and not on_cpu(values):
-        return _smallest_one_by_one(xp, values, k)
+        return _largest_in_groups(xp, values, k)
     if is_torch_namespace(xp):
-        return xp.topk(values, k, dim=-1, largest=False, sorted=False).values
-    return xp.sort(values, axis=-1)[..., :k]
+        return xp.topk(values, k, dim=-1, sorted=False).values
+    return xp.sort(values, axis=-1, descending=True)[..., :k]
 
 
-def _smallest_one_by_one(xp: Namespace, values: Array, k: int) -> Array:
-    """For a few of many on an accelerator: k passes that read, where a selection takes thirty."""
+def _largest_in_groups(xp: Namespace, values: Array, k: int) -> Array:
+    """For a few of many on an accelerator: one pass over them, where a selection takes thirty.
+
+    The k largest entries are in the k groups, of about sqrt(size / k) entries, whose maxima are
+    largest, or in the last group, which may not be full.
+    """
+    size = values.shape[-1]
+    length = math.isqrt(size // k)
+    full = size - size % length
+    groups = xp.reshape(values[..., :full], (*values.shape[:-1], -1, length))
+    places = _one_by_one(xp, xp.max(groups, axis=-1), k)[1]
+    kept = xp.take_along_axis(groups, places[..., None], axis=-2)
+    kept = xp.reshape(kept, (*values.shape[:-1], -1))
+    return _one_by_one(xp, xp.concat([kept, values[..., full:]], axis=-1), k)[0]
+
+
+def _one_by_one(xp: Namespace, values: Array, k: int) -> tuple[Array, Array]:
+    """Return the k largest entries and their places; overwrites `values`."""
     found = []
     for _ in range(k):
-        least, place = values.min(dim=-1, keepdim=True)
-        found.append(least)
-        values.scatter_(-1, place, xp.inf)
-    return xp.concat(found, axis=-1)
+        found.append(values.max(dim=-1, keepdim=True))
+        values.scatter_(-1, found[-1].indices, -xp.inf)
+    return tuple(xp.concat(list(column), axis=-1) for column in zip(*found, strict=True))
 
 
 def _median_width(X_source: Array, X_target: Array) -> Array:

@@ -263,9 +263,13 @@ def _likelihoods(X: Array, centers: Array, log_mean: Array) -> tuple[Array, Arra
     The array of rows x centres is filled in blocks, so that it exists once only.
     """
     xp = array_namespace(X)
+    cuts = list(blocks(X.shape[-2], math.prod(log_mean.shape) // 8, like=X))
+    if len(cuts) == 1:
+        L, peak = _scaled_kernels(negative_squares(X, centers), log_mean)
+        return L, xp.mean(peak, axis=-1)
     L = xp.empty((*X.shape[:-1], centers.shape[-2]), dtype=X.dtype, device=device(X))
     total: Any = 0.0
-    for cut in blocks(X.shape[-2], math.prod(log_mean.shape) // 8, like=X):
+    for cut in cuts:
         exponent = negative_squares(X[..., cut, :], centers)
         L[..., cut, :], peak = _scaled_kernels(exponent, log_mean)
         total = total + xp.sum(peak, axis=-1)

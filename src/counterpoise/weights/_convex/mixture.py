@@ -221,11 +221,13 @@ def _finish(xp: Namespace, state: _Iterate, gap: Array, tol: float) -> tuple[Arr
     # not so yet, and the proportions stay as they are. They must not stay so at the end: a
     # component with a negligible share here may rule elsewhere.
     sparse = xp.where(state.p > state.s, state.p, xp.zeros_like(state.p))
-    _, trial = _certify(xp, state.L, sparse)
+    objective, trial = _certify(xp, state.L, sparse)
     better = trial <= xp.maximum(gap, xp.full_like(gap, tol))
     p = xp.where(better[:, None], sparse, state.p)
     p = p / xp.sum(p, axis=-1, keepdims=True)
-    return state.index, p, *_certify(xp, state.L, p), better
+    if not bool(xp.all(better)):
+        objective, trial = _certify(xp, state.L, p)
+    return state.index, p, objective, trial, better
 
 
 def _certify(xp: Namespace, L: Array, p: Array) -> tuple[Array, Array]:
