@@ -22,7 +22,7 @@ from counterpoise._validation import (
 )
 from counterpoise.risk.averages import Average, Method, method_by_row
 from counterpoise.risk.errors import spread_around
-from counterpoise.risk.estimate import LOG, LOGIT, Link, RiskEstimate, link_of_spread
+from counterpoise.risk.estimate import LOG, LOGIT, RiskEstimate, link_of_spread
 from counterpoise.risk.estimation import estimate_from_sums
 from counterpoise.risk.sums import Sums, sums_from_losses
 
@@ -46,7 +46,11 @@ def target_risk_dask(losses: Any, weights: Any, method: Method, /) -> RiskEstima
     check_weights(seen.plain.weight)  # refuses weights that are all 0
     total = float(np.sum(seen.plain.weight))
     check_weight_size(total, total, "weights")
-    estimate, _ = estimate_from_sums(xp, average, [seen.used], [seen.plain], link=_link(seen))
+    link = LOGIT if seen.binary else LOG
+    if seen.negative:  # as in `link_of`
+        whole = seen.plain.sum(xp)
+        link = link_of_spread(xp, spread_around(xp, whole, whole.weighted_loss / whole.weight))
+    estimate, _ = estimate_from_sums(xp, average, [seen.used], [seen.plain], link=link)
     return replace(estimate, method=method.name)
 
 
@@ -77,14 +81,6 @@ def _merge(chunks: Sequence[_Chunk]) -> _Chunk:
     used, plain, negative, binary = zip(*chunks, strict=True)
     used, plain = (reduce(Sums.__add__, sums) for sums in (used, plain))
     return _Chunk(used, plain, any(negative), all(binary))
-
-
-def _link(seen: _Chunk) -> Link:
-    """Return the scale that the losses show, as `link_of` does."""
-    if not seen.negative:
-        return LOGIT if seen.binary else LOG
-    whole = seen.plain.sum(xp)
-    return link_of_spread(xp, spread_around(xp, whole, whole.weighted_loss / whole.weight))
 
 
 def _aligned(losses: Any, weights: Any) -> tuple[Any, Any]:

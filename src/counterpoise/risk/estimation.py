@@ -116,7 +116,11 @@ def _average(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskEst
     """
     losses, weights, average = prepared.losses, prepared.weights, prepared.average
     xp = array_namespace(losses)
-    _check_sizes(xp, held_out)
+    seen, largest = held_out.losses, xp.max(held_out.weights, axis=-1)
+    # Losses of candidates that failed are NaN.
+    check_loss_size(float(xp.max(xp.abs(xp.where(xp.isnan(seen), 0.0, seen)))), "losses")
+    if bool(xp.all(largest > 0)):
+        check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
     folds, domains = held_out.folds, held_out.domains
     used = _used_weights(xp, average, weights, folds)
     if bool(xp.any(xp.max(used, axis=-1) == 0)):
@@ -159,18 +163,6 @@ def _used_weights(xp: Namespace, average: Average, weights: Array, folds: Folds)
         return average.effective_weights(xp, weights)
     used = average.effective_weights(xp, once)
     return weights if used is once else xp.take(used, index, axis=-1)
-
-
-def _check_sizes(xp: Namespace, held_out: HeldOut) -> None:
-    """Refuse what cannot be squared; losses of candidates that failed are NaN."""
-    sizes = xp.abs(held_out.losses)
-    most = float(xp.max(sizes))
-    if math.isnan(most):
-        most = float(xp.max(xp.where(xp.isnan(sizes), 0.0, sizes)))
-    check_loss_size(most, "losses")
-    largest = xp.max(held_out.weights, axis=-1)
-    if bool(xp.all(largest > 0)):
-        check_weight_size(float(xp.min(largest)), float(xp.max(largest)), "weights")
 
 
 def estimate_from_sums(
@@ -239,7 +231,8 @@ def estimate_from_sums(
     ratio = xp.sum(deviations**2, axis=-1) / xp.where(reference > 0, reference, 1.0)
     if plain is not used:
         whole = Sums.stack(xp, [fold.sum(xp) for fold in plain]).sum(xp)
-    drift = drift_of(xp, whole)
+    # Real populations differ where no column shows it: hence the least.
+    drift = xp.clip(_DRIFT_RATE * divergence_of(xp, whole), _LEAST_DRIFT, _MOST_DRIFT)
     estimate = RiskEstimate(
         value=as_scalar(value + direct),
         standard_error=as_scalar(xp.sqrt(variance)),
@@ -260,15 +253,6 @@ def estimate_from_sums(
         xp, Normalized(), plain, plain, link=link, target=target, clusters=clusters, repeats=repeats
     )
     return _where(xp, outside, inside, estimate), shown
-
-
-def drift_of(xp: Namespace, whole: Sums, /) -> Array:
-    """Return the error (...) on the link scale to allow for, from the sums over all rows.
-
-    0.3 times the divergence that the weights see; at least 0.15, because real populations differ
-    where no column shows it.
-    """
-    return xp.clip(_DRIFT_RATE * divergence_of(xp, whole), _LEAST_DRIFT, _MOST_DRIFT)
 
 
 def divergence_of(xp: Namespace, whole: Sums, /) -> Array:
