@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +25,14 @@ def results_table(
     """
     candidates = evaluation.candidates
     low, high = risk.interval()
+    columns: dict[str, np.ma.MaskedArray] = {}  # masked where a candidate does not set it
+    for i, candidate in enumerate(candidates):
+        for name, value in candidate.params.items():
+            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+            columns.setdefault(f"param_{name}", empty)[i] = value
     table: dict[str, Any] = {
         "params": [dict(candidate.params) for candidate in candidates],
-        **_parameters([candidate.params for candidate in candidates]),
+        **columns,
         "model": np.array([candidate.model for candidate in candidates], dtype=object),
         "risk": risk.value,
         "standard_error": risk.standard_error,
@@ -43,16 +47,6 @@ def results_table(
     }
     table |= {f"split{k}_risk": values for k, values in enumerate(by_fold.values.T)}
     return table
-
-
-def _parameters(candidates: Sequence[Mapping[str, Any]]) -> dict[str, np.ma.MaskedArray]:
-    """One masked column per parameter: masked where a candidate does not set it."""
-    columns: dict[str, np.ma.MaskedArray] = {}
-    for i, params in enumerate(candidates):
-        for name, value in params.items():
-            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
-            columns.setdefault(f"param_{name}", empty)[i] = value
-    return columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -285,20 +285,17 @@ def _collect(
             labelled.put((candidate, slice(fold, None, K)), result.labelled)
         if progress is not None:
             progress(i + 1, candidates * K)
-    if errors:
-        _report_failures(errors, candidates * K)
-    return fit_time
-
-
-def _report_failures(errors: Sequence[str], fits: int) -> None:
+    fits = candidates * K
     if len(errors) == fits:
         raise ValueError(
             f"All {fits} fits failed, so there is nothing to choose from. Check the estimator and "
             f"its parameters, or pass error_score='raise'. The first error was:\n{errors[0]}"
         )
-    warnings.warn(
-        f"{len(errors)} of {fits} fits failed; their candidates have no risk and are never chosen. "
-        f"The first error was:\n{errors[0]}",
-        FitFailedWarning,
-        stacklevel=2,
-    )
+    if errors:
+        warnings.warn(
+            f"{len(errors)} of {fits} fits failed; their candidates have no risk and are never "
+            f"chosen. The first error was:\n{errors[0]}",
+            FitFailedWarning,
+            stacklevel=2,
+        )
+    return fit_time

@@ -15,20 +15,13 @@ from typing import Any
 import numpy as np
 
 from counterpoise._format import format_count, format_number
-from counterpoise.metrics import Predicted
 from counterpoise.risk import RiskEstimate
 from counterpoise.risk.estimate import FoldRisks
 from counterpoise.search.blend import Blend
 from counterpoise.search.delivery import Delivered
 from counterpoise.search.evaluate import Evaluation
 from counterpoise.search.labels import TargetLabels
-from counterpoise.search.offset import (
-    OffsetClassifier,
-    OffsetRegressor,
-    add_offset,
-    cross_fit_offset,
-    fit_offset,
-)
+from counterpoise.search.offset import add_offset, cross_fit_offset, fit_offset
 
 #: Fewer labels train no model: each fold would learn from a handful.
 LEAST_TRAINING = 10
@@ -90,18 +83,14 @@ def trains(
 
 def use_labels(plain: Choice, trained: Choice, /) -> tuple[Choice, LabelUse]:
     """Choose between models without and with the labelled rows, and whether to add an offset."""
-    before, after = (_labelled_losses(choice) for choice in (plain, trained))
+    before, after = (np.asarray(own.delivered.held_out.labelled) for own in (plain, trained))
     training = not _rises(before, after)
     chosen = trained if training else plain
     moved = _moved(chosen)
     chosen = chosen if moved is None else moved
-    loss = float(_labelled_losses(chosen).mean())
+    loss = float(np.mean(chosen.delivered.held_out.labelled))
     use = LabelUse(len(before), training, moved is not None, float(before.mean()), loss)
     return chosen, use
-
-
-def _labelled_losses(choice: Choice) -> np.ndarray:
-    return np.asarray(choice.delivered.held_out.labelled)
 
 
 def _rises(before: np.ndarray, after: np.ndarray) -> bool:
@@ -123,7 +112,8 @@ def _moved(choice: Choice) -> Choice | None:
     labels, responses = evaluation.labels, evaluation.responses
     if delivered.labelled is None or delivered.predicted is None or labels is None:
         return None
-    here, stored = (_stored(own) for own in (delivered.predicted, delivered.labelled))
+    part = "prediction" if responses.classes is None else "probability"
+    here, stored = (getattr(own, part) for own in (delivered.predicted, delivered.labelled))
     if here is None or stored is None:
         return None
     y = delivered.predicted.y
@@ -162,15 +152,3 @@ def _biased(residuals: np.ndarray, in_source: np.ndarray) -> bool:
     variance = np.maximum(np.var(residuals, axis=0, ddof=1), np.mean(in_source**2, axis=0))
     errors = np.sqrt(variance / len(residuals))
     return bool(np.any(np.abs(np.mean(residuals, axis=0)) > _LEAST_ERRORS * errors))
-
-
-def _stored(predicted: Predicted) -> np.ndarray | None:
-    """Return what an offset moves: numbers, or probabilities."""
-    return predicted.prediction if predicted.classes is None else predicted.probability
-
-
-def with_offset(model: Any, offset: np.ndarray | None, /) -> Any:
-    """Return a fitted model whose predictions have the offset added; itself without one."""
-    if offset is None:
-        return model
-    return OffsetClassifier(model, offset) if offset.ndim else OffsetRegressor(model, float(offset))

@@ -149,8 +149,12 @@ def decision_values(model: Any, X: Any, /) -> np.ndarray:
         return values
     classes, columns = len(model.classes_), values.shape[1]
     pairs = classes * (classes - 1) // 2
+    machine = model  # the support vector classifier behind pipelines and searches
+    for name in ("best_estimator_", "_final_estimator"):
+        machine = getattr(machine, name, machine)
     # Three classes have three pairs: then only the model can tell.
-    if columns == pairs and (classes != 3 or _is_pairwise(model)):
+    told = classes != 3 or getattr(machine, "decision_function_shape", None) == "ovo"
+    if columns == pairs and told:
         return np.asarray(ovr_decision_function(values < 0, -values, classes))
     if columns != classes:
         raise ValueError(
@@ -159,10 +163,3 @@ def decision_values(model: Any, X: Any, /) -> np.ndarray:
             "estimator with one value per class."
         )
     return values
-
-
-def _is_pairwise(model: Any) -> bool:
-    """Look for the support vector classifier behind pipelines and searches."""
-    for inside in ("best_estimator_", "_final_estimator"):
-        model = getattr(model, inside, model)
-    return getattr(model, "decision_function_shape", None) == "ovo"

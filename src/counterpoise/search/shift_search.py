@@ -43,8 +43,9 @@ from counterpoise.search.checks import (
 from counterpoise.search.delivery import deliver_candidate, results_table
 from counterpoise.search.evaluate import CrossValidation, Evaluation, Progress, evaluate
 from counterpoise.search.fitting import Candidate, fit_estimator, join_rows, losses_of
-from counterpoise.search.label_use import Choice, trains, use_labels, with_offset
+from counterpoise.search.label_use import Choice, trains, use_labels
 from counterpoise.search.labels import resolve_target_labels
+from counterpoise.search.offset import OffsetClassifier, OffsetRegressor
 
 
 class ShiftSearch(RowIntervals, BaseSearchCV):
@@ -185,7 +186,15 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         held_out = evaluation.held_out
         risk, by_fold = estimate_risk(held_out, method)
         by_source = self.selection == "source"
-        best = _least(held_out.losses.mean(axis=1) if by_source else risk.value)
+        values = held_out.losses.mean(axis=1) if by_source else risk.value
+        if np.all(np.isnan(values)):
+            raise ValueError(
+                "No candidate has a finite risk: every one failed on some fold, or the weights are "
+                "so extreme that the estimate overflows. Look at `cv_results_` of a search with "
+                "weights=None and at the largest weight; method='normalized' or other weights may "
+                "do."
+            )
+        best = int(np.nanargmin(values))  # candidates that failed have NaN
         if self.refit == "blend":
             fold_risks = None if by_source else by_fold.values
             blend, delivered = blend_candidates(evaluation, y, best, fold_risks)
@@ -244,7 +253,11 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             )
         else:
             model = fit_estimator(self.best_candidate_.make(), X, y, weights, fit_params)
-        self.best_estimator_ = with_offset(model, chosen.offset)
+        if chosen.offset is not None and chosen.offset.ndim:
+            model = OffsetClassifier(model, chosen.offset)
+        elif chosen.offset is not None:
+            model = OffsetRegressor(model, float(chosen.offset))
+        self.best_estimator_ = model
         self.refit_time_ = time.perf_counter() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -348,17 +361,6 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             if name in state:
                 state[name] = replace(state[name], domains=None)
         return state
-
-
-def _least(values: np.ndarray) -> int:
-    """Return the candidate with the least value; those that failed have NaN."""
-    if np.all(np.isnan(values)):
-        raise ValueError(
-            "No candidate has a finite risk: every one failed on some fold, or the weights are so "
-            "extreme that the estimate overflows. Look at `cv_results_` of a search with "
-            "weights=None and at the largest weight; method='normalized' or other weights may do."
-        )
-    return int(np.nanargmin(values))
 
 
 def _negative_mean_loss(estimator: Any, X: Any, y: Any, *, loss: Loss) -> float:
