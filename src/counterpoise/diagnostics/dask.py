@@ -30,7 +30,9 @@ from counterpoise.weights.resolve import MOST_ROWS
 
 
 def summarise_dask(X_source: Any, X_target: Any, weights: Any, losses: Any, /) -> Summary:
-    """Return the summary of Dask arrays or data frames of numbers."""
+    """Return the summary of Dask arrays or data frames of numbers; refuse what is not finite."""
+    import dask
+
     names = feature_names(X_source) if hasattr(X_source, "columns") else None
     if names is not None and hasattr(X_target, "columns"):
         X_target = match_columns(X_source, X_target)
@@ -40,9 +42,21 @@ def summarise_dask(X_source: Any, X_target: Any, weights: Any, losses: Any, /) -
     w = _find_weights(weights, source, target)
     if losses is not None:
         losses = _one_per_row(losses, "losses", source)
-    columns, sums = _all_sums(source, target, w, losses)
-    gaps = _find_gaps(source, target, features)
-    rows = _Rows(source), _Rows(target)
+    keep = tail_size(source.shape[0]) + 1
+    merge = partial(reduce, ColumnSums.merge)
+    of_source, of_target, sums = dask.compute(
+        tree_reduce(blocks(source, w), partial(_column_sums, "X_source"), merge),
+        tree_reduce(blocks(target, None), partial(_column_sums, "X_target"), merge),
+        tree_reduce(
+            blocks(w, losses), partial(_weight_sums, keep), partial(WeightSums.merge, keep=keep)
+        ),
+    )
+    edges = support_edges(_Rows(source))
+    beyond = tree_reduce(blocks(target), partial(_outside_edges, edges), partial(reduce, np.add))
+    gaps: list[Gap] = []
+    for name, ends, count in zip(features, edges, beyond.compute(), strict=True):
+        gaps += beyond_edges(name, ends, *count / target.shape[0])
+    columns, rows = (of_source, of_target), (_Rows(source), _Rows(target))
     return Summary(rows, columns, sums, w, losses, gaps, features, features, slice(None))
 
 
@@ -90,26 +104,6 @@ def _find_weights(weights: Any, source: Any, target: Any) -> Any:
     return source.map_blocks(estimator.predict, drop_axis=1, dtype=np.float64, meta=np.empty(0))
 
 
-def _all_sums(
-    source: Any, target: Any, weights: Any, losses: Any
-) -> tuple[tuple[ColumnSums, ColumnSums], WeightSums]:
-    """Add up both domains and the weights, and refuse what is not finite."""
-    import dask
-
-    keep = tail_size(source.shape[0]) + 1
-    merge = partial(reduce, ColumnSums.merge)
-    of_source, of_target, sums = dask.compute(
-        tree_reduce(blocks(source, weights), partial(_column_sums, "X_source"), merge),
-        tree_reduce(blocks(target, None), partial(_column_sums, "X_target"), merge),
-        tree_reduce(
-            blocks(weights, losses),
-            partial(_weight_sums, keep),
-            partial(WeightSums.merge, keep=keep),
-        ),
-    )
-    return (of_source, of_target), sums
-
-
 def _column_sums(name: str, X: np.ndarray, weights: np.ndarray | None) -> ColumnSums:
     check_finite(xp, X, name, "Drop or impute those rows first.")
     return ColumnSums.of(X, weights)
@@ -120,16 +114,6 @@ def _weight_sums(keep: int, weights: np.ndarray, losses: np.ndarray | None) -> W
     if losses is not None:
         check_finite(xp, losses, "losses", "Drop or impute those samples.")
     return WeightSums.of(weights, losses, keep)
-
-
-def _find_gaps(source: Any, target: Any, features: list[str]) -> list[Gap]:
-    edges = support_edges(_Rows(source))
-    work, merge = partial(_outside_edges, edges), partial(reduce, np.add)
-    counts = tree_reduce(blocks(target), work, merge).compute()
-    gaps = []
-    for name, ends, shares in zip(features, edges, counts / target.shape[0], strict=True):
-        gaps += beyond_edges(name, ends, *shares)
-    return gaps
 
 
 def _outside_edges(edges: np.ndarray, X: np.ndarray) -> np.ndarray:

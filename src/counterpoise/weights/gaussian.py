@@ -144,12 +144,16 @@ class GaussianRatio(DensityRatio):
         """
         auto = self.regularization == "auto"
         shrinkage = _shrinkage(domain) if auto else float(self.regularization)
-        factor = _shrunk_factor(domain, shrinkage)
-        rows, columns = int(domain.count), domain.mean.shape[0]
+        xp, rows, columns = array_namespace(domain.mean), int(domain.count), domain.mean.shape[0]
+        covariance = domain.scatter / (domain.count - 1)
+        level = xp.linalg.trace(covariance) / max(columns, 1)
+        identity = xp.eye(columns, dtype=covariance.dtype, device=device(covariance))
+        shrunk = (1 - shrinkage) * covariance + shrinkage * level * identity
+        factor = domain.unit[:, None] * cholesky_or_nan(shrunk)
         # A sample of fewer rows than columns is flat for lack of rows: shrinkage takes care of it.
         flat = shrinkage == 0 or rows > columns
         flat = flat and independent_columns(domain).shape[0] < columns
-        if (flat and shrinkage == 0) or bool(array_namespace(factor).any(factor != factor)):
+        if (flat and shrinkage == 0) or bool(xp.any(factor != factor)):
             raise ValueError(
                 f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "
                 f"{rows} rows and {columns} features is singular. Pass "
@@ -278,16 +282,6 @@ def fit_gaussian(X: Array, /) -> tuple[Array, Array]:
     centred = X - mean[..., None, :]
     scatter = xp.linalg.matrix_transpose(centred) @ centred
     return mean, cholesky_or_nan(scatter / (X.shape[-2] - 1))
-
-
-def _shrunk_factor(moments: DomainMoments, shrinkage: float) -> Array:
-    """Cholesky factor (D, D) of a covariance shrunk in the coordinates x / unit."""
-    xp, dimension = array_namespace(moments.scatter), moments.scatter.shape[-1]
-    covariance = moments.scatter / (moments.count - 1)
-    level = xp.linalg.trace(covariance) / max(dimension, 1)
-    identity = xp.eye(dimension, dtype=covariance.dtype, device=device(covariance))
-    factor = cholesky_or_nan((1 - shrinkage) * covariance + shrinkage * level * identity)
-    return moments.unit[:, None] * factor
 
 
 def _shrinkage(moments: DomainMoments) -> float:

@@ -256,7 +256,13 @@ def kernel_mean_matching(
     check_number(regularization, "regularization", low=0, closed="low", remedy=remedy)
     constraints = mean_constraints(X_source.shape[-2], bound, tolerance)
     widths = kernel_width(X_source, X_target, width)
-    rank = _effective_rank(rank, X_source.shape[-2])
+    n = X_source.shape[-2]
+    if isinstance(rank, str) and rank == "auto":
+        rank = None if n <= _EXACT_ROWS else _AUTO_RANK
+    elif rank is not None:
+        remedy = 'Pass None for the exact kernel matrix, or "auto".'
+        check_number(rank, "rank", low=1, closed="low", integer=True, remedy=remedy)
+        rank = None if rank >= n else int(rank)
     arguments = X_source, X_target, widths, constraints, regularization
     if rank is None:
         solution = _solve_batch(*arguments)
@@ -289,17 +295,6 @@ def mean_constraints(n: int, bound: float, tolerance: float | None, /) -> Constr
     check_number(tolerance, "tolerance", low=0, high=math.inf, closed="low", remedy=remedy)
     low, high = max(0.0, n * (1.0 - tolerance)), n * (1.0 + tolerance)
     return Constraints(float(bound), low, high)
-
-
-def _effective_rank(rank: Any, n: int) -> int | None:
-    """Return the rank that `rank` means for n source rows; None for the exact matrix."""
-    if rank is None:
-        return None
-    if isinstance(rank, str) and rank == "auto":
-        return None if n <= _EXACT_ROWS else _AUTO_RANK
-    remedy = 'Pass None for the exact kernel matrix, or "auto".'
-    check_number(rank, "rank", low=1, closed="low", integer=True, remedy=remedy)
-    return None if rank >= n else int(rank)
 
 
 def _solve_batch(

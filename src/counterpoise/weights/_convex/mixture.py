@@ -108,7 +108,8 @@ def _one_by_newton(
     L: np.ndarray, tol: float, max_iter: int, start: np.ndarray | None
 ) -> MixtureFit | None:
     """Solve one problem (rows, components) on its support; None where that fails."""
-    if start is None or not _is_near(L, start):
+    y = np.zeros(1) if start is None else L @ start
+    if start is None or not (np.min(y) > 0 and np.max((1.0 / y) @ L) < _NEAR * len(L)):
         start = _em(np, L[None])[0]
     newton = newton_on_support(L, start, tol=tol, max_iter=max_iter, sparse=tol <= _LOOSE)
     if newton is None:
@@ -116,11 +117,6 @@ def _one_by_newton(
     p, steps = newton[0][None], newton[1]
     objective, gap = _certify(np, L[None], p)
     return MixtureFit(p, objective, gap, np.asarray([steps])) if gap[0] <= tol else None
-
-
-def _is_near(L: np.ndarray, p: np.ndarray) -> bool:
-    y = L @ p
-    return bool(np.min(y) > 0) and float(np.max((1.0 / y) @ L)) < _NEAR * len(L)
 
 
 def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
@@ -136,9 +132,18 @@ def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
         if last or float(xp.mean(xp.astype(done, L.dtype))) >= _COMPACT_SHARE:
             found = xp.nonzero(done)[0]
             ready = state.take(found) if found.shape[0] < done.shape[0] else state
-            *part, sparse = _finish(xp, ready, xp.take(gap, found), tol)
-            good = ((sparse | (tol > _LOOSE)) & (part[3] <= tol)) | last
-            solved.append(tuple(select(xp, good, *part, xp.full_like(part[0], step))))
+            # Of p_b s_b = 0, the smaller factor is the one that is zero. Far from the solution that
+            # is not so yet, and the proportions stay as they are. They must not stay so at the end:
+            # a component with a negligible share here may rule elsewhere.
+            sparse = xp.where(ready.p > ready.s, ready.p, xp.zeros_like(ready.p))
+            reached = xp.maximum(xp.take(gap, found), xp.full_like(ready.p[:, 0], tol))
+            better = _certify(xp, ready.L, sparse)[1] <= reached
+            p = xp.where(better[:, None], sparse, ready.p)
+            p = p / xp.sum(p, axis=-1, keepdims=True)
+            objective, reached = _certify(xp, ready.L, p)
+            good = ((better | (tol > _LOOSE)) & (reached <= tol)) | last
+            steps = xp.full_like(ready.index, step)
+            solved.append(tuple(select(xp, good, ready.index, p, objective, reached, steps)))
             place = xp.clip(xp.cumulative_sum(xp.astype(done, xp.int64)) - 1, 0, None)
             (keep,) = xp.nonzero(~(done & xp.take(good, place)))
             if keep.shape[0] == 0:
@@ -213,19 +218,6 @@ def _advance(xp: Namespace, state: _Iterate, gradient: Array) -> _Iterate:
     p, s = (xp.clip(a, tiny, None) for a in (p + primal * dp, s + dual * ds))
     y, nu = (xp.clip(a, tiny, None) for a in (y + primal * dy, nu + dual * dnu))
     return _Iterate(L, p, s, y, nu, index)
-
-
-def _finish(xp: Namespace, state: _Iterate, gap: Array, tol: float) -> tuple[Array, ...]:
-    """Index, proportions, objective, its gap, and whether vanishing components were set to 0."""
-    # Of p_b s_b = 0, the smaller factor is the one that is zero. Far from the solution that is
-    # not so yet, and the proportions stay as they are. They must not stay so at the end: a
-    # component with a negligible share here may rule elsewhere.
-    sparse = xp.where(state.p > state.s, state.p, xp.zeros_like(state.p))
-    _, trial = _certify(xp, state.L, sparse)
-    better = trial <= xp.maximum(gap, xp.full_like(gap, tol))
-    p = xp.where(better[:, None], sparse, state.p)
-    p = p / xp.sum(p, axis=-1, keepdims=True)
-    return state.index, p, *_certify(xp, state.L, p), better
 
 
 def _certify(xp: Namespace, L: Array, p: Array) -> tuple[Array, Array]:
