@@ -126,19 +126,13 @@ def source_weights(batch: Batch, weights: str, /) -> Array:
     source = fit_gaussian(batch.X)
     target = batch.target_fit
     if target is None:
-        target = _fit_from_moments(xp, batch.target_moments, *batch.X_target.shape[-2:])
+        # From moments that are known already: that saves passes over the largest array. The target
+        # lies near the origin, so that subtracting the mean afterwards loses nothing.
+        (m, D), moments = batch.X_target.shape[-2:], batch.target_moments
+        mean = moments[..., :D, D]
+        centred = moments[..., :D, :D] - mean[..., :, None] * mean[..., None, :]
+        target = mean, cholesky_or_nan(centred * (m / (m - 1)))
     return exp_ratio(xp, gaussian_log_ratio(batch.X, source, target))
-
-
-def _fit_from_moments(xp: Namespace, moments: Array, m: int, D: int) -> tuple[Array, Array]:
-    """`fit_gaussian` of target rows whose mean second moments (R, q, q) are known already.
-
-    Saves passes over the largest array; the target lies near the origin, so that subtracting the
-    mean afterwards loses nothing.
-    """
-    mean = moments[..., :D, D]
-    covariance = (moments[..., :D, :D] - mean[..., :, None] * mean[..., None, :]) * (m / (m - 1))
-    return mean, cholesky_or_nan(covariance)
 
 
 @dataclass(frozen=True)

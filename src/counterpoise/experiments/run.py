@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from counterpoise import __version__
 from counterpoise.datasets.ozone import Ozone
 from counterpoise.experiments.plan import BATCH, Chunk, Plan
-from counterpoise.experiments.problems import Problem, make_problem
+from counterpoise.experiments.problems import make_problem
 from counterpoise.experiments.run_accelerator import Note, Portions, Results, accelerator_results
 from counterpoise.experiments.store import Store
 
@@ -97,17 +97,14 @@ def run_chunk(
         warnings.simplefilter("ignore", RuntimeWarning)
         problem = make_problem(plan, chunk, ozone)
         if plan.device == "cpu":
-            parts = list(_on_cpu(chunk, problem))
+            parts = []
+            for stream, wanted in chunk.batches():
+                # Drawn whole, so that no number depends on how many are wanted.
+                results = problem.analyse(problem.draw(np.random.default_rng(stream), BATCH))
+                parts.append({key: values[:wanted] for key, values in results.items()})
         else:
             parts = list(accelerator_results(plan, chunk, problem, portions or Portions()))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-
-
-def _on_cpu(chunk: Chunk, problem: Problem) -> Iterator[Results]:
-    """Yield each batch's results: drawn whole, so that no number depends on how many are wanted."""
-    for stream, wanted in chunk.batches():
-        results = problem.analyse(problem.draw(np.random.default_rng(stream), BATCH))
-        yield {key: values[:wanted] for key, values in results.items()}
 
 
 def dask_results(

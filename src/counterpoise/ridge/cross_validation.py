@@ -89,7 +89,7 @@ def ridge_path_risk(
         folds = np.empty(n, dtype=np.int64)
         for k, (_, test) in enumerate(splits):
             folds[test] = k
-        plan = BlockPlan(Frame.of_rows(xp, X, Y), method, len(splits), sample_size(L))
+        plan = BlockPlan(Frame.of_rows(xp, X, Y), method, len(splits), ridge_sample_size(L))
         target = None
         if X_target is not None:
             sample = RowSample.of(_TARGET_ROWS, np.arange(X_target.shape[0]), X_target)
@@ -119,7 +119,7 @@ def few_rows(n: int, D: int, L: int, /) -> bool:
     return n < D or n * L <= _MOST_LOSSES or n <= N_BLOCKS * D**2 / _FORMS
 
 
-def sample_size(L: int, /) -> int:
+def ridge_sample_size(L: int, /) -> int:
     """Return how many of many rows are kept as a sample, for L penalties."""
     fewest, most = _SAMPLE_ROWS
     return min(most, max(fewest, _SAMPLE_LOSSES // L))

@@ -23,7 +23,7 @@ from counterpoise.ridge.block_sums import BlockPlan, Collected
 from counterpoise.ridge.cross_validation import (
     RidgePath,
     path_from_blocks,
-    sample_size,
+    ridge_sample_size,
     target_summary,
 )
 from counterpoise.ridge.folds import CountedFolds, RowFolds, RowSample
@@ -243,16 +243,6 @@ def fit_weights(weights: Any, source: Overview, target: Overview | None, /) -> A
     return resolve_weights(weights, source.features, there)[1]
 
 
-def _weights_of_rows(weights: Any, first: int, X: np.ndarray, w: Any) -> np.ndarray:
-    """Return the weights of consecutive rows; `w` came with them, or is None."""
-    if weights is None:
-        return np.ones(len(X)) if w is None else np.asarray(w)
-    if isinstance(weights, np.ndarray):
-        return weights[first : first + len(X)]
-    slices = (X[start : start + _ROWS] for start in range(0, len(X), _ROWS))
-    return np.concatenate([to_numpy(weights.predict(rows)) for rows in slices])
-
-
 def path_of_stream(
     source: Stream,
     overview: Overview,
@@ -271,7 +261,9 @@ def path_of_stream(
     """
     n, (X, Y, _) = overview.count, overview.sample.columns
     xp, Y = array_namespace(X), Y if classes is None else classes.outputs(Y)
-    plan = BlockPlan(Frame.of_rows(xp, X, Y), method, folds.n_splits, sample_size(len(alphas)))
+    plan = BlockPlan(
+        Frame.of_rows(xp, X, Y), method, folds.n_splits, ridge_sample_size(len(alphas))
+    )
     work = partial(_collect, plan=plan, n=n, weights=weights, folds=folds, classes=classes)
     collected = source.run(work) or Collected()
     if collected.rows != n:
@@ -312,7 +304,12 @@ def _collect(
         codes, Y = np.zeros(rows, dtype=np.int64), y
         if classes is not None:
             codes, Y = classes.ranks[classes.index(y)], classes.outputs(y)
-        own = _weights_of_rows(weights, first, X, w)
+        if isinstance(weights, np.ndarray):
+            w = weights[first : first + rows]
+        elif weights is not None:
+            cuts = (X[start : start + _ROWS] for start in range(0, rows, _ROWS))
+            w = np.concatenate([to_numpy(weights.predict(cut)) for cut in cuts])
+        own = np.ones(rows) if w is None else np.asarray(w)
         total += plan.collect(array_namespace(X), X, Y, own, folds.assign(before, codes), first)
         before = before + np.bincount(codes, minlength=len(before))
         first += rows

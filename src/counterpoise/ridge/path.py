@@ -70,13 +70,6 @@ class Frame:
         one = xp.ones_like(X[..., :1])
         return xp.concat([X - self.x[..., None, :], one, Y - self.y[..., None, :]], axis=-1)
 
-    def unshift_moments(self, xp: Namespace, moments: Array, /) -> Array:
-        """Return second moments (..., q, q) of shifted rows as those of the original rows."""
-        location = xp.concat([self.x, xp.zeros_like(self.x[..., :1]), self.y], axis=-1)
-        identity = xp.eye(location.shape[-1], dtype=location.dtype, device=device(location))
-        matrix = identity + location[..., :, None] * identity[self.x.shape[-1], :]
-        return matrix @ moments @ xp.linalg.matrix_transpose(matrix)
-
     def offset(self, coef: Array, /) -> Array:
         """Return the intercept (..., L, T) for shifted rows, less that for the original rows."""
         return (coef @ self.x[..., None, :, None])[..., 0] - self.y[..., None, :]
@@ -101,7 +94,11 @@ def primal_path(
         coef = _solve_columns(xp, gram, cross, alphas)
         return coef, mean[..., None, D + 1 :] - (coef @ mean[..., None, :D, None])[..., 0]
     width = D + (intercept == "penalized")
-    moments = frame.unshift_moments(xp, moments)
+    # Of the original rows, not of the shifted ones.
+    location = xp.concat([frame.x, xp.zeros_like(frame.x[..., :1]), frame.y], axis=-1)
+    identity = xp.eye(location.shape[-1], dtype=location.dtype, device=device(location))
+    unshift = identity + location[..., :, None] * identity[D, :]
+    moments = unshift @ moments @ xp.linalg.matrix_transpose(unshift)
     gram, cross = moments[..., :width, :width], moments[..., :width, D + 1 :]
     solution = _solve_columns(xp, gram, cross, alphas)
     constant = solution[..., D] if intercept == "penalized" else xp.zeros_like(solution[..., 0])

@@ -37,7 +37,8 @@ def ridge_held_out(
     losses, predictions = [], []
     for test, errors in residuals(xp, X, Y, weights, splits, alphas, intercept):
         if keep_predictions:
-            predictions.append(errors + _outputs_first(xp, xp.take(Y, test, axis=-2)))
+            outputs = xp.linalg.matrix_transpose(xp.take(Y, test, axis=-2))
+            predictions.append(errors + outputs[..., None, :, :])
         losses.append(_mean_square(xp, errors))
     order = xp.asarray(np.concatenate([test for _, test in splits]), device=device(X))
     own = xp.take(weights, order, axis=-1)
@@ -62,7 +63,8 @@ def ridge_refit(
         dual, level = dual_path(xp, kernel, Y, weights, alphas, intercept=intercept)
         coef = dual @ X[..., None, :, :]
     else:
-        total = _second_moments(xp, frame.rows(xp, X, Y), weights)
+        rows = frame.rows(xp, X, Y)
+        total = xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
         coef, level = primal_path(xp, total, alphas, frame, intercept=intercept)
     return coef, level - frame.offset(coef)
 
@@ -72,15 +74,10 @@ def losses_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array, /) -> 
     return _mean_square(xp, _residuals_of_rows(xp, rows, coef, level))
 
 
-def _second_moments(xp: Namespace, rows: Array, weights: Array) -> Array:
-    """Return sum w a a' (..., q, q) of shifted rows (..., n, q)."""
-    return xp.linalg.matrix_transpose(rows) @ (rows * weights[..., None])
-
-
 def _residuals_of_rows(xp: Namespace, rows: Array, coef: Array, level: Array) -> Array:
     """Fitted less actual outputs (..., L, T, n) of shifted rows (..., n, q)."""
     D = coef.shape[-1]
-    columns = _outputs_first(xp, rows)
+    columns = xp.linalg.matrix_transpose(rows)[..., None, :, :]
     # One product for all penalties and outputs.
     flat = xp.reshape(coef, (*coef.shape[:-3], -1, D)) @ columns[..., 0, :D, :]
     residuals = xp.reshape(flat, (*coef.shape[:-1], rows.shape[-2]))
@@ -94,11 +91,6 @@ def _mean_square(xp: Namespace, residuals: Array) -> Array:
     """Losses (..., L, n), from residuals that are overwritten."""
     residuals *= residuals
     return xp.mean(residuals, axis=-2)
-
-
-def _outputs_first(xp: Namespace, rows: Array) -> Array:
-    """Rows (..., n, T) as (..., 1, T, n), with an axis for the penalties."""
-    return xp.linalg.matrix_transpose(rows)[..., None, :, :]
 
 
 def _takes_dual(xp: Namespace, X: Array, alphas: Array) -> bool:
@@ -121,7 +113,8 @@ def _primal_residuals(
 
     def moments(index: np.ndarray) -> Array:
         some = xp.asarray(index, device=device(X))
-        return _second_moments(xp, xp.take(rows, some, axis=-2), xp.take(weights, some, axis=-1))
+        own, w = xp.take(rows, some, axis=-2), xp.take(weights, some, axis=-1)
+        return xp.linalg.matrix_transpose(own) @ (own * w[..., None])
 
     if is_partition(splits):
         training = exclusive_sum(xp.stack([moments(test) for _, test in splits]), axis=0)
@@ -148,4 +141,4 @@ def _dual_residuals(
         outputs, own_weights = xp.take(Y, train, axis=-2), xp.take(weights, train, axis=-1)
         dual, level = dual_path(xp, own, outputs, own_weights, alphas, intercept=intercept)
         fitted = dual @ xp.take(to_train, test, axis=-1)[..., None, :, :] + level[..., None]
-        yield test, fitted - _outputs_first(xp, xp.take(Y, test, axis=-2))
+        yield test, fitted - xp.linalg.matrix_transpose(xp.take(Y, test, axis=-2))[..., None, :, :]
