@@ -71,19 +71,16 @@ def reproduce(
             plan, out, made, resume=resume, data=data, dask=dask, note=typer.echo
         )
         progress("drawing the figures", 0, 0)
-        _write(record)
+        files, pictures, classes = [], [], class_densities(plan.protocol)
+        figures = present.draw_figures(record.summary, example_curves(), classes)
+        for name, caption, figure in figures:
+            contents = {form: figure_file(figure, form) for form in ("svg", "png")}
+            files += [(f"{name}.{form}", content) for form, content in contents.items()]
+            pictures.append((name, caption, contents["svg"]))
+        work.write_reproduction(record, present.reproduction_page(record, pictures), files)
     line = f"{sum(claim.held for claim in record.claims)} of {len(record.claims)} claims held"
     if not quiet:
         typer.echo(section_text(present.claims_section(record.claims), 100))
         page = printable(record.store.directory / "index.html")
         line += f". {record.seconds:.0f} s. Open {page}"
     typer.echo(line)
-
-
-def _write(record: work.Reproduction) -> None:
-    files, pictures, classes = [], [], class_densities(record.plan.protocol)
-    for name, caption, figure in present.draw_figures(record.summary, example_curves(), classes):
-        contents = {form: figure_file(figure, form) for form in ("svg", "png")}
-        files += [(f"{name}.{form}", content) for form, content in contents.items()]
-        pictures.append((name, caption, contents["svg"]))
-    work.write_reproduction(record, present.reproduction_page(record, pictures), files)

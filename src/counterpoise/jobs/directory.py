@@ -61,7 +61,13 @@ def output_directory(
         end, if the files cannot be moved; the message says where they are kept.
     """
     place = Path(os.path.realpath(path))
-    _protect(place, [Path(given) for given in inputs if isinstance(given, str | os.PathLike)])
+    given = [Path(path) for path in inputs if isinstance(path, str | os.PathLike)]
+    for output in (place / name for name in FILES):
+        if output.exists() and any(own.exists() and own.samefile(output) for own in given):
+            raise InputError(
+                f"The folder {place} holds {output.name}, which this job reads and would replace. "
+                "Pass another folder."
+            )
     try:
         hidden, lock = _claim(place, force)
     except OSError as error:
@@ -87,17 +93,6 @@ def write_or_keep(directory: Path, out: Path, write: Callable[[Path], None], /) 
         write(directory)
     except OSError as error:
         _keep(Path(os.path.realpath(out)), error, write)
-
-
-def _protect(place: Path, inputs: Sequence[Path]) -> None:
-    """Refuse a folder in which an output would replace an input."""
-    for name in FILES:
-        for given in inputs:
-            if (place / name).exists() and given.exists() and given.samefile(place / name):
-                raise InputError(
-                    f"The folder {place} holds {name}, which this job reads and would replace. "
-                    "Pass another folder."
-                )
 
 
 def _hidden_for(place: Path, force: bool) -> Path:

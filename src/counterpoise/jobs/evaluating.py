@@ -130,8 +130,13 @@ def evaluate(
     notes = [*data.pair.notes, _HELD_OUT]
     data = without_gaps(data, columns, notes)
     assert data.pair.y is not None  # read with labels
-    numbers = loss == "auto" and prediction is not None and _has_fractions(data, prediction)
-    labels = read_labels(data.pair.y, data.label, "squared" if numbers else loss)
+    task_loss = loss
+    if loss == "auto" and prediction is not None and data.pair.y.dtype.kind == "f":
+        # Predictions of numbers with fractions: then the labels are no classes.
+        column = np.asarray(data.aside[prediction][0])
+        if column.dtype.kind == "f" and np.any(column != np.round(column)):
+            task_loss = "squared"
+    labels = read_labels(data.pair.y, data.label, task_loss)
     notes.append(labels.words)
     here, there = read_predictions(data, labels, prediction, probability, notes)
     judged_by = _loss(loss, labels.task, probable=here.probability is not None)
@@ -150,13 +155,6 @@ def evaluate(
     return _answer(data, labels, kept, there, request, notes)
 
 
-def _has_fractions(data: Data, prediction: str) -> bool:
-    """Tell whether predictions of numbers have fractions: then the labels are no classes."""
-    said, y = np.asarray(data.aside[prediction][0]), data.pair.y
-    both = y is not None and y.dtype.kind == "f" and said.dtype.kind == "f"
-    return both and bool(np.any(said != np.round(said)))
-
-
 def _loss(name: str, task: str, *, probable: bool) -> Loss:
     """Return the loss, refusing those that judge what the columns do not hold."""
     if name == "auto":
@@ -170,16 +168,6 @@ def _loss(name: str, task: str, *, probable: bool) -> Loss:
         + ("their columns as `probability`, or " if what == "probabilities" else "")
         + "loss='zero_one', which judges classes."
     )
-
-
-def _method(method: str, data: Data, there: Predicted | None) -> dict[str, Any]:
-    """Return the method, and the predicted numbers of all target rows if it can use them."""
-    said = None if there is None or there.classes is not None else there.prediction
-    if said is not None and np.any(np.isnan(said)):
-        said = None
-    if method == "auto":
-        method = "controlled" if said is None or data.design is not None else "modelled"
-    return {"method": method, "there": said if method == "modelled" else None}
 
 
 def _answer(
@@ -212,11 +200,16 @@ def _answer(
         own = {metric.name: metric for metric in wanted}
         true, aside = true_values(truth, data, labels, respond, own, loss.name, alerts)
         if too_good(predicted):
-            alerts += leak_warnings(predicted, data, labels) or [_PERFECT]
+            alerts += leak_warnings(data, labels) or [_PERFECT]
         used = used_weights(data, request["weights"])
         kept, pair = weigh(replace(kept, groups=together), data.pair.target, used)
         options: Any = {"labelled": labelled, "aside": aside, "by": by or "", "groups": groups}
-        options |= _method(request["method"], data, there)
+        numbers = None if there is None or there.classes is not None else there.prediction
+        numbers = None if numbers is None or np.any(np.isnan(numbers)) else numbers
+        method = request["method"]
+        if method == "auto":
+            method = "controlled" if numbers is None or data.design is not None else "modelled"
+        options |= {"method": method, "there": numbers if method == "modelled" else None}
         found = judge_pair(kept, pair, metrics=wanted, **options)
     estimates, classes = replace(found[1], truth=true), predicted.classes
     values = predicted.prediction if classes is None else classes[predicted.prediction]

@@ -34,7 +34,6 @@ from counterpoise.risk import (
     HeldOut,
     LabelTest,
     Method,
-    MetricReport,
     RiskEstimate,
     estimate_metrics,
     estimate_risk,
@@ -118,11 +117,21 @@ def judge_pair(
     predicted numbers of every target row, from which method "modelled" learns where the model errs.
     """
     chosen, wanted = get_method(method), choose_metrics(metrics, kept.predicted)
-    order = np.argsort(kept.fold, kind="stable")
-    held_out = _held_out(kept, pair, order, labelled)
-    if there is not None:
-        held_out = with_predictions(held_out, kept.predicted.take(order), there)
+    order = np.argsort(kept.fold, kind="stable")  # fold by fold, as a search has the rows
+    ends = np.flatnonzero(np.diff(kept.fold[order])) + 1
+    units = None if kept.groups is None else np.unique(kept.groups[order], return_inverse=True)[1]
+    losses, source = kept.losses[order], pair.independent(pair.source)[order]
+    held_out = HeldOut(
+        losses,
+        kept.weights[order],
+        Folds(np.split(np.arange(len(order)), ends), groups=units),
+        domains=Domains.of_rows(losses, source, pair.independent(pair.target), kept.estimator),
+        labelled=None if labelled is None else labelled.losses,
+        largest=get_loss(kept.loss).largest,
+    )
     predicted, said = kept.predicted.take(order), None if labelled is None else labelled.predicted
+    if there is not None:
+        held_out = with_predictions(held_out, predicted, there)
     risk = estimate_risk(held_out, chosen)[0]
     tested = None if labelled is None else label_test(held_out, risk, predicted, said)
     if aside is not None:
@@ -147,23 +156,6 @@ def judge_pair(
         known["design"] = np.asarray(kept.estimator.design)[order]
     estimates = estimates_of(held_out, risk, loss=kept.loss, by=by, **known)
     return diagnose_encoded(pair, kept.weights, kept.losses, label_test=tested), estimates
-
-
-def _held_out(
-    kept: Kept, pair: EncodedPair, order: np.ndarray, labelled: Labelled | None
-) -> HeldOut:
-    """Return the losses fold by fold, as a search has them."""
-    ends = np.flatnonzero(np.diff(kept.fold[order])) + 1
-    groups = None if kept.groups is None else np.unique(kept.groups[order], return_inverse=True)[1]
-    losses, source = kept.losses[order], pair.independent(pair.source)[order]
-    return HeldOut(
-        losses,
-        kept.weights[order],
-        Folds(np.split(np.arange(len(order)), ends), groups=groups),
-        domains=Domains.of_rows(losses, source, pair.independent(pair.target), kept.estimator),
-        labelled=None if labelled is None else labelled.losses,
-        largest=get_loss(kept.loss).largest,
-    )
 
 
 def compare_labels(
@@ -215,27 +207,24 @@ def estimates_of(
 def cautions(estimates: Estimates, prediction: np.ndarray | None, task: str, /) -> list[str]:
     """Say what would change a decision: no better than one answer, one answer for all rows."""
     found = []
+    no_better = [
+        metric.words
+        for metric in estimates.metrics.values()
+        if metric.baseline is not None
+        and np.isfinite(metric.value)
+        and (metric.value - metric.baseline) * (1 if metric.greater_is_better else -1) <= 0
+    ]
     if estimates.baseline.verdict != "better":
         found.append(estimates.baseline.sentence(estimates.loss_words))
-    else:
-        found += _no_better(estimates.metrics)
+    elif no_better:
+        found.append(
+            f"By {' and '.join(no_better)} the model is no better than one answer for all rows."
+        )
     if prediction is not None and len(np.unique(prediction)) == 1:
         answer = prediction[0]
         text = format_number(answer) if task == "regression" else repr(str(answer))
         found.append(f"The model predicts {text} for all {format_count(len(prediction), 'row')}.")
     return found
-
-
-def _no_better(metrics: MetricReport) -> list[str]:
-    """Name the metrics by which one answer for all rows is as good as the model."""
-    names = []
-    for metric in metrics.values():
-        if metric.baseline is not None and np.isfinite(metric.value):
-            gain = metric.value - metric.baseline
-            names += [metric.words] if (gain if metric.greater_is_better else -gain) <= 0 else []
-    if not names:
-        return []
-    return [f"By {' and '.join(names)} the model is no better than one answer for all rows."]
 
 
 # R^2 or accuracy above which a model is too good to be true.
@@ -245,15 +234,9 @@ _SKILL = {"regression": 0.95, "classification": 0.99}
 _ROWS, _DEPTH = 5000, 12
 
 
-def leak_warnings(predicted: Predicted, data: Data, labels: Labels, /) -> list[str]:
-    """Name the column that predicts the label alone, if the delivered model is almost perfect.
-
-    `predicted` are the held-out predictions of what is delivered. Each column is judged by a
-    cross-validated decision tree.
-    """
+def leak_warnings(data: Data, labels: Labels, /) -> list[str]:
+    """Name the column that predicts the label alone, by a cross-validated decision tree."""
     classes = labels.task == "classification"
-    if not too_good(predicted):
-        return []
     rows = some_rows(len(labels.y), _ROWS, np.random.default_rng(0))
     frame, y = data.pair.source.iloc[rows], labels.y[rows]
     skills = {column: _skill(frame[[column]], y, classes) for column in data.pair.kinds}

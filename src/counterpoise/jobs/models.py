@@ -99,21 +99,6 @@ class LabelEncodedClassifier(ClassifierMixin, BaseEstimator):
         return labels
 
 
-def _make_booster(name: str, task: str, /) -> Any:
-    """Return the estimator of a package with its own defaults, on one thread."""
-    start, options = _QUIET[name]
-    try:
-        package = import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f"`model` {name!r} needs {name}, which is not installed. Install it with pip install "
-            f"{name}, or pass model='auto'."
-        ) from error
-    if task == "regression":
-        return getattr(package, f"{start}Regressor")(**options)
-    return LabelEncodedClassifier(getattr(package, f"{start}Classifier")(**options))
-
-
 def make_families(labels: Labels, models: Sequence[str], seed: int, /) -> list[Family]:
     """Return (name, pipeline, grid) of every family that was asked for, for the search.
 
@@ -131,15 +116,28 @@ def make_families(labels: Labels, models: Sequence[str], seed: int, /) -> list[F
     wrapped = []
     for name, estimator, grid in families:
         inner = "model__estimator" if isinstance(estimator, LabelEncodedClassifier) else "model"
-        model = Pipeline([("encode", TableEncoder()), ("model", _seeded(estimator, seed))])
+        estimator = clone(estimator)
+        seeds = [key for key in estimator.get_params() if key.endswith("random_state")]
+        estimator.set_params(**dict.fromkeys(seeds, seed))
+        model = Pipeline([("encode", TableEncoder()), ("model", estimator)])
         wrapped.append((name, model, {f"{inner}__{key}": values for key, values in grid.items()}))
     return wrapped
 
 
 def _estimator(name: str, labels: Labels) -> tuple[Any, Grid]:
-    """Return a named estimator and its usual grid."""
+    """Return a named estimator and its usual grid; that of a package has its own defaults."""
     if name in BOOSTERS:
-        return _make_booster(name, labels.task), {}
+        start, options = _QUIET[name]
+        try:
+            package = import_module(name)
+        except ImportError as error:
+            raise InputError(
+                f"`model` {name!r} needs {name}, which is not installed. Install it with pip "
+                f"install {name}, or pass model='auto'."
+            ) from error
+        if labels.task == "regression":
+            return getattr(package, f"{start}Regressor")(**options), {}
+        return LabelEncodedClassifier(getattr(package, f"{start}Classifier")(**options)), {}
     fitting = [known for known, tasks in MODELS.items() if labels.task in tasks]
     if name not in fitting:
         raise InputError(
@@ -147,12 +145,6 @@ def _estimator(name: str, labels: Labels) -> tuple[Any, Grid]:
             f"of {', '.join(['auto', *fitting, *BOOSTERS])}."
         )
     return MODELS[name][labels.task]
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    copy = clone(estimator)
-    known = [key for key in copy.get_params() if key.endswith("random_state")]
-    return copy.set_params(**dict.fromkeys(known, seed))
 
 
 def _parse_models(models: Sequence[str]) -> dict[str, list[str]]:

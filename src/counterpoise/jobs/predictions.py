@@ -38,51 +38,37 @@ def predict_target(
     A classifier of two classes without probabilities has a "score" instead, positive for the
     second class. With `rows`, also "low" and "high", or the "set" of classes, and "outside".
     """
+    classes = is_classifier(model)
     if rows is not None:
-        rows.check("predict", classes=is_classifier(model))
+        rows.check("predict", classes=classes)
+    probable = classes and hasattr(model, "predict_proba")
+    scored = classes and len(model.classes_) == 2 and hasattr(model, "decision_function")
     chunks = []
     for start in range(0, len(X), _CHUNK):
         progress("predicting", start, len(X))
         chunk = X.iloc[start : start + _CHUNK]
-        columns, probability = _predict(model, chunk)
+        probability = model.predict_proba(chunk) if probable else None
+        if probability is None:
+            columns = {"prediction": model.predict(chunk)}
+            if scored:
+                columns["score"] = model.decision_function(chunk)
+        else:
+            columns = {"prediction": model.classes_[np.argmax(probability, axis=1)]}
+            named = zip(model.classes_, probability.T, strict=True)
+            columns |= {f"probability of {label}": column for label, column in named}
         if rows is not None:
             weights = rows.new_weights(chunk)
-            columns |= _ranges(model, columns["prediction"], probability, rows, weights, level)
+            if probability is None:
+                low, high = rows.interval(columns["prediction"], weights, level)
+                columns |= {"low": low, "high": high, "outside": np.isnan(low)}
+            else:
+                inside = rows.sets(probability, weights, level)
+                sets, place = np.unique(inside, axis=0, return_inverse=True)
+                texts = [SEPARATOR.join(map(str, model.classes_[own])) or None for own in sets]
+                columns["set"] = np.asarray(texts, dtype=object)[place.reshape(-1)]
+                columns["outside"] = np.all(~inside, axis=1)
         chunks.append(columns)
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
-
-
-def _predict(model: Any, X: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
-    """Return the columns that need no interval, and the probabilities (m, C)."""
-    if is_classifier(model) and hasattr(model, "predict_proba"):
-        probability = model.predict_proba(X)
-        columns = {"prediction": model.classes_[np.argmax(probability, axis=1)]}
-        for label, column in zip(model.classes_, probability.T, strict=True):
-            columns[f"probability of {label}"] = column
-        return columns, probability
-    columns = {"prediction": model.predict(X)}
-    if is_classifier(model) and len(model.classes_) == 2 and hasattr(model, "decision_function"):
-        columns["score"] = model.decision_function(X)
-    return columns, None
-
-
-def _ranges(
-    model: Any,
-    prediction: np.ndarray,
-    probability: np.ndarray | None,
-    rows: RowRecord,
-    weights: np.ndarray,
-    level: float,
-) -> dict[str, np.ndarray]:
-    """Return the interval or the set of each row, and whether there is none."""
-    if probability is None:
-        low, high = rows.interval(prediction, weights, level)
-        return {"low": low, "high": high, "outside": np.isnan(low)}
-    inside = rows.sets(probability, weights, level)
-    sets, place = np.unique(inside, axis=0, return_inverse=True)
-    texts = [SEPARATOR.join(map(str, model.classes_[own])) or None for own in sets]
-    outside: np.ndarray = np.all(~inside, axis=1)
-    return {"set": np.asarray(texts, dtype=object)[place.reshape(-1)], "outside": outside}
 
 
 # Probabilities of a row may miss a sum of 1 by so much, as rounded ones do; more is a mistake.

@@ -22,6 +22,7 @@ from counterpoise.jobs.judging import (
     estimates_of,
     leak_warnings,
     limited_threads,
+    too_good,
 )
 from counterpoise.jobs.kept import Kept
 from counterpoise.jobs.labels import Labels, read_labels, respond_with, split_labels, true_values
@@ -198,7 +199,8 @@ def _answer(
         request.progress("diagnosing", 0, 0)
         true = _true_values(search, data, labels, truth, alerts)
         diagnostics = search.diagnostics_
-        alerts += leak_warnings(search.predicted_, data, labels)
+        if too_good(search.predicted_):
+            alerts += leak_warnings(data, labels)
         rows = data.pair.target if data.drawn is None else data.everyone
         if rows is not None:
             predictions = predict_target(search.best_estimator_, rows, request.progress)
@@ -239,11 +241,24 @@ def _fit(
     request: Request,
     notes: list[str],
 ) -> None:
-    """Search with folds of whole groups, after a forecast of the time."""
+    """Search with folds of whole groups, after a forecast of the time.
+
+    A search of few rows and candidates has no forecast, unless its time is limited.
+    """
     together = rows_together(data, labels, request["groups"], notes)
     splits = split_rows(labels, together, request.seed, notes)
     trains = known is not None and len(known.rows) >= LEAST_TRAINING
-    stage = _forecast(search, data, labels, len(splits) * (1 + trains), request, notes)
+    families, seconds, stage = search.estimator, request["time"], "searching"
+    if seconds is not None or worth_measuring(families, len(labels.y)):
+        request.progress("forecasting the time", 0, 0)
+        assert search._all_rows is not None
+        every, workers = len(search._all_rows[1]), effective_n_jobs(request.jobs)
+        options: Any = {"fits": len(splits) * (1 + trains), "workers": workers}
+        size = measure(families, data, labels, all_rows=every, **options)
+        families, size = fit_into(families, size, seconds, notes)
+        search.set_params(estimator=families)
+        notes.append(f"Forecast before the search: {size.words}.")
+        stage = f"searching, {size.words}"
     request.progress(stage, 0, 0)
     search._progress = lambda done, total: request.progress(stage, done, total)
     rows: Any = {"X_target": data.pair.target, "y_target": known, "groups": together}
@@ -263,31 +278,6 @@ def _fit(
         frames = data.pair.source, data.pair.target
         encoded = [encoder.transform(frame)[:, encoder.independent_] for frame in frames]
         search.weight_estimator_ = fit_weights(DEFAULT_WEIGHTS, encoded[0], encoded[1])[1]
-
-
-def _forecast(
-    search: ShiftGridSearchCV,
-    data: Data,
-    labels: Labels,
-    fits: int,
-    request: Request,
-    notes: list[str],
-) -> str:
-    """Keep the families that fit into the time; return what the search is called.
-
-    A search of few rows and candidates has no forecast, unless its time is limited.
-    """
-    families, seconds = search.estimator, request["time"]
-    if seconds is None and not worth_measuring(families, len(labels.y)):
-        return "searching"
-    request.progress("forecasting the time", 0, 0)
-    assert search._all_rows is not None
-    every, workers = len(search._all_rows[1]), effective_n_jobs(request.jobs)
-    size = measure(families, data, labels, all_rows=every, fits=fits, workers=workers)
-    families, size = fit_into(families, size, seconds, notes)
-    search.set_params(estimator=families)
-    notes.append(f"Forecast before the search: {size.words}.")
-    return f"searching, {size.words}"
 
 
 def _true_values(

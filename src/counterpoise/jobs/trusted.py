@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from typing import Any
 
 from counterpoise._validation import InputError
@@ -119,15 +118,13 @@ def load_trusted(content: bytes, name: str, /) -> Any:
 
 
 def foreign_types(content: bytes, /) -> list[str]:
-    """Return the types in the bytes of a skops file that are not on the list."""
+    """Return the types in the bytes of a skops file that are not on the list.
+
+    Also what cannot be compared with it.
+    """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         schema = json.loads(archive.read("schema.json"))
-    return sorted(set(_strange(schema)))
-
-
-def _strange(node: Any) -> Iterator[str]:
-    """Yield what is not on the list; also what cannot be compared with it."""
-    waiting = [node]
+    strange, waiting = set(), [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, list):
@@ -139,4 +136,5 @@ def _strange(node: Any) -> Iterator[str]:
         if isinstance(node.get("__loader__"), str):
             kind, own = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
             if own not in _ALLOWED.get(kind, ()):
-                yield own if kind in _ALLOWED else f"{own} ({kind})"
+                strange.add(own if kind in _ALLOWED else f"{own} ({kind})")
+    return sorted(strange)
