@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(
     not (ROOT / "CONTRIBUTING.md").exists() or not SOURCE.exists(),
     reason="the sources and CONTRIBUTING.md are not part of this installation",
 )
-MOST_FILES, MOST_BODY = 170, 60
+MOST_FILES, MOST_BODY = 165, 60
 
 
 def rooms() -> dict[str, tuple[list[str], int]]:

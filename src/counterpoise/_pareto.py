@@ -6,8 +6,8 @@ import math
 
 from counterpoise._arrays import Array, Namespace, device
 
-# A shape from fewer exceedances says nothing.
-_FEWEST = 5
+#: A shape from fewer exceedances says nothing.
+FEWEST = 5
 # The prior of PSIS: ten pseudo-exceedances with shape 0.5.
 _PRIOR_COUNT, _PRIOR_SHAPE = 10, 0.5
 
@@ -61,7 +61,7 @@ def smooth_tail(xp: Namespace, values: Array, /) -> Array:
     """
     n = values.shape[-1]
     size = tail_size(n)
-    if size >= n or size < _FEWEST:
+    if size >= n or size < FEWEST:
         return values
     order = xp.argsort(values, axis=-1, stable=True)
     rank = xp.argsort(order, axis=-1, stable=True)

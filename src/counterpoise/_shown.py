@@ -21,7 +21,8 @@ def shown_html(result: Any, /) -> str:
 def shown_page(result: Any, /) -> str:
     """Return the answer of a job, or a watch, as one HTML file that needs no network."""
     name = type(result).__name__.lower()
-    page: str = getattr(import_module(f"counterpoise.present.{name}"), f"{name}_page")(result)
+    document = getattr(import_module(f"counterpoise.present.{name}"), f"{name}_document")(result)
+    page: str = import_module("counterpoise.present.page").render_page(document)
     return page
 
 

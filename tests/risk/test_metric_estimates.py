@@ -11,7 +11,7 @@ from counterpoise._folds import Folds
 from counterpoise.losses import get_loss
 from counterpoise.metrics import METRICS, Predicted, get_metric
 from counterpoise.risk import Domains, HeldOut, estimate_metrics, estimate_risk, get_method
-from counterpoise.risk.baseline import baseline_risk, constant_for_metric
+from counterpoise.risk.baseline import baseline_risk, best_constant
 from counterpoise.risk.estimate import Link
 from counterpoise.risk.labels import combine
 
@@ -195,7 +195,10 @@ def test_the_baseline_is_the_best_constant_in_the_source(rng, loss):
 def test_the_constant_of_a_metric_is_made_from_the_source_and_labels_enter(rng):
     place, classes = rng.choice(3, p=[0.2, 0.7, 0.1], size=200), np.array(["a", "b", "c"])
     source, there = (Predicted(y, 0 * y, classes=classes) for y in (place, np.array([0, 2])))
-    found, at_labels = constant_for_metric(source, get_metric("accuracy"), there)
+    accuracy = get_metric("accuracy")
+    found, at_labels = best_constant(
+        source.labels, classes, there.labels, lambda own: -accuracy(own)
+    )
     assert np.all(found.prediction == 1)
     np.testing.assert_array_equal([at_labels.prediction, at_labels.y], [[1, 1], [0, 2]])
     y, y_labelled = rng.gamma(1.0, size=100), np.array([5.0, 6.0, 7.0])

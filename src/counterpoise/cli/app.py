@@ -131,7 +131,12 @@ def _give_answer(job: Callable[..., Answer], params: Mapping[str, Any]) -> None:
     elif quiet:
         typer.echo(printable(answer_document(answer).line))
     else:
-        _print(answer, out, details=params["details"])
+        text = answer_text(answer, width=screen_width(100), details=params["details"], hints=True)
+        word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
+        typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
+        files = "a page" if answer.choice is None else "a page and the model"
+        rest = f"--out FOLDER writes {files}; --details prints the rest."
+        typer.echo(rest if out is None else f"Open {printable(out / 'report.html')}")
     if params["strict"] and answer.verdict == "do not trust":
         raise typer.Exit(3)
 
@@ -146,15 +151,6 @@ def _columns(given: list[str]) -> str | dict[str, str]:
             f"{', '.join(given)}."
         )
     return dict(text.rsplit("=", 1) for text in given)
-
-
-def _print(answer: Answer, out: Path | None, *, details: bool) -> None:
-    text = answer_text(answer, width=screen_width(100), details=details, hints=True)
-    word = f"{answer.verdict[:1].upper()}{answer.verdict[1:]}."
-    typer.echo(text.replace(f"\n{word}", f"\n{typer.style(word, bold=True)}", 1))
-    files = "a page" if answer.choice is None else "a page and the model"
-    rest = f"--out FOLDER writes {files}; --details prints the rest."
-    typer.echo(rest if out is None else f"Open {printable(out / 'report.html')}")
 
 
 def predict(
@@ -319,7 +315,7 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
-def _root(
+def _command_line(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,

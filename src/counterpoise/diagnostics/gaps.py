@@ -71,7 +71,7 @@ def find_gaps(pair: EncodedPair, /) -> list[Gap]:
         elif kind == "date":
             gaps += _date_gaps(name, *(date_parts(as_dates(column)) for column in columns))
         else:
-            gaps += _category_gaps(name, *map(_counts, columns))
+            gaps += _category_gaps(name, *map(_category_counts, columns))
     return gaps
 
 
@@ -155,7 +155,7 @@ def _date_gaps(name: str, source: np.ndarray, target: np.ndarray) -> list[Gap]:
     return gaps
 
 
-def _counts(column: Any) -> dict[str, int]:
+def _category_counts(column: Any) -> dict[str, int]:
     texts, codes = as_codes(column)
     counts = zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True)
     return {text: count for text, count in counts if count}

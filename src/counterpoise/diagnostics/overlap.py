@@ -19,11 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from counterpoise._neighbors import Neighbors
-from counterpoise._pareto import fit_generalized_pareto, tail_size
+from counterpoise._pareto import FEWEST, fit_generalized_pareto, tail_size
 from counterpoise.encoding.rows import some_rows
-
-# A shape from fewer exceedances says nothing.
-_FEWEST = 5
 
 
 def pareto_k(values: np.ndarray, /) -> float:
@@ -69,7 +66,7 @@ def shape_of_largest(largest: np.ndarray, n: int, /) -> float:
     largest = largest[largest.shape[0] - size - 1 :]
     exceedances = largest[1:] - largest[0]
     exceedances = exceedances[exceedances > 1e-12 * largest[0]]
-    if exceedances.shape[0] < _FEWEST:
+    if exceedances.shape[0] < FEWEST:
         return math.nan
     return float(fit_generalized_pareto(xp, exceedances)[0])
 

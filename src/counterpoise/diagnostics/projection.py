@@ -23,18 +23,12 @@ def project(X_source: Any, X_target: Any, /) -> tuple[np.ndarray, np.ndarray, tu
         np.asarray(pair.independent(X), dtype=np.float64) for X in (pair.source, pair.target)
     )
     names = pair.encoder.get_feature_names_out()[pair.encoder.independent_]
-    if len(names) > 2:
-        return _principal(source, target)
+    if len(names) == 2:
+        return source, target, (names[0], names[1])
     if len(names) == 1:
         rng = np.random.default_rng(0)
         source, target = (np.column_stack([X, rng.uniform(size=len(X))]) for X in (source, target))
         return source, target, (names[0], "(spread at random)")
-    return source, target, (names[0], names[1])
-
-
-def _principal(
-    source: np.ndarray, target: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
     both, weights = np.concatenate([source, target]), 0.5 / np.array([len(source), len(target)])
     weights = np.repeat(weights, [len(source), len(target)])
     both = StandardScaler().fit(both, sample_weight=weights).transform(both)

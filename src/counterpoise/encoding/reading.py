@@ -177,7 +177,9 @@ def _read_text(
         start = stream.read(_START)
     for name in [encoding] if encoding else _possible_encodings(start):
         try:
-            delimiter = _separator(start.decode(name, errors="replace").lstrip("\ufeff"), usual)
+            beginning = start.decode(name, errors="replace").lstrip("\ufeff")
+            # The first of equals is the one that goes with the suffix.
+            delimiter = max((usual, *_SEPARATORS), key=partial(_fields, beginning))
             source: Any = path
             code, count = name, 0
             if sample:
@@ -192,8 +194,8 @@ def _read_text(
             if isinstance(error, pa.ArrowInvalid) and "UTF" not in str(error):
                 raise
             continue
-        if any(map(_is_binary, table.schema.types)):
-            continue
+        if any(pa.types.is_binary(getattr(t, "value_type", t)) for t in table.schema.types):
+            continue  # Arrow could not decode them
         if delimiter != usual:
             notes.append(f"{path.name} was read with {_SEPARATORS[delimiter]} as separators.")
         if name not in (encoding, "utf8"):
@@ -238,22 +240,11 @@ def _is_large(values: Any) -> bool:
     return bool(_LARGE <= (pc.max(pc.abs(values)).as_py() or 0) < math.inf)
 
 
-def _is_binary(kind: Any) -> bool:
-    """Tell the type of columns that Arrow could not decode."""
-    return bool(pa.types.is_binary(kind.value_type if pa.types.is_dictionary(kind) else kind))
-
-
-def _separator(start: str, usual: str) -> str:
-    """Decide the separator from the beginning of a file.
-
-    It gives every row as many fields as the header has, at least 2; of several, the one with the
-    most fields, then with the most numbers in them, then the one that goes with the suffix.
-    """
-    return max((usual, *_SEPARATORS), key=lambda mark: _fields(start, mark))  # first of equals
-
-
 def _fields(start: str, delimiter: str) -> tuple[int, int, int]:
-    """Return the fields of every row (1 where they differ), those of the header, and numbers."""
+    """Return the fields of every row (1 where they differ), those of the header, and numbers.
+
+    The separator is the one for which they are largest, compared in this order.
+    """
     rows: list[list[str]] = []
     with suppress(csv.Error):
         reader = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)

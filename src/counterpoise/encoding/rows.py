@@ -18,6 +18,7 @@ from counterpoise._arrays import (
     device,
     is_array,
     is_numpy_array,
+    take_rows,
     to_numpy,
 )
 from counterpoise._sklearn import safe_indexing
@@ -102,10 +103,7 @@ def take(X: Any, rows: np.ndarray | slice, /) -> Any:
     """Return rows of an array or a data frame by their numbers; X itself for a slice of all."""
     if isinstance(rows, slice):
         return X
-    if not is_array(X):
-        return safe_indexing(X, rows)
-    xp = array_namespace(X)
-    return xp.take(X, xp.asarray(rows.astype(np.int64), device=device(X)), axis=0)
+    return take_rows(X, rows) if is_array(X) else safe_indexing(X, rows)
 
 
 def some_rows(n: int, most: int, rng: np.random.Generator, /) -> np.ndarray | slice:

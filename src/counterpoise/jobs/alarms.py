@@ -164,9 +164,8 @@ def change_reasons(change: Change, limit: float, loss_words: str, /) -> list[str
 
 def label_reasons(test: LabelTest | None, every: str, /) -> list[str]:
     """Say that labels show a larger loss than the estimate, if they do."""
-    if test is None or test.label_value <= test.weighted_value:
-        return []
-    if not test.p_value < _level(every):
+    worse = test is not None and test.label_value > test.weighted_value
+    if test is None or not worse or not test.p_value < _level(every):
         return []
     return [
         f"labels contradict the estimate: the loss of {test.n_labels} labelled rows is "

@@ -110,8 +110,8 @@ class Estimates:
         The model beside the best constant prediction.
     plain : RiskEstimate
         What cross-validation without weights says of the same model; it knows no drift.
-    sensitivity : Sensitivity or None
-        The range of the risk if weights are wrong; None where all weights are 0.
+    sensitivity : Sensitivity
+        The range of the risk if weights are wrong.
     by : str
         Column whose groups are reported; empty for none.
     groups : GroupRisks or None
@@ -127,7 +127,7 @@ class Estimates:
     metrics: MetricReport
     baseline: Baseline
     plain: RiskEstimate
-    sensitivity: Sensitivity | None = None
+    sensitivity: Sensitivity
     by: str = ""
     groups: GroupRisks | None = None
     truth: TrueValues | None = None

@@ -90,26 +90,17 @@ def make_answer(
     data: Data, request: Request, diagnostics: Diagnostics, notes: Sequence[str], /, **found: Any
 ) -> Answer:
     """Put an answer together; `found` are its fields from `warnings` on."""
-    pair = data.pair
+    pair, rng = data.pair, np.random.default_rng(0)
+    rows, others = (some_rows(len(frame), _MAP_ROWS, rng) for frame in (pair.source, pair.target))
+    points, crosses, axes = project(pair.source.iloc[rows], pair.target.iloc[others])
     return Answer(
         Tables(data.source, data.target, pair.kinds, data.label, pair.rows, notes),
         with_unknown(diagnostics, data.unknown),
         weights_name(data, request["weights"]),
-        _place_rows(data, diagnostics.weights),
+        Plane(points, np.asarray(diagnostics.weights)[rows], crosses, axes),
         request.provenance(),
         **found,
     )
-
-
-def _place_rows(data: Data, weights: np.ndarray) -> Plane:
-    """Return some rows of both samples in one plane."""
-    rng = np.random.default_rng(0)
-    rows, others = (
-        some_rows(len(frame), _MAP_ROWS, rng) for frame in (data.pair.source, data.pair.target)
-    )
-    source, target = data.pair.source.iloc[rows], data.pair.target.iloc[others]
-    points, crosses, labels = project(source, target)
-    return Plane(points, np.asarray(weights)[rows], crosses, labels)
 
 
 @contextmanager

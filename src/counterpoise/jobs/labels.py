@@ -32,11 +32,6 @@ class Labels:
     y: np.ndarray  # (n,), floats for regression; integers or text for classification
     words: str = ""  # how the task was decided, in a sentence
 
-    @classmethod
-    def of_predicted(cls, predicted: Predicted, /) -> Labels:
-        """Return the labels beside predictions."""
-        return cls(predicted.task, predicted.labels)
-
 
 def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
     """Decide the task from the labels, or from the loss where that settles it.
@@ -122,7 +117,9 @@ def match_labels(values: np.ndarray, labels: Labels, /) -> TargetLabels:
     counts as labelled.
     """
     if labels.task == "regression":
-        y = values if values.dtype.kind == "f" else np.asarray([_number(v) for v in values])
+        from counterpoise.encoding.texts import as_number
+
+        y = values if values.dtype.kind == "f" else np.asarray([as_number(v) for v in values])
         rows = np.flatnonzero(np.isfinite(y))
         return TargetLabels(rows, y[rows])
     classes = {class_text(label): label for label in np.unique(labels.y)}
@@ -140,13 +137,6 @@ def class_text(value: Any, /) -> str:
     if value is None or value != value:
         return ""
     return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
 
 
 # Returns what a model says of target rows (k,) with labels (k,): predictions and losses.

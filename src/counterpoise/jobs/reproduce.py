@@ -160,7 +160,8 @@ def _csv(rows: list[dict[str, Any]]) -> bytes:
 
 
 def _check_place(device: str, dask: str | None, jobs: int) -> None:
-    if device != "cpu" and not _has_cuda():
+    has_torch = find_spec("torch") is not None
+    if device != "cpu" and not (has_torch and import_module("torch").cuda.is_available()):
         raise InputError(
             "`--device cuda` needs PyTorch with a CUDA device, and there is none. "
             'Install "counterpoise[torch]" on a machine with one, or use --device cpu.'
@@ -175,10 +176,6 @@ def _check_place(device: str, dask: str | None, jobs: int) -> None:
             f"`--jobs` counts processes on this machine; got {jobs} with --dask {dask}. "
             "Start as many workers there as you want, and leave --jobs out."
         )
-
-
-def _has_cuda() -> bool:
-    return find_spec("torch") is not None and import_module("torch").cuda.is_available()
 
 
 def _with_ozone(plan: Plan, data: Path | None, note: Note) -> tuple[Plan, Ozone | None]:

@@ -156,17 +156,13 @@ def _some(record: Any, *names: str) -> dict[str, Any]:
 
 def _candidates(choice: Choice) -> dict[str, Any]:
     """Return the columns of candidates.csv."""
-    low, high = choice.risks.interval()
-    inner = choice.risks.interval(drift=False)
+    numbers = estimate_numbers(choice.risks)
     names = dict.fromkeys(name for own in choice.parameters for name in own)
     return {
         "model": list(choice.models),
         **{name: _values(name, choice.parameters) for name in names},
-        "risk": np.asarray(choice.risks.value),
-        "low": low,
-        "high": high,
-        "low without drift": inner[0],
-        "high without drift": inner[1],
+        "risk": np.asarray(numbers.pop("value")),
+        **{end.replace("_", " "): values for end, values in numbers.items()},
         "standard error": np.asarray(choice.risks.standard_error),
         "risk without weights": choice.source_risks,
         "chosen": np.arange(len(choice.parameters)) == choice.chosen,

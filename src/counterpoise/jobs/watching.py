@@ -180,7 +180,10 @@ def watch(
                 ledger.append({"digest": batch.digest, "noise": noise, "batch": found})
                 added.append(name)
         finally:
-            result = _result(ledger, added, watched, notes)
+            recorded = [record["batch"] for record in ledger.records]
+            if len({re.sub(r"\d+", "0", batch["name"]) for batch in recorded}) == 1:
+                recorded.sort(key=lambda own: [int(n) for n in re.findall(r"\d+", own["name"])])
+            result = Watch(recorded, added, watched.delivered, notes)
             if watched.folder is not None and ledger.records:
                 _publish(result, watched.folder)
     return result
@@ -195,13 +198,6 @@ def _publish(result: Watch, folder: Path) -> None:
     text = json_text(watch_summary(result))
     write_atomically(folder / "watch.json", text.encode() + b"\n")
     write_atomically(folder / "watch.html", shown_page(result).encode())
-
-
-def _result(ledger: Ledger, added: list[str], watched: _Watched, notes: list[str]) -> Watch:
-    batches = [record["batch"] for record in ledger.records]
-    if len({re.sub(r"\d+", "0", batch["name"]) for batch in batches}) == 1:
-        batches.sort(key=lambda batch: [int(part) for part in re.findall(r"\d+", batch["name"])])
-    return Watch(batches, added, watched.delivered, notes)
 
 
 def _new_name(batch: Batch, ledger: Ledger, notes: list[str]) -> str | None:
@@ -319,7 +315,7 @@ class _Watched:
         """Return the rows with labels and what the model says of them; None for fewer than 2."""
         if rows.labels is None or self.model is None:
             return None
-        labels = Labels.of_predicted(self.kept.predicted)
+        labels = Labels(self.kept.predicted.task, self.kept.predicted.labels)
         known = match_labels(rows.labels, labels)
         if len(known.rows) < 2:
             return None

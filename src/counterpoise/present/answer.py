@@ -92,12 +92,16 @@ def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
             kind, title = "Evaluation", f"Judge predictions of {label} in {target.name}"
         lead = f"{title} ({known}, {columns}) from {source.name} ({rows})."
         lead = lead if answer.choice is not None else f"{_HELD_OUT} {lead}"
-        others = [*_groups(answer), *others, *_candidates(answer.choice), *_sensitivity(answer)]
+        others = [*_groups(answer), *others, *_candidates(answer.choice), _sensitivity(answer)]
+    where, other = answer_pictures.source_and_target(answer)
+    pictures = [] if answer.estimates is None else [answer_pictures.risk_picture(answer)]
+    shift = f"{answer.diagnostics.shift.words} Weights: {answer.weights_name}."
+    differ: list[Block] = [shift, _columns_table(answer), Pictures([other])]
     sections = [
         Section("answer", "", _first_blocks(answer, hints)),
-        Section("pictures", "", [Pictures(answer_pictures.main_pictures(answer))]),
+        Section("pictures", "", [Pictures([where, *pictures])]),
         *others,
-        _shift(answer),
+        Section("shift", "Where source and target differ", differ, folded=True),
         *_made(answer),
     ]
     return Document(kind, title, lead, _line(answer), sections)
@@ -112,17 +116,13 @@ def _first_blocks(answer: Any, hints: bool) -> list[Block]:
     advice = [_hinted(answer, item) if hints else item for item in answer.next]
     verdict, warnings = Verdict(answer.verdict, said), Bullets("Warning", answer.warnings, "alert")
     if answer.estimates is None:
-        reasons.insert(0, f"{_first_sentence(answer.diagnostics.shift.words)}.")
+        reasons.insert(0, f"{answer.diagnostics.shift.words.split('. ')[0].rstrip('.')}.")
         first, last = _columns_table(answer, most=_COLUMNS), []
     else:
         advice[1:1] = _worth_of_labels(answer.estimates)
         first, last = _expected(answer), [*_worst(answer.estimates), _delivered(answer)]
     lists = Bullets("Why", reasons[:_REASONS]), Bullets("Next", advice[:_REASONS])
     return [verdict, first, warnings, *lists, *last]
-
-
-def _first_sentence(words: str) -> str:
-    return words.split(". ")[0].rstrip(".")
 
 
 def _worth_of_labels(found: Any) -> list[str]:
@@ -217,7 +217,7 @@ def _delivered(answer: Any) -> str:
 def _line(answer: Any) -> str:
     """Return the answer in one line, with the reason."""
     reasons = [*answer.diagnostics.reasons, answer.diagnostics.shift.words]
-    reason = _first_sentence(reasons[0])
+    reason = reasons[0].split(". ")[0].rstrip(".")
     if answer.estimates is None:
         return f"{answer.verdict}: {reason}"
     name, metric = next(iter(answer.metrics.items()))
@@ -299,10 +299,8 @@ def _candidates(choice: Any) -> list[Section]:
     return [Section("candidates", title, [table, pictures], folded=True)]
 
 
-def _sensitivity(answer: Any) -> list[Section]:
+def _sensitivity(answer: Any) -> Section:
     found = answer.estimates.sensitivity
-    if found is None:
-        return []
     words = (
         "The source alone cannot show whether a column that matters is missing. If hidden "
         "selection made every weight wrong by a factor of up to the one given, the "
@@ -315,14 +313,7 @@ def _sensitivity(answer: Any) -> list[Section]:
         for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
     ]
     table = Table("", columns, rows, caption="Of the estimate: sampling error is not included.")
-    return [Section("sensitivity", "If the weights are wrong", [words, table], folded=True)]
-
-
-def _shift(answer: Any) -> Section:
-    words = f"{answer.diagnostics.shift.words} Weights: {answer.weights_name}."
-    picture = answer_pictures.shift_picture(answer)
-    blocks: list[Block] = [words, _columns_table(answer), Pictures([picture])]
-    return Section("shift", "Where source and target differ", blocks, folded=True)
+    return Section("sensitivity", "If the weights are wrong", [words, table], folded=True)
 
 
 def _made(answer: Any) -> list[Section]:

@@ -17,18 +17,14 @@ from counterpoise.present.shift_map import ShiftMapDisplay
 _NAME, _ROWS = 22, 12
 
 
-def main_pictures(answer: Any, /) -> list[Picture]:
-    """Return where source and target differ and, for a selection, the risk with its intervals."""
-    where = _plane(answer) if len(answer.tables.kinds) <= 2 else _balance(answer)
-    return [where] if answer.estimates is None else [where, _risk(answer)]
+def source_and_target(answer: Any, /) -> tuple[Picture, Picture]:
+    """Return the picture of source and target that comes first, and the other one."""
+    plane, balance = _plane(answer), _balance(answer)
+    return (plane, balance) if len(answer.tables.kinds) <= 2 else (balance, plane)
 
 
-def shift_picture(answer: Any, /) -> Picture:
-    """Return the other picture of source and target."""
-    return _balance(answer) if len(answer.tables.kinds) <= 2 else _plane(answer)
-
-
-def _risk(answer: Any) -> Picture:
+def risk_picture(answer: Any, /) -> Picture:
+    """Return the risk with its intervals beside that of plain cross-validation and a constant."""
     found = answer.estimates
     # Plain cross-validation knows no drift: both of its intervals are the narrow one.
     plain = found.plain

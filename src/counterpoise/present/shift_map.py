@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise.encoding.rows import some_rows
 from counterpoise.present.axes import Display, legend_above, plain_text, plain_ticks
 from counterpoise.present.palette import Palette
 
@@ -96,7 +97,7 @@ class ShiftMapDisplay(Display):
 
     def _draw(self, ax: Any, palette: Palette) -> None:
         rng = np.random.default_rng(0)
-        rows, others = (_some(len(points), rng) for points in (self.source, self.target))
+        rows, others = (some_rows(len(own), _POINTS, rng) for own in (self.source, self.target))
         look: dict[str, Any] = {"color": palette.target, "alpha": 0.45, "linewidth": 0.9}
         ax.scatter(*self.target[others].T, s=14, marker="x", label="target", **look)
         levels = np.searchsorted(_EDGES, self.weights[rows], side="right")
@@ -109,7 +110,3 @@ class ShiftMapDisplay(Display):
             plain_ticks(ax, which)
             getattr(ax, f"set_{which}label")(plain_text(label), parse_math=False)
         legend_above(ax, palette)
-
-
-def _some(count: int, rng: np.random.Generator) -> np.ndarray:
-    return np.arange(count) if count <= _POINTS else rng.choice(count, _POINTS, replace=False)

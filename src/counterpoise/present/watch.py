@@ -12,7 +12,6 @@ from counterpoise._format import format_count, format_interval, format_share, sh
 from counterpoise.present.answer import SHORT_NAMES
 from counterpoise.present.axes import clip_limits, legend_above, plain_ticks, rows_height, set_rows
 from counterpoise.present.estimates import WITHOUT_DRIFT, number_cell
-from counterpoise.present.page import render_page
 from counterpoise.present.palette import LIGHT
 from counterpoise.present.sections import (
     Bullets,
@@ -44,11 +43,6 @@ _LINES = (
     "The dashed line is what was delivered. Dots beyond their tick are an alarm."
 )
 _Batches = Sequence[Mapping[str, Any]]
-
-
-def watch_page(watch: Any, /) -> str:
-    """Return a watch as one HTML file that needs no network."""
-    return render_page(watch_document(watch))
 
 
 def watch_text(watch: Any, /, *, width: int = WIDTH) -> str:

@@ -123,53 +123,39 @@ class BlockPlan:
         pairs = enumerate(zip(groups[:total], groups[-total:], strict=True))
         full = {i: pair if signed else pair[:1] for i, pair in pairs if sum(map(len, pair))}
         both = [weights] if used is weights else [weights, used]
-        terms = [sums_from_losses(xp, xp.zeros_like(w), w).arrays() for w in both]
-        work = _BlockWork(self.frame, X, Y, weights, used, xp.stack(list(chain(*terms)), axis=-1))
-        sums = in_threads(lambda pair: work.block(xp, *pair), list(full.values()), X)
+        terms = chain(*(sums_from_losses(xp, xp.zeros_like(w), w).arrays() for w in both))
+        table = xp.stack(list(terms), axis=-1)  # what `Sums` adds up for w and u, (n, 9 or 18)
+
+        def block(pair: tuple[np.ndarray, ...]) -> BlockSums:
+            """Add up the rows with u <= 1 and those with u > 1, or all at once.
+
+            A matrix times its own transpose costs half of any other product. So every factor is put
+            on both sides as its root, and the factors u (u - 1) are divided by their sign.
+            """
+            places = as_index(np.concatenate(pair), X)
+            x, y, w, u, own = (xp.take(a, places, axis=0) for a in (X, Y, weights, used, table))
+            rows = self.frame.rows(xp, x, y)
+
+            def moments(factors: Array, part: slice = slice(None)) -> Array:
+                root = rows[part, :] * xp.sqrt(factors[part])[:, None]
+                return xp.linalg.matrix_transpose(root) @ root
+
+            covariance, total = None, xp.sum(own, axis=0)
+            if signed:
+                split, factors = len(pair[0]), u * (u - 1)
+                covariance = moments(factors, slice(split, None)) - moments(-factors, slice(split))
+            numbers = [total[i] for i in range(total.shape[0])]
+            plain, training = Sums(*numbers[:_SUMS]), moments(w)
+            if used is weights:
+                return BlockSums(plain, training, covariance)
+            return BlockSums(plain, training, covariance, Sums(*numbers[_SUMS:]), moments(u))
+
+        sums = in_threads(block, list(full.values()), X)
         blocks = {divmod(i, count): block for i, block in zip(full, sums, strict=True)}
         places = RowSample.of(self.sample_rows, rows, np.arange(len(rows))).columns[0]
         x, y, u = (take_rows(a, places) for a in (X, Y, used))
         kept = (self.frame.rows(xp, x, y), u, folds[places])
         return Collected(len(rows), blocks, RowSample(self.sample_rows, rows[places], kept))
-
-
-@dataclass(frozen=True)
-class _BlockWork:
-    """Rows whose second moments are added up by block."""
-
-    frame: Frame
-    X: Array
-    Y: Array
-    weights: Array
-    used: Array  # the weights u of the method
-    sums: Array  # what `Sums` adds up for w and, where they are others, for u: (n, 9 or 18)
-
-    def block(
-        self, xp: Namespace, below: np.ndarray, above: np.ndarray | None = None, /
-    ) -> BlockSums:
-        """Add up the rows with u <= 1 and those with u > 1; all at once if `above` is None.
-
-        A matrix times its own transpose costs half of any other product. So every factor is put on
-        both sides as its root, and the factors u (u - 1) are divided by their sign.
-        """
-        places = as_index(below if above is None else np.concatenate([below, above]), self.X)
-        x, y, w, sums = (
-            xp.take(a, places, axis=0) for a in (self.X, self.Y, self.weights, self.sums)
-        )
-        rows, same = self.frame.rows(xp, x, y), self.used is self.weights
-        u = w if same else xp.take(self.used, places, axis=0)
-
-        def moments(factors: Array, part: slice = slice(None)) -> Array:
-            root = rows[part, :] * xp.sqrt(factors[part])[:, None]
-            return xp.linalg.matrix_transpose(root) @ root
-
-        covariance, total = None, xp.sum(sums, axis=0)
-        if above is not None:
-            split, factors = len(below), u * (u - 1)
-            covariance = moments(factors, slice(split, None)) - moments(-factors, slice(split))
-        numbers = [total[i] for i in range(total.shape[0])]
-        plain, own = Sums(*numbers[:_SUMS]), None if same else Sums(*numbers[_SUMS:])
-        return BlockSums(plain, moments(w), covariance, own, None if same else moments(u))
 
 
 def risk_sums(

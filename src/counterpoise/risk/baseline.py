@@ -17,7 +17,7 @@ import numpy as np
 from counterpoise._arrays import to_numpy
 from counterpoise._format import format_interval, format_number
 from counterpoise.losses import Loss
-from counterpoise.metrics import Metric, Predicted
+from counterpoise.metrics import Predicted
 from counterpoise.risk.averages import Method
 from counterpoise.risk.estimate import RiskEstimate
 from counterpoise.risk.estimation import estimate_risk
@@ -88,7 +88,7 @@ def baseline_risk(
     the labels of the target rows of `held_out.labelled`.
     """
     with np.errstate(all="ignore"):
-        here, there = _best_constant(y, classes, y_labelled, lambda own: loss_of(loss, own).mean())
+        here, there = best_constant(y, classes, y_labelled, lambda own: loss_of(loss, own).mean())
         losses, labelled = loss_of(loss, here), None if there is None else loss_of(loss, there)
     difference = None if labelled is None else held_out.labelled - labelled
     constant = replace(held_out, losses=losses, labelled=labelled)
@@ -96,33 +96,13 @@ def baseline_risk(
     return Baseline(estimate_risk(constant, method)[0], estimate_risk(paired, method)[0])
 
 
-def constant_for_metric(
-    predicted: Predicted, metric: Metric, labelled: Predicted | None = None, /
+def best_constant(
+    y: np.ndarray, classes: Any, y_labelled: np.ndarray | None, cost: Callable[[Predicted], Any], /
 ) -> tuple[Predicted, Predicted | None]:
-    """Return the constant prediction that is best by a metric in the source.
+    """Return the constant prediction of least cost, for these rows and for labelled ones.
 
-    For the same rows, and for the rows `labelled` if they are given.
-    """
-    sign = -1.0 if metric.greater_is_better else 1.0
-    y, there = predicted.labels, None if labelled is None else labelled.labels
-    return _best_constant(y, predicted.classes, there, lambda own: sign * metric(own))
-
-
-def _best_constant(
-    y: np.ndarray, classes: Any, y_labelled: np.ndarray | None, cost: Callable[[Predicted], Any]
-) -> tuple[Predicted, Predicted | None]:
-    """Return the constant prediction of least cost, for these rows and for labelled ones."""
-    makers = _constants(y, classes)
-    costs = [cost(make(y)) for make in makers]
-    best = makers[int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))]
-    return best(y), None if y_labelled is None else best(y_labelled)
-
-
-def _constants(y: np.ndarray, classes: np.ndarray | None) -> list[partial[Predicted]]:
-    """Functions that predict one value, made from the labels `y`, for rows with some labels.
-
-    Numbers: the mean, the median, the mean of the logarithms and the median of relative errors.
-    Classes: each of them, with the shares of all as probabilities.
+    Numbers: the mean, the median, the mean of the logarithms or the median of relative errors.
+    Classes: one of them, with the shares of all as probabilities.
     """
     if classes is None:
         y = np.asarray(y, dtype=np.float64)
@@ -132,10 +112,14 @@ def _constants(y: np.ndarray, classes: np.ndarray | None) -> list[partial[Predic
         values = [np.mean(y), np.median(y), y[order][min(half, len(y) - 1)]]
         if np.all(y > -1):
             values.append(np.expm1(np.mean(np.log1p(y))))
-        return [partial(_constant, float(value), None, None) for value in values]
-    share = np.bincount(np.searchsorted(classes, y), minlength=len(classes)) / len(y)
-    order = np.argsort(-share, kind="stable")
-    return [partial(_constant, int(place), share, classes) for place in order]
+        makers = [partial(_constant, float(value), None, None) for value in values]
+    else:
+        share = np.bincount(np.searchsorted(classes, y), minlength=len(classes)) / len(y)
+        order = np.argsort(-share, kind="stable")
+        makers = [partial(_constant, int(place), share, classes) for place in order]
+    costs = [cost(make(y)) for make in makers]
+    best = makers[int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))]
+    return best(y), None if y_labelled is None else best(y_labelled)
 
 
 def _constant(value: float, share: Any, classes: Any, y: np.ndarray) -> Predicted:

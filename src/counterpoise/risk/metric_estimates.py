@@ -15,7 +15,7 @@ from counterpoise._shown import ByName
 from counterpoise._validation import InputError, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
 from counterpoise.risk.averages import Controlled, Method
-from counterpoise.risk.baseline import constant_for_metric
+from counterpoise.risk.baseline import best_constant
 from counterpoise.risk.estimate import LOG, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
@@ -182,9 +182,13 @@ def estimate_metrics(
     wider = 1.0
     if any(metric.losses is None for metric in chosen):
         wider = _wider(replace(held_out, labelled=None), method)
-    report = {}
+    report, y_labelled = {}, None if labelled is None else labelled.labels
     for metric in chosen:
-        constants = constant_for_metric(predicted, metric, labelled)
+
+        def cost(constant: Predicted, metric: Metric = metric) -> float:
+            return -metric(constant) if metric.greater_is_better else metric(constant)
+
+        constants = best_constant(predicted.labels, predicted.classes, y_labelled, cost)
         if metric.losses is not None:
             estimate = _of_mean(held_out, predicted, metric, method, labelled)
             guess = _of_mean(held_out, constants[0], metric, method, constants[1]).value

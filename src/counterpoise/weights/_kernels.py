@@ -59,17 +59,13 @@ def negative_squares(A: Array, B: Array, /) -> Array:
     """
     if A.shape[-1] > DIRECT_FEATURES or not on_cpu(A):
         return _product_form(A, B)
-    gap = _gap(A, B, 0)
+    gap = A[..., :, None, 0] - B[..., None, :, 0]
     total = gap * -gap
     for feature in range(1, A.shape[-1]):
-        gap = _gap(A, B, feature)
+        gap = A[..., :, None, feature] - B[..., None, :, feature]
         gap *= gap
         total -= gap
     return total
-
-
-def _gap(A: Array, B: Array, feature: int) -> Array:
-    return A[..., :, None, feature] - B[..., None, :, feature]
 
 
 def _product_form(A: Array, B: Array) -> Array:

@@ -29,7 +29,7 @@ def interior_point(problem: Problem, K: Any, kappa: Array, index: Array, solved:
         w = state.x[:, : box.n]
         image = K.times(w)
         gap = problem.relative_gap(w, image, kappa)
-        best = _choose(xp, gap < best[2], (w, state.nu, gap), best)
+        best = _take_where(xp, gap < best[2], (w, state.nu, gap), best)
         # A NaN comes from a system beyond the dtype's reach and would not go away.
         done = (gap <= problem.gap_tol) | xp.isnan(gap) | (iteration == _MOST_ITERATIONS)
         solved.append(tuple(select(xp, done, index, *best[:2])))
@@ -40,7 +40,7 @@ def interior_point(problem: Problem, K: Any, kappa: Array, index: Array, solved:
         state, best = box.step(K, image - kappa, _State(*kept[4:8])), kept[8:]
 
 
-def _choose(xp: Namespace, mask: Array, one: Any, other: Any) -> list[Array]:
+def _take_where(xp: Namespace, mask: Array, one: Any, other: Any) -> list[Array]:
     """Take the arrays of `one` for the problems where `mask` holds, of `other` elsewhere."""
     return [
         xp.where(mask if a.ndim == 1 else mask[:, None], a, b)
@@ -135,7 +135,7 @@ class _Box:
             reached = xp.clip(0.995 * newton.longest(d), None, 1.0)
             longer = reached > length
             length = xp.where(longer, reached, length)
-            best = _State(*_choose(xp, longer, d, best))
+            best = _State(*_take_where(xp, longer, d, best))
         column = length[:, None]
         x, z, y = (now + column * step for now, step in zip(state[:3], best[:3], strict=True))
         return _State(x, z, y, state.nu + length * best.nu)

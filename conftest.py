@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+SOURCE = Path(__file__).parent / "src"
 _IMPORT = re.compile(r"^(?:import|from) (\w+)", flags=re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path):
     """Leave out a module that could not be imported."""
-    if collection_path.suffix == ".py":
+    if collection_path.suffix == ".py" and collection_path.is_relative_to(SOURCE):
         imported = _IMPORT.findall(collection_path.read_text(encoding="utf-8"))
         if any(find_spec(name) is None for name in imported):
             return True
