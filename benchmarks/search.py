@@ -9,7 +9,7 @@
 - Ridge, 500 rows, 46 penalties: `ShiftGridSearchCV` and `ShiftRidgeCV` with fitted weights, over
   the fit of these weights alone.
 - Logistic regression, 3000 x 50, ten penalties, without weights: `ShiftGridSearchCV` over ten
-  separate fits in each fold.
+  separate fits in each fold; fits that start from the last one's coefficients over the same.
 - `audit` of 10 000 columns, 500 + 500 rows, over a copy of both tables; `target_risk` of 50 numbers
   over their sum.
 
@@ -126,12 +126,24 @@ def logistic(repeats: int) -> None:
     model, splits = LogisticRegression(max_iter=1000), list(StratifiedKFold(5).split(X, y))
     search = cp.ShiftGridSearchCV(model, {"C": penalties}, weights=None, cv=splits, refit=False)
     fits = [(clone(model).set_params(C=C), train) for C in penalties for train, _ in splits]
-    path, single = least(
+
+    def path(solver: str) -> None:
+        for train, _ in splits:
+            own = clone(model).set_params(warm_start=True, solver=solver)
+            for C in penalties:
+                own.set_params(C=C).fit(X[train], y[train])
+
+    searched, warm, newton, single = least(
         lambda: search.fit(X, y),
+        lambda: path("lbfgs"),
+        lambda: path("newton-cholesky"),
         lambda: [own.fit(X[rows], y[rows]) for own, rows in fits],
         repeats=repeats,
     )
-    show_ratio("logistic, 3000 x 50, 10 penalties: ShiftGridSearchCV / separate fits", path, single)
+    label = "logistic, 3000 x 50, 10 penalties: ShiftGridSearchCV / separate fits"
+    show_ratio(label, searched, single)
+    show_ratio("    each fit from the last one's coefficients / separate fits", warm, single)
+    show_ratio("    the same by Newton's method / separate fits", newton, single)
 
 
 def overheads(repeats: int) -> None:
