@@ -107,7 +107,9 @@ def test_lengths_may_be_unknown_and_partitions_empty(same_fit):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
         yield cluster
 
 

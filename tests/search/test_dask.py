@@ -15,7 +15,9 @@ from counterpoise import ShiftGridSearchCV
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
