@@ -238,3 +238,5 @@ def test_texts_are_read_as_files_are_where_fit_has_seen_numbers_and_dates():
         encoder = TableEncoder(keep_numeric=True).fit(frame[columns][:rows])
         here, there = (encoder.transform(table[columns][:rows]) for table in (frame, texts))
         np.testing.assert_array_equal(here, there)
+    with pytest.raises(ValueError, match=r"'n' must hold numbers; .*its type is datetime"):
+        encoder.transform(pd.DataFrame({"n": frame["d"]}))

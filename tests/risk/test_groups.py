@@ -101,13 +101,16 @@ def test_bad_input_is_refused(sample):
 
 
 def test_a_search_takes_one_and_one_point_nought_for_the_same_group(rng):
-    """A column with missing values on one side is of whole numbers on the other."""
+    """A column with missing values is of floats, the other of integers; days have several units."""
     X, Z = ({"x": rng.normal(size=90), "region": np.repeat([1, 2, 3], 30)} for _ in range(2))
     X, Z = pd.DataFrame(X), pd.DataFrame(Z).astype({"region": float})
     search = cp.ShiftGridSearchCV(LinearRegression(), {}, weights=None)
     search.fit(X, X["x"] + rng.normal(size=90), X_target=Z)
     for groups in (("region",), (X["region"], Z["region"])):
         assert list(search.risk_by_group(*groups)) == ["1", "2", "3"]
+    days = np.datetime64("2024-01-01", "ns") + X["region"].to_numpy().astype("m8[D]")
+    names = [f"2024-01-0{day} 00:00:00" for day in (2, 3, 4)]
+    assert list(search.risk_by_group(days, days.astype("M8[D]"))) == names
 
 
 def test_a_group_uses_its_own_labels(rng):

@@ -75,6 +75,8 @@ def as_numbers(column: Any, /) -> np.ndarray:
         return np.where(np.isnat(values), np.nan, days)
     if values.dtype.kind == "O":
         values = np.where(is_missing(values), np.nan, values)
+    if values.dtype.kind == "M":  # NumPy would count nanoseconds
+        raise TypeError(f"its type is {values.dtype}")
     return values.astype(np.float64)
 
 
@@ -82,8 +84,7 @@ def as_dates(column: Any, /) -> np.ndarray:
     """Return dates as datetime64[ms]; text is read by ISO 8601, times with a zone in UTC."""
     if not isinstance(column, np.ndarray) and str(column.dtype).startswith("datetime64["):
         # pandas turns times with a zone into UTC here, and into objects elsewhere.
-        dates: np.ndarray = column.to_numpy(dtype="datetime64[ms]")
-        return dates
+        column = column.to_numpy(dtype="datetime64[ms]")
     values = np.asarray(column)
     if values.dtype.kind == "M":
         return values.astype("datetime64[ms]")

@@ -159,8 +159,7 @@ def row_groups(X: Any, /) -> np.ndarray | None:
 
     Equal rows must be held out together: a model that has learned one of them knows the other.
     Rows are compared by 64-bit hashes: the chance that two of a million different rows share one
-    is below 1e-7. Missing values are equal to each other.
-    Returns None where no two rows are equal.
+    is below 1e-7. Missing values are equal to each other. None where no two rows are equal.
     """
     rng, X = np.random.default_rng(0), in_memory(X, "X")
     if sparse.issparse(X):

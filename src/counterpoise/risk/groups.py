@@ -157,27 +157,26 @@ def risk_by_group(
     'south'
     """
     chosen, wanted = get_method(method), list(metrics)
-    own, other = group_labels(source_groups, target_groups)
-    n = held_out.losses.shape[-1]
-    if held_out.losses.ndim != 1 or len(own) != n:
+    of_source, of_target = group_labels(source_groups, target_groups)
+    if tuple(held_out.losses.shape) != of_source.shape:
         raise InputError(
-            f"`source_groups` must have one label per loss of one model; got {len(own)} labels for "
+            f"`source_groups` must have one label per loss of one model; got {len(of_source)} for "
             f"losses of shape {tuple(held_out.losses.shape)}. Pick a candidate first."
         )
     overall, _ = estimate_risk(held_out, chosen)
     within = chosen if isinstance(chosen, Normalized | Source) else Normalized()
     weights, groups = to_numpy(held_out.weights), {}
-    names, counts = np.unique(other, return_counts=True)
+    names, counts = np.unique(of_target, return_counts=True)
     for i in np.argsort(-counts, kind="stable"):
         name, count = str(names[i]), int(counts[i])
-        rows = np.flatnonzero(own == name)
-        share = count / len(other)
+        rows = np.flatnonzero(of_source == name)
+        share = count / len(of_target)
         part = held_out.take(rows)
         risk = report = None
         if len(rows) and part.n_rows >= _FEWEST and np.any(weights[rows] > 0):
             seen = np.empty(0, dtype=int)
             if labelled_rows is not None and held_out.labelled is not None:
-                seen = np.flatnonzero(other[labelled_rows] == name)
+                seen = np.flatnonzero(of_target[labelled_rows] == name)
             if len(seen) >= _FEWEST_LABELS:
                 part = replace(part, labelled=held_out.labelled[seen])
             risk, _ = estimate_risk(part, within)
@@ -190,16 +189,17 @@ def risk_by_group(
 
 
 def group_labels(source: Any, target: Any, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return the groups of both samples as text; 1 and 1.0 are the same group."""
+    """Return the groups of both samples as text; 1 is 1.0, and days may have any unit."""
     labels = []
     for groups, name in ((source, "source_groups"), (target, "target_groups")):
-        found = np.asarray(groups)
-        if found.ndim != 1 or len(found) == 0:
-            raise InputError(f"`{name}` must have one label per row; got shape {found.shape}.")
-        labels.append([_text(label) for label in found.tolist()])
-    return np.array(labels[0], dtype=str), np.array(labels[1], dtype=str)
+        values = np.asarray(groups)
+        if values.ndim != 1 or len(values) == 0:
+            raise InputError(f"`{name}` must have one label per row; got shape {values.shape}.")
+        if values.dtype.kind in "mM":  # `tolist` makes whole numbers of nanoseconds
+            values = values.astype(f"{values.dtype.kind}8[us]")
+        labels.append(np.array([_text(label) for label in values.tolist()], dtype=str))
+    return labels[0], labels[1]
 
 
 def _text(label: Any) -> str:
-    whole = isinstance(label, float) and label.is_integer()
-    return str(int(label)) if whole else str(label)
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label)
