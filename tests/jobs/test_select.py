@@ -232,6 +232,10 @@ def test_frames_and_options_that_do_not_go_are_refused(frames):
         cp.select(np.eye(3), np.eye(3), label="y")
     with pytest.raises(InputError, match="distinct column names"):
         cp.audit(frames[0].rename(columns={"noise": "age"}), frames[1])
+    mixed = frames[0].assign(age=[*frames[0]["age"].iloc[1:], "n/a"])
+    with pytest.raises(InputError, match=r"one type in each column: .* column age .*astype\(str\)"):
+        cp.audit(mixed, frames[1])
+    assert cp.audit(mixed.astype({"age": str}), frames[1]).tables.kinds["age"] == "number"
     with pytest.raises(InputError, match="leave out the two tables"):
         cp.select(*frames, example="gaussian-2d")
 

@@ -90,10 +90,8 @@ def rows_together(
     if equal is None or distinct < _DISTINCT * len(frame):
         return None
     first = np.unique(equal, return_index=True)[1]
-    if (
-        labels.task == "classification"
-        and np.unique(labels.y[first], return_counts=True)[1].min() < 2
-    ):
+    rarest = np.unique(labels.y[first], return_counts=True)[1].min()
+    if labels.task == "classification" and rarest < 2:
         return None  # models without that row would not know its class
     notes.append(
         f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "

@@ -189,8 +189,14 @@ def as_table(given: Any, name: str, encoding: str | None, notes: list[str], /) -
     columns = [str(column) for column in given.columns]
     if len(set(columns)) < len(columns):
         repeated = sorted({column for column in columns if columns.count(column) > 1})
-        raise InputError(f"`{name}` must have distinct column names; {repeated} are repeated.")
-    return pa.Table.from_pandas(given.set_axis(columns, axis=1), preserve_index=False)
+        raise InputError(f"`{name}` must have distinct column names; rename or drop {repeated}.")
+    try:
+        return pa.Table.from_pandas(given.set_axis(columns, axis=1), preserve_index=False)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"`{name}` must have values of one type in each column: {'; '.join(error.args)}. "
+            "Pass that column.astype(str): numbers in it are read, and words such as 'n/a'."
+        ) from error
 
 
 def load_example(name: str, /, *, seed: int = 0) -> Data:

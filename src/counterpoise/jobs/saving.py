@@ -219,12 +219,7 @@ def _guarded(values: Any) -> Any:
 def json_text(content: Any, /) -> str:
     r"""Return JSON that a terminal can show: control characters are written as ``\u009b``."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
-    return "".join(c if c.isprintable() or c in "\n " else _escaped(c) for c in text)
-
-
-def _escaped(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+    return "".join(c if c.isprintable() or c in "\n " else json.dumps(c)[1:-1] for c in text)
 
 
 def file_digest(path: Path, /) -> str:
