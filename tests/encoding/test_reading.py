@@ -59,7 +59,7 @@ def write(path, content):
         ("empty.csv", b"", "empty.csv is empty"),
         ("blank.csv", b"\n\n", "blank.csv is empty"),
         ("header.csv", b"a,b\n", "no rows"),
-        ("ragged.csv", b"a,b\n1,2,3\n", "Expected 2 columns, got 3"),
+        ("ragged.csv", b"a,b\n1,2,3\n", "Expected 2 columns, got 3: 1,2,3). Check the file"),
         ("twice.csv", b"a,a\n1,2\n", "more than one column called 'a'"),
         ("broken.parquet", b"not parquet", "cannot be read as Parquet"),
         ("broken.csv.gz", b"not gzip", "cannot be read as CSV"),

@@ -1,5 +1,7 @@
 """An answer says what the library says, from files and from frames, and each number once."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import counterpoise as cp
 from counterpoise._validation import InputError
+from counterpoise.jobs.auditing import noted
 from counterpoise.jobs.groups import group_rows
 from counterpoise.jobs.loading import load_data
 from counterpoise.jobs.models import make_families
@@ -223,6 +226,14 @@ def test_an_audit_has_no_model_and_names_what_shifted(frames):
     assert answer.verdict == diagnosed.verdict
 
 
+def test_a_warning_is_a_note_once_and_one_without_words_is_none():
+    notes = ["old"]
+    with noted(notes):
+        for text in ("", "old", "new\nmore", "new"):
+            warnings.warn(text, stacklevel=1)
+    assert notes == ["old", "new"]
+
+
 def test_frames_and_options_that_do_not_go_are_refused(frames):
     with pytest.raises(InputError, match="Pass two tables"):
         cp.select(frames[0])
@@ -312,8 +323,8 @@ def test_rows_of_one_person_stay_in_one_fold(persons, monkeypatch, task):
 
 def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
     source, target = persons
-    noted = cp.select(source, target, label="y", **RIDGE).tables.notes
-    assert any("(--groups person)" in note for note in noted)
+    notes = cp.select(source, target, label="y", **RIDGE).tables.notes
+    assert any("(--groups person)" in note for note in notes)
     source.loc[:9, "person"] = None
     answer = cp.select(source, target, label="y", groups="person", **RIDGE)
     assert any("58 groups, and 10 rows without a value" in note for note in answer.tables.notes)

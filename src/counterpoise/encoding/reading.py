@@ -310,4 +310,4 @@ def _explain(path: Path, error: Exception) -> str:
         )
     forms = dict.fromkeys(_PARQUET, "Parquet") | dict.fromkeys(_EXCEL, "an Excel workbook")
     form = forms.get(path.suffix.lower(), "CSV or TSV")
-    return f"{path.name} cannot be read as {form}: {text} Check the file or its suffix."
+    return f"{path.name} cannot be read as {form} ({text}). Check the file or its suffix."

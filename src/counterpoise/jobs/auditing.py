@@ -109,5 +109,5 @@ def noted(notes: list[str], /) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    texts = [str(warning.message).strip().splitlines()[0] for warning in caught]
-    notes += [t for t in dict.fromkeys(texts) if t not in notes and "hardly overlap" not in t]
+    new = [str(warning.message).strip().partition("\n")[0] for warning in caught]
+    notes += [t for t in dict.fromkeys(new) if t and t not in notes and "hardly overlap" not in t]
