@@ -72,9 +72,9 @@ def risk_change(kept: Kept, weights: np.ndarray, /) -> Change:
         return Change(float(risks[0]), float(risks[1]), 0.0, 0.0, 1.0, link)
     share = np.ones((2, 1))
     both = jackknife_deviations(xp, sums, share, lambda part: average.estimate(xp, part)[0], None)
-    own = both[1] * link.slope(risks[1]) - both[0] * link.slope(risks[0])
-    error = float(np.sqrt(np.sum(own**2)))
-    degrees = max(float(rows_deciding(xp, own)), 1.0)
+    differences = both[1] * link.slope(risks[1]) - both[0] * link.slope(risks[0])
+    error = float(np.sqrt(np.sum(differences**2)))
+    degrees = max(float(rows_deciding(xp, differences)), 1.0)
     value = float(link.distance(risks[0], risks[1]))
     return Change(float(risks[0]), float(risks[1]), value, error, degrees, link)
 

@@ -171,16 +171,16 @@ def draw_margins(data: Data, margins: Any, /) -> Data:
     )
 
 
-def with_unknown(found: Diagnostics, unknown: str, /) -> Diagnostics:
+def with_unknown(diagnostics: Diagnostics, unknown: str, /) -> Diagnostics:
     """Say first what margins leave unknown, if anything: the best verdict is then "caution"."""
     if not unknown:
-        return found
+        return diagnostics
     advice = "Get rows of the target, even without labels: they show what margins do not."
     return replace(
-        found,
-        verdict=max(found.verdict, VERDICTS[2], key=VERDICTS.index),
-        reasons=[unknown, *found.reasons],
-        advice=[advice, *(words for words in found.advice if not words.startswith("Use "))],
+        diagnostics,
+        verdict=max(diagnostics.verdict, VERDICTS[2], key=VERDICTS.index),
+        reasons=[unknown, *diagnostics.reasons],
+        advice=[advice, *(words for words in diagnostics.advice if not words.startswith("Use "))],
     )
 
 

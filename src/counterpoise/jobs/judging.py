@@ -87,14 +87,14 @@ def weigh(kept: Kept, target: Any, weights: Any, /) -> tuple[Kept, EncodedPair]:
     pair = replace(pair, source=source, target=there)
     if isinstance(kept.estimator, DesignRatio):
         weights = DesignRatio(kept.estimator.design, weights=weights)
-    found, estimator = fit_weights(weights, pair.independent(source), pair.independent(there))
-    if not np.any(found > 0):
-        found, estimator = np.ones(len(found)), None
+    fitted, estimator = fit_weights(weights, pair.independent(source), pair.independent(there))
+    if not np.any(fitted > 0):
+        fitted, estimator = np.ones(len(fitted)), None
         warnings.warn(
             "No source row lies where the target does: the model was judged without weights.",
             stacklevel=3,
         )
-    return replace(kept, weights=found, estimator=estimator, encoder=pair.encoder), pair
+    return replace(kept, weights=fitted, estimator=estimator, encoder=pair.encoder), pair
 
 
 def judge_pair(

@@ -125,11 +125,11 @@ def match_labels(values: np.ndarray, labels: Labels, /) -> TargetLabels:
     classes = {class_text(label): label for label in np.unique(labels.y)}
     texts = [class_text(value) for value in values]
     rows = np.asarray([row for row, text in enumerate(texts) if text], dtype=int)
-    own = [classes.get(texts[row], values[row]) for row in rows]
+    matched = [classes.get(texts[row], values[row]) for row in rows]
     agree = [texts[row] in classes for row in rows]
     if not any(agree):
         return TargetLabels(rows[:0], labels.y[:0])
-    return TargetLabels(rows, np.asarray(own, dtype=None if all(agree) else object))
+    return TargetLabels(rows, np.asarray(matched, dtype=None if all(agree) else object))
 
 
 def class_text(value: Any, /) -> str:

@@ -300,7 +300,7 @@ def _candidates(choice: Any) -> list[Section]:
 
 
 def _sensitivity(answer: Any) -> Section:
-    found = answer.estimates.sensitivity
+    bounds = answer.estimates.sensitivity
     words = (
         "The source alone cannot show whether a column that matters is missing. If hidden "
         "selection made every weight wrong by a factor of up to the one given, the "
@@ -310,7 +310,7 @@ def _sensitivity(answer: Any) -> Section:
     columns = [Column("weights off by up to", "word"), Column("risk")]
     rows = [
         [format_number(gamma), Numeral(format_interval(low, high), low)]
-        for gamma, low, high in zip(found.gammas, found.low, found.high, strict=True)
+        for gamma, low, high in zip(bounds.gammas, bounds.low, bounds.high, strict=True)
     ]
     table = Table("", columns, rows, caption="Of the estimate: sampling error is not included.")
     return Section("sensitivity", "If the weights are wrong", [words, table], folded=True)

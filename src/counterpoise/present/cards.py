@@ -61,12 +61,12 @@ def _comparison_card(comparison: Mapping[str, Any]) -> Section:
     return Section("", title, [estimates.risk_table("method", comparison)])
 
 
-def _diagnostics_card(found: Any) -> Section:
+def _diagnostics_card(diagnostics: Any) -> Section:
     blocks: list[Block] = [
-        Verdict(found.verdict, found.shift.words),
-        Bullets("Why", found.reasons),
-        Bullets("Next", found.advice),
-        estimates.diagnostics_table(found),
+        Verdict(diagnostics.verdict, diagnostics.shift.words),
+        Bullets("Why", diagnostics.reasons),
+        Bullets("Next", diagnostics.advice),
+        estimates.diagnostics_table(diagnostics),
     ]
     return Section("", "", blocks)
 

@@ -97,9 +97,9 @@ class ShiftMapDisplay(Display):
 
     def _draw(self, ax: Any, palette: Palette) -> None:
         rng = np.random.default_rng(0)
-        rows, others = (some_rows(len(own), _POINTS, rng) for own in (self.source, self.target))
+        rows, crosses = (some_rows(len(own), _POINTS, rng) for own in (self.source, self.target))
         look: dict[str, Any] = {"color": palette.target, "alpha": 0.45, "linewidth": 0.9}
-        ax.scatter(*self.target[others].T, s=14, marker="x", label="target", **look)
+        ax.scatter(*self.target[crosses].T, s=14, marker="x", label="target", **look)
         levels = np.searchsorted(_EDGES, self.weights[rows], side="right")
         for level, (name, size) in enumerate(_CLASSES.items()):
             look = {"color": palette.classes[level], "edgecolor": palette.paper, "linewidth": 0.3}

@@ -151,16 +151,16 @@ def _draw_timeline(
 ) -> None:
     places, limit = np.arange(len(batches)), np.asarray(limits, dtype=float)
     ends = ("value", "low", "high", "low_without_drift", "high_without_drift")
-    table = [[(own or {}).get(end) for end in ends] for own in numbers]
+    table = [[(number or {}).get(end) for end in ends] for number in numbers]
     value, low, high, *inner = np.asarray(table, dtype=float).T
     ax.axhline(base, color=LIGHT.ink, linewidth=1, linestyle=(0, (5, 3)), label="delivered")
     ax.vlines(places, low, high, color=LIGHT.soft, linewidth=1)
     ax.vlines(places, *inner, color=LIGHT.soft, linewidth=3)
     look: dict[str, Any] = {"linestyle": "none", "zorder": 3}
     for verdict, (marker, color) in _LOOKS.items():
-        own = np.asarray([b["verdict"] == verdict for b in batches]) & np.isfinite(value)
-        if own.any():
-            ax.plot(places[own], value[own], marker, color=color, label=verdict, **look)
+        judged = np.asarray([b["verdict"] == verdict for b in batches]) & np.isfinite(value)
+        if judged.any():
+            ax.plot(places[judged], value[judged], marker, color=color, label=verdict, **look)
     if np.isfinite(limit).any():
         ax.plot(places, limit, "_", color=LIGHT.truth, markersize=9, label="limit", **look)
     bottom, top = clip_limits(np.append(value, [base, *limit]), low, high)

@@ -87,7 +87,7 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
         known = domains.source, domains.target, domains.target_weights
         domains = Domains(*(None if values is None else to_numpy(values) for values in known))
     usable = replace(held_out, losses=rows[good], weights=to_numpy(weights), domains=domains)
-    found = method.prepare(numpy_namespace, usable)
+    prepared = method.prepare(numpy_namespace, usable)
 
     def back(values: Any) -> Any:
         return None if values is None else as_float(values, like=losses)
@@ -100,12 +100,12 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
         return back(every.reshape((*losses.shape[:-1], *values.shape[1:])))
 
     return replace(
-        found,
-        losses=shaped(found.losses),
-        weights=back(found.weights),
-        direct=shaped(found.direct),
-        direct_error=shaped(found.direct_error),
-        target_weights=back(found.target_weights),
+        prepared,
+        losses=shaped(prepared.losses),
+        weights=back(prepared.weights),
+        direct=shaped(prepared.direct),
+        direct_error=shaped(prepared.direct_error),
+        target_weights=back(prepared.target_weights),
     )
 
 
@@ -319,11 +319,11 @@ def _in_slices(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskE
         return replace(record, **own)
 
     starts, lead = range(0, losses.shape[0], step), tuple(losses.shape[:-1])
-    found = [
+    slices = [
         _average(cut(held_out, i), cut(prepared, i), entries(link, slice(i, i + step), lead))
         for i in starts
     ]
-    estimate, by_fold = (_join(xp, parts) for parts in zip(*found, strict=True))
+    estimate, by_fold = (_join(xp, parts) for parts in zip(*slices, strict=True))
     return replace(estimate, link=link), by_fold
 
 
