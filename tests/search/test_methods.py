@@ -110,6 +110,8 @@ def test_diagnostics_need_the_rows(data):
     again = pickle.loads(pickle.dumps(search))
     with pytest.raises(AttributeError, match="`diagnostics_` needs the source and target rows"):
         _ = again.diagnostics_
+    with pytest.raises(ValueError, match=r"not pickled with it: fit again"):
+        again.risk_by("doubly_robust")
 
 
 def test_risk_by_is_a_search_with_that_method(data):

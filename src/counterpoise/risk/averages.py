@@ -54,8 +54,8 @@ class Method:
         if features is None and self.needs_features:
             raise ValueError(
                 f"`X_target` is missing: method {self.name!r} needs the features of both domains. "
-                "Pass X_source and X_target to target_risk, X_target to a search, or "
-                "method='controlled'."
+                "Pass X_source and X_target to target_risk, X_target to fit of a search (it is not "
+                "pickled with it: fit again), or method='controlled'."
             )
 
 
