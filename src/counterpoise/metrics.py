@@ -179,13 +179,13 @@ def _ranked(function: Callable[..., float]) -> Callable[[Predicted, np.ndarray],
         assert predicted.score is not None
         assert predicted.classes is not None
         count = len(predicted.classes)
-        found = []
+        by_class = []
         for c in [1] if count == 2 else range(count):
-            own = predicted.y == c
-            if not (np.any(weights[own] > 0) and np.any(weights[~own] > 0)):
+            positive = predicted.y == c
+            if not (np.any(weights[positive] > 0) and np.any(weights[~positive] > 0)):
                 return float("nan")
-            found.append(function(own, predicted.score[:, c], sample_weight=weights))
-        return float(np.mean(found))
+            by_class.append(function(positive, predicted.score[:, c], sample_weight=weights))
+        return float(np.mean(by_class))
 
     return metric
 

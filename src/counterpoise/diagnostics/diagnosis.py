@@ -66,8 +66,8 @@ def judge_groups(
         )
         # Only the relative weights of its rows matter within a group.
         relative = weights[rows] / np.mean(weights[rows])
-        found = diagnose_encoded(part, relative, None if losses is None else losses[rows])
-        verdict, reasons, outside = found.verdict, found.reasons, found.outside_share
+        diagnosed = diagnose_encoded(part, relative, None if losses is None else losses[rows])
+        verdict, reasons, outside = diagnosed.verdict, diagnosed.reasons, diagnosed.outside_share
         judged[name] = replace(group, verdict=verdict, reasons=reasons, outside_share=outside)
     return GroupRisks(judged, risks.overall)
 
@@ -204,7 +204,7 @@ def _conclude(summary: Summary, label_test: LabelTest | None) -> Diagnostics:
     spread = np.sqrt((columns[0].variance + columns[1].variance) / 2)[summary.kept]
     outside = outside_share(*summary.rows, spread, rng=rng)
     before, after = standardized(*columns)
-    found = Diagnostics(
+    diagnostics = Diagnostics(
         verdict="",
         reasons=[],
         advice=[],
@@ -226,8 +226,8 @@ def _conclude(summary: Summary, label_test: LabelTest | None) -> Diagnostics:
         losses=summary.losses,
         label_test=label_test,
     )
-    verdict, reasons, advice = decide_verdict(found)
-    return replace(found, verdict=verdict, reasons=reasons, advice=advice)
+    verdict, reasons, advice = decide_verdict(diagnostics)
+    return replace(diagnostics, verdict=verdict, reasons=reasons, advice=advice)
 
 
 def check_one_per_row(values: Any, name: str, n: int, /) -> None:

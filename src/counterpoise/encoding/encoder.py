@@ -225,15 +225,15 @@ def _read(kind: str, name: str, column: Any) -> np.ndarray:
     read = kinds.as_dates if kind == "date" else kinds.as_numbers
     try:
         try:
-            found = read(column)
+            decoded = read(column)
         except ValueError:
-            found = read(_without_texts(kind, column))
+            decoded = read(_without_texts(kind, column))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Column {name!r} must hold {kind}s; it holds a value that cannot be read as one "
             f"({error}). Correct or drop those rows."
         ) from error
-    values = kinds.date_parts(found) if kind == "date" else found[:, None]
+    values = kinds.date_parts(decoded) if kind == "date" else decoded[:, None]
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} must be finite; it holds infinity. Drop those rows.")
     return values

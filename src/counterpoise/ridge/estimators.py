@@ -142,12 +142,12 @@ class _ShiftRidge(BaseEstimator):
         else:
             counts = np.asarray([n]) if classes is None else classes.before[-1]
             rule = fold_rule(self.cv, counts, classifier=is_classifier(self))
-            found = fit_weights(weights, overview, there)
+            fitted = fit_weights(weights, overview, there)
             method = method_by_row(method, n)
             path = path_of_stream(
-                source, overview, there, found, rule, classes, alphas, method, intercept
+                source, overview, there, fitted, rule, classes, alphas, method, intercept
             )
-            pair = (found, None) if isinstance(found, np.ndarray) else (None, found)
+            pair = (fitted, None) if isinstance(fitted, np.ndarray) else (None, fitted)
             self._keep(path, alphas, *pair, **kept)
         self.n_features_in_ = X.shape[1]
         if overview.names is not None and all(isinstance(name, str) for name in overview.names):

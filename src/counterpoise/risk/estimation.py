@@ -84,8 +84,8 @@ def prepare_rows(held_out: HeldOut, method: Method, /) -> Prepared:
     good = good if good.any() else ~good
     domains = held_out.domains
     if domains is not None:
-        known = domains.source, domains.target, domains.target_weights
-        domains = Domains(*(None if values is None else to_numpy(values) for values in known))
+        arrays = domains.source, domains.target, domains.target_weights
+        domains = Domains(*(None if values is None else to_numpy(values) for values in arrays))
     usable = replace(held_out, losses=rows[good], weights=to_numpy(weights), domains=domains)
     prepared = method.prepare(numpy_namespace, usable)
 
@@ -310,13 +310,13 @@ def _in_slices(held_out: HeldOut, prepared: Prepared, link: Link) -> tuple[RiskE
     def cut(record: Any, start: int) -> Any:
         """Slice every array of the record that has the first axis of the losses."""
         piece = slice(start, start + step)
-        own = {}
+        sliced = {}
         for name, fewer in _LEADING.items():
             values: Any = getattr(record, name, None)
             axes = getattr(values, "ndim", -1)
             if axes == losses.ndim - fewer and values.shape[0] == losses.shape[0]:
-                own[name] = values[piece, ...]
-        return replace(record, **own)
+                sliced[name] = values[piece, ...]
+        return replace(record, **sliced)
 
     starts, lead = range(0, losses.shape[0], step), tuple(losses.shape[:-1])
     slices = [

@@ -80,8 +80,8 @@ class GroupRisks(ByName[GroupRisk]):
     @property
     def worst(self) -> GroupRisk | None:
         """The group with the highest estimated risk; None if no group has one."""
-        known = [(own.risk.value, own) for own in self.groups.values() if own.risk is not None]
-        return max(known, key=lambda pair: pair[0])[1] if known else None
+        estimated = [(own.risk.value, own) for own in self.groups.values() if own.risk is not None]
+        return max(estimated, key=lambda pair: pair[0])[1] if estimated else None
 
     @property
     def words(self) -> str:

@@ -47,11 +47,11 @@ class Domains:
         X_target = X_target[target_rows(X_target.shape[0]), :]
         target_weights = estimator.predict(X_target) if hasattr(estimator, "predict") else None
         xp = array_namespace(losses)
-        found = (
+        arrays = (
             None if values is None else xp.astype(as_float(values, like=losses), losses.dtype)
             for values in (X_source, X_target, target_weights)
         )
-        return cls(*found)
+        return cls(*arrays)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -103,7 +103,7 @@ def target_risk(
     >>> risk.labels.n_labels, bool(0 < risk.labels.share < 1)
     (25, True)
     """
-    found = get_method(method)
+    chosen = get_method(method)
     if is_dask(losses, weights):
         if X_source is not None or X_target is not None or target_losses is not None:
             raise ValueError(
@@ -113,13 +113,13 @@ def target_risk(
             )
         from counterpoise.risk.dask import target_risk_dask
 
-        return target_risk_dask(losses, weights, found)
+        return target_risk_dask(losses, weights, chosen)
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    _warn_of_mean(held_out.weights, [found])
+    _warn_of_mean(held_out.weights, [chosen])
     if target_losses is not None:
         labelled = check_labelled_losses(target_losses, held_out.losses)
         held_out = replace(held_out, labelled=labelled)
-    return estimate_risk(held_out, found)[0]
+    return estimate_risk(held_out, chosen)[0]
 
 
 def _warn_of_mean(weights: Any, methods: Sequence[Method]) -> None:

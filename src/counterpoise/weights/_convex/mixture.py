@@ -134,9 +134,9 @@ def _interior_points(L: Array, tol: float, max_iter: int) -> MixtureFit:
         last = step == max_iter
         done = (gap <= 0.5 * tol) | last
         if last or float(xp.mean(xp.astype(done, L.dtype))) >= _COMPACT_SHARE:
-            found = xp.nonzero(done)[0]
-            ready = state.take(found) if found.shape[0] < done.shape[0] else state
-            *part, sparse = _finish(xp, ready, xp.take(gap, found), tol)
+            finished = xp.nonzero(done)[0]
+            ready = state.take(finished) if finished.shape[0] < done.shape[0] else state
+            *part, sparse = _finish(xp, ready, xp.take(gap, finished), tol)
             good = ((sparse | (tol > _LOOSE)) & (part[3] <= tol)) | last
             solved.append(tuple(select(xp, good, *part, xp.full_like(part[0], step))))
             place = xp.clip(xp.cumulative_sum(xp.astype(done, xp.int64)) - 1, 0, None)
