@@ -138,19 +138,20 @@ def test_a_function_of_scikit_learn_is_a_metric(rng, function, better):
 
 
 def test_labels_enter_every_metric(binary, rng):
-    predicted, w = binary
-    rows = rng.choice(300, 60)
-    there = predicted.take(rows)
-    names = ("accuracy", "auc", "log_loss")
-    both = report(predicted, w, *names, labelled=there)
-    alone = report(predicted, w, *names)
-    for name in names:
-        said = both[name].estimate.labels
-        label_value = get_metric(name)(there)
-        label_value = 1 - label_value if name == "accuracy" else label_value  # of the losses
-        assert said.label_value == pytest.approx(label_value)
+    rows, alone, both = rng.choice(300, 60), {}, {}
+    for name in ("accuracy", "auc", "log_loss", "mse", "rmse"):
+        predicted, w = for_metric(name, binary[0]), binary[1]
+        there = predicted.take(rows)
+        both |= report(predicted, w, name, labelled=there)
+        alone |= report(predicted, w, name)
+        value, said = both[name].value, both[name].estimate.labels
+        assert said.label_value == pytest.approx(get_metric(name)(there))
+        assert (said.label_value - value) * (said.weighted_value - value) < 0
         assert 0 < said.share < 1
-        assert both[name].value != alone[name].value
+        assert value != alone[name].value
+    mean, root = (both[name].estimate.labels for name in ("mse", "rmse"))
+    assert root.label_error == pytest.approx(mean.label_error / (2 * root.label_value))
+    predicted, there = binary[0], binary[0].take(rows)
     auc, said = alone["auc"].estimate, both["auc"].estimate.labels
     want = combine(auc, said.label_value, said.label_error, 60)
     assert both["auc"].interval() == pytest.approx(want.interval())

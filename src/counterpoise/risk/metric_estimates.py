@@ -16,7 +16,7 @@ from counterpoise._validation import InputError, check_weights
 from counterpoise.metrics import Metric, Predicted, default_metrics, get_metrics
 from counterpoise.risk.averages import Controlled, Method
 from counterpoise.risk.baseline import best_constant
-from counterpoise.risk.estimate import LOG, Link, RiskEstimate
+from counterpoise.risk.estimate import LOG, Combination, Link, RiskEstimate
 from counterpoise.risk.estimation import estimate_risk, source_risk
 from counterpoise.risk.held_out import HeldOut
 from counterpoise.risk.labels import combine
@@ -216,14 +216,28 @@ def _of_mean(
     if math.isinf(metric.high):
         risk = replace(risk, link=LOG)  # squared errors that happen to be 0 or 1 are no share
     value = metric.from_mean(float(risk.value))
+    risk = replace(risk, labels=_said_of(metric, risk.labels))
     if metric.of_mean == "rest":
-        return replace(risk, value=value)  # log odds of the rest have the same errors
+        # Log odds of the rest have the same errors.
+        return replace(risk, value=value, link=Link(metric.low, metric.high))
     if metric.of_mean == "root":
         # Half of the error of the mean, on the logarithmic scale.
         error = risk.standard_error / (2 * value) if value > 0 else math.sqrt(risk.standard_error)
         link = replace(risk.link, largest=metric.high)
         return replace(risk, value=value, standard_error=error, drift=risk.drift / 2, link=link)
     return risk
+
+
+def _said_of(metric: Metric, labels: Combination | None) -> Combination | None:
+    """Return what labels said of a metric, from what they said of its mean."""
+    if labels is None:
+        return None
+    for said in ("label", "weighted"):
+        value = metric.from_mean(float(getattr(labels, f"{said}_value")))
+        slope = 0.5 / value if metric.of_mean == "root" and value > 0 else 1.0
+        error = slope * getattr(labels, f"{said}_error")
+        labels = replace(labels, **{f"{said}_value": value, f"{said}_error": error})
+    return labels
 
 
 def _of_rows(
