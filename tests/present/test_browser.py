@@ -97,6 +97,10 @@ def test_no_errors_no_requests_and_nothing_wider_than_the_screen(browser, files,
         """
     )
     assert wide == [0, []]
+    words = """const lines = (e) => { const r = document.createRange(); r.selectNodeContents(e);
+                                       return r.getClientRects().length; };
+               return [...document.querySelectorAll("#options tbody th")].map(lines)"""
+    assert set(browser.execute_script(words)) <= {1}
     sizes = browser.execute_script(
         """return [...document.querySelectorAll("main p, main li, main td, figcaption")]
                   .map((e) => parseFloat(getComputedStyle(e).fontSize))"""
