@@ -173,8 +173,8 @@ def test_tables_sort_by_numbers_with_mouse_and_keyboard(browser, files, answers)
 
 def test_negative_numbers_are_sorted_as_numbers(browser, files):
     show(browser, files["hostile audit"])
-    heading(browser, "#columns-table", "before weighting").click()
-    rows, _, _ = browser.execute_script(COLUMN, "#columns-table", "before weighting")
+    heading(browser, "#columns-table", "unweighted").click()
+    rows, _, _ = browser.execute_script(COLUMN, "#columns-table", "unweighted")
     values = [float(value) for value in rows]
     assert values == sorted(values)
     assert values[0] < 0 < values[-1]
