@@ -63,7 +63,7 @@ def answer_page(answer: Any, /) -> str:
 def answer_text(
     answer: Any, /, *, width: int = WIDTH, details: bool = False, hints: bool = False
 ) -> str:
-    """Return an answer as text: at most 25 lines, 20 for an audit.
+    """Return an answer as text: at 80 columns at most 25 lines, 20 for an audit.
 
     With `details`, every section follows. With `hints`, advice names options of the command line,
     and a line is left for what the command adds.
