@@ -66,7 +66,7 @@ def test_several_classes_are_averaged_as_in_scikit_learn(rng, name):
     assert METRICS[name](predicted, w) == pytest.approx(want)
     log_loss = reference.log_loss(y, probability, sample_weight=w)
     assert METRICS["log_loss"](predicted, w) == pytest.approx(log_loss)
-    assert METRICS["f1"].words_for(predicted) == "F1, mean over classes"
+    assert METRICS["f1"].words_for(predicted) == "mean F1 of classes"
 
 
 def test_what_is_not_defined_is_nan_or_zero():

@@ -164,11 +164,11 @@ class Metric:
         return float(np.sqrt(max(mean, 0.0))) if self.of_mean == "root" else mean
 
     def words_for(self, predicted: Predicted, /) -> str:
-        """Return what it is called for these labels: "F1 of 'yes'", "F1, mean over classes"."""
+        """Return what it is called for these labels: "F1 of 'yes'", "mean F1 of classes"."""
         if self.name not in _OF_A_CLASS or predicted.classes is None:
             return self.words
         if len(predicted.classes) > 2:
-            return f"{self.words}, mean over classes"
+            return f"mean {self.words} of classes"
         return f"{self.words} of {str(predicted.classes[1])!r}"
 
 

@@ -133,6 +133,8 @@ def test_labels_of_target_rows_decide(fine, p_value, n_labels, verdict):
     assert any(words.startswith("Label at least 20") for words in advice) == (
         n_labels < 20 and verdict != STOP
     )
+    far = decide_verdict(replace(fine, label_test=test, divergence=1.1))[2]
+    assert any(words.startswith("Use labels of more target rows") for words in far)
 
 
 @pytest.mark.parametrize("numbers", [{}, {"n_effective": 10.0}, {"divergence": 2.0}])

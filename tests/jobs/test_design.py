@@ -152,6 +152,8 @@ def test_margins_stand_in_place_of_a_target(frames, tmp_path):
             [("colour", None, None, 1.0)],
             "'colour', a column of source that is of the kind 'category'",
         ),
+        ([(None, "red", 1.0, None), ("age", None, None, 0.0)], "rows without a column"),
+        ([(None, None, None, None)], "rows without a column"),
         ([("day", "2024-01-01", 1.0, None)], "that is of the kind 'date'"),
         ([("weight", None, None, 1.0)], "'weight', a column of source that is not among age"),
         (

@@ -78,6 +78,8 @@ def test_one_huge_interval_does_not_squeeze_the_others_and_failures_say_so():
     assert ForestDisplay(list("abcd"), (VALUES, low, high)).plot().ax_.get_xlim()[1] < 100
     most = [1.0, 1.0, 2.0], [0.0, 0.0, 1.0], [1e7, 1e6, 3.0]
     assert ForestDisplay(list("abc"), most).plot().ax_.get_xlim()[1] < 10
+    model = [1.33, 1.36, 1.36], [0.7, 1.34, 0.7], [2.5, 1.38, 2.6]  # one is narrow: none is huge
+    assert ForestDisplay(list("abc"), model).plot().ax_.get_xlim()[1] > 2.6
     failed = ForestDisplay(["good", "bad"], [1.0, np.nan]).plot()
     assert "failed" in [text.get_text() for text in failed.ax_.texts]
 

@@ -24,6 +24,7 @@ def test_the_answer_is_short_and_fits_the_width(answers, name):
     assert len(lines) <= (20 if answer.estimates is None else 25)
     if "hostile" not in name:
         assert max(map(len, lines)) <= 80
+        assert max(map(len, answer_text(answer, width=40).splitlines())) <= 40
     assert not set("\x1b\x00\u202e") & set(str(answer) + answer_text(answer, details=True))
     line = answer_document(answer).line
     assert line.startswith(f"{answer.verdict}: ")
@@ -45,7 +46,10 @@ def test_both_intervals_constant_and_truth_stand_in_one_line(answers):
         ]
         assert re.search(r"\s+".join(map(re.escape, cells)), text), name
     assert "Plain cross-validation would promise a mean squared error of" in text
+    *_, least = sorted(answer.estimates.groups.values(), key=lambda own: -own.risk.value)
     assert "By region: the highest" in text
+    lowest = f"the lowest that of {least.name}, {format_number(least.risk.value)}."
+    assert lowest in " ".join(text.split())
 
 
 def test_a_truth_outside_the_interval_is_called_missed(answers):

@@ -167,6 +167,7 @@ def _labels(found: Diagnostics) -> list[Finding]:
 
 def _overlap(found: Diagnostics) -> list[Finding]:
     where = _where(found.gaps)
+    use = "Label some target rows" if found.label_test is None else "Use labels of more target rows"
     if math.isnan(found.auc):
         rows = f"{min(found.n_source, found.n_target):,} rows of a sample"
         return [(2, f"{rows} are too few to tell whether there is a shift.", where)]
@@ -196,7 +197,7 @@ def _overlap(found: Diagnostics) -> list[Finding]:
             "The target is far from the source: the weights see a divergence of "
             f"{format_number(found.divergence)}. Populations that far apart often differ in ways "
             "that no column shows.",
-            "Label some target rows: with a shift of this size they say more than weights can.",
+            f"{use}: with a shift of this size they say more than weights can.",
         ),
     ]
 

@@ -142,8 +142,7 @@ def draw_margins(data: Data, margins: Any, /) -> Data:
     wanted, name = read_margins(margins), data.source.name
     moments = np.hstack([_moments(data, column, margin) for column, margin in wanted.items()])
     allowed = np.all(np.isfinite(moments), axis=1)
-    weights, base = np.zeros(len(allowed)), np.ones(len(allowed))
-    miss = np.inf
+    weights, base, miss = np.zeros(len(allowed)), np.ones(len(allowed)), np.inf
     if allowed.any():
         base = base if data.design is None else data.design
         weights[allowed], miss = entropy_weights(moments[allowed], base[allowed])
@@ -232,6 +231,8 @@ def _read(margins: Any) -> Any:
             f"'share' or 'mean'; got {', '.join(map(str, names)) or type(margins).__name__}."
         )
     frame = frame.reindex(columns=["column", "level", "share", "mean"]).astype({"level": object})
+    if frame.dropna(how="all")["column"].isna().any() or frame["column"].isna().all():
+        raise InputError("`margins` have rows without a column. Name it in every row.")
     try:
         return frame.assign(**{name: pd.to_numeric(frame[name]) for name in ("share", "mean")})
     except (TypeError, ValueError) as error:
@@ -241,8 +242,7 @@ def _read(margins: Any) -> Any:
 def _moments(data: Data, column: str, margin: Any) -> np.ndarray:
     """Return what the weights must average to 0, (n, levels); NaN for rows without weight."""
     kind, name = data.pair.kinds.get(column), data.source.name
-    takes = ("number", "boolean", "category" if isinstance(margin, dict) else "")
-    if kind not in takes:
+    if kind not in ("number", "boolean", "category" if isinstance(margin, dict) else ""):
         used = f"of the kind {kind!r}" if kind else f"not among {', '.join(data.pair.kinds)}"
         raise InputError(
             f"`margins` name {column!r}, a column of {name} that is {used}. Give categories levels "

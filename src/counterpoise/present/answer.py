@@ -63,7 +63,7 @@ def answer_page(answer: Any, /) -> str:
 def answer_text(
     answer: Any, /, *, width: int = WIDTH, details: bool = False, hints: bool = False
 ) -> str:
-    """Return an answer as text: at most 25 lines, 20 for an audit.
+    """Return an answer as text: at 80 columns at most 25 lines, 20 for an audit.
 
     With `details`, every section follows. With `hints`, advice names options of the command line,
     and a line is left for what the command adds.
@@ -145,14 +145,16 @@ def _worth_of_labels(found: Any) -> list[str]:
 
 
 def _worst(found: Any) -> list[str]:
-    """Name the group with the highest risk, if groups were asked for."""
-    worst = None if found.groups is None else found.groups.worst
-    if worst is None:
+    """Name the group with the highest risk, if groups were asked for, beside the lowest."""
+    groups = () if found.groups is None else found.groups.values()
+    known = [own for own in groups if own.risk is not None]
+    if not known:
         return []
+    worst, least = (pick(known, key=lambda own: own.risk.value) for pick in (max, min))
     return [
         f"By {found.by}: the highest {found.loss_words} is that of {worst.name}, "
-        f"{format_number(worst.risk.value)} ({estimates.interval_text(worst.risk)}), against "
-        f"{format_number(found.risk.value)} over all."
+        f"{format_number(worst.risk.value)} ({estimates.interval_text(worst.risk)}), the lowest "
+        f"that of {least.name}, {format_number(least.risk.value)}."
     ]
 
 
@@ -175,12 +177,11 @@ def _expected(answer: Any) -> Table:
     if _OF_LOSS.get(found.loss) not in found.metrics:
         constant, known = found.baseline.risk.value, truth and truth.risk
         numbers.insert(0, (found.loss_words, found.risk, constant, known))
-    more = [Column("constant", optional=3), Column("truth", optional=1)]
+    more = [Column("constant", optional=3), Column("truth", optional=1)][: 1 + (truth is not None)]
     rows: list[Any] = []
     for name, own, constant, known in numbers:
         last = estimates.number_cell(constant, own), _truth_cell(own, known)
-        rows.append((name, own, *last[: 1 + (truth is not None)]))
-    more = more[: 1 + (truth is not None)]
+        rows.append((name, own, *last[: len(more)]))
     caption = f"{estimates.CONSTANT}{' ?: do not trust.' if doubtful else ''}"
     options: Any = {"doubtful": doubtful, "caption": caption, "name": "expected"}
     return estimates.estimate_table("expected", rows, more, value="value", optional=2, **options)
@@ -231,8 +232,8 @@ def _columns_table(answer: Any, /, *, most: int | None = None) -> Table:
     balance = answer.balance
     columns = [
         Column("column", "text"),
-        Column("before weighting"),
-        Column("after weighting"),
+        Column("unweighted"),
+        Column("weighted"),
         Column("what differs", "text", optional=1),
     ]
     rows = [

@@ -14,7 +14,7 @@ from counterpoise.present.sections import Picture
 from counterpoise.present.shift_map import ShiftMapDisplay
 
 # Characters of the names at the left of rows, and rows.
-_NAME, _ROWS = 22, 12
+_NAME, _ROWS = 25, 12
 
 
 def source_and_target(answer: Any, /) -> tuple[Picture, Picture]:
@@ -27,12 +27,11 @@ def risk_picture(answer: Any, /) -> Picture:
     """Return the risk with its intervals beside that of plain cross-validation and a constant."""
     found = answer.estimates
     # Plain cross-validation knows no drift: both of its intervals are the narrow one.
-    plain = found.plain
     plainly = "plain cross-validation" if answer.choice is not None else "unweighted rows"
     truth = None if found.truth is None else [found.truth.risk, found.truth.risk, np.nan]
     display = ForestDisplay(
         ["this model", plainly, "one answer for all rows"],
-        [found.risk, plain, found.baseline.risk],
+        [found.risk, found.plain, found.baseline.risk],
         chosen=0,
         doubtful=range(3) if answer.verdict == "do not trust" else (),
         truth=truth,
@@ -66,7 +65,7 @@ def groups_picture(answer: Any, /) -> list[Picture]:
         return []
     options = {"risk_name": answer.estimates.loss_words, "width": _NAME}
     plot = partial(ForestDisplay.from_groups, groups, **options)
-    caption = "The dashed line is the risk in the whole target. Hollow markers: do not trust."
+    caption = "Dashed: the whole target (groups may all lie on one side). Hollow: do not trust."
     title, height = f"Risk by {answer.estimates.by}", rows_height(len(groups))
     return [Picture("groups-picture", title, caption, plot, height)]
 

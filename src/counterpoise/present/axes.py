@@ -57,7 +57,7 @@ class Display:
 
 #: Rows that a display draws at most.
 MOST_ROWS = 30
-# Intervals that are wider than the narrowest by such a factor do not decide what an axis shows.
+# Intervals wider than the narrowest and the largest value by such a factor do not set the limits.
 _WIDE = 20.0
 
 
@@ -100,7 +100,7 @@ def clip_limits(points: np.ndarray, lows: np.ndarray, highs: np.ndarray, /) -> t
         return 0.0, 1.0
     ends = np.concatenate([points, lows[np.isfinite(lows)], highs[np.isfinite(highs)]])
     widths = (highs - lows)[np.isfinite(highs - lows) & (highs > lows)]
-    widths = widths[widths <= _WIDE * widths.min(initial=np.inf)]
+    widths = widths[widths <= _WIDE * max(widths.min(initial=np.inf), np.abs(points).max())]
     usual = float(np.median(widths)) if widths.size else 0.0
     reach = 2 * max(usual, float(np.ptp(points)) / 2)
     low = max(float(ends.min()), float(points.min()) - reach)

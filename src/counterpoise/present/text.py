@@ -17,7 +17,7 @@ from counterpoise.present.sections import Block, Bullets, Document, Section, Tab
 WIDTH = 80
 # Rows of a table; the page and the files have all.
 _ROWS = 20
-# Characters that a column of text keeps at least.
+# Characters that a column of text keeps at least, half of them if nothing else can be left out.
 _TEXT = 16
 # An interval, and a character that no text has in place of its spaces.
 _INTERVAL = re.compile(r"[-∞\d][\d.,e+-]* to [-∞\d][\d.,e+-]*")
@@ -121,7 +121,7 @@ def fit_table(table: Table, width: int, /) -> Table:
         excess = sum(sizes) + 2 * (len(sizes) - 1) - width
         texts = [j for j, column in enumerate(shown.columns) if column.kind == "text"]
         for j in sorted(texts, key=lambda j: -sizes[j]):
-            cut = min(excess, sizes[j] - _TEXT)
+            cut = min(excess, sizes[j] - (_TEXT if most else _TEXT // 2))
             if cut > 0:
                 sizes[j] -= cut
                 excess -= cut
