@@ -45,7 +45,7 @@ def test_both_intervals_constant_and_truth_stand_in_one_line(answers):
             f"{format_number(truth)} {'held' if low <= truth <= high else 'MISSED'}",
         ]
         assert re.search(r"\s+".join(map(re.escape, cells)), text), name
-    assert "Plain cross-validation would promise a mean squared error of" in text
+    assert "Plain cross-validation would promise: RMSE" in text
     *_, least = sorted(answer.estimates.groups.values(), key=lambda own: -own.risk.value)
     assert "By region: the highest" in text
     lowest = f"the lowest that of {least.name}, {format_number(least.risk.value)}."

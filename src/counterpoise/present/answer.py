@@ -125,13 +125,17 @@ def _first_blocks(answer: Any, hints: bool) -> list[Block]:
     return [verdict, first, warnings, *lists, *last]
 
 
+def _headline(found: Any) -> tuple[str, Any]:
+    """Return what the metric that follows from the risk is called, and how it follows."""
+    metric = _OF_LOSS.get(found.loss, "")
+    if metric not in found.metrics:
+        return found.loss_words, float
+    return SHORT_NAMES.get(metric, found.metrics[metric].words), METRICS[metric].from_mean
+
+
 def _worth_of_labels(found: Any) -> list[str]:
     """Say how much narrower the interval would be with more labels, if it would."""
-    metric, words = _OF_LOSS.get(found.loss, ""), found.loss_words
-    scale: Any = float
-    if metric in found.metrics:
-        words = SHORT_NAMES.get(metric, found.metrics[metric].words)
-        scale = METRICS[metric].from_mean
+    words, scale = _headline(found)
     now, *then = (
         sorted(scale(float(end)) for end in own.interval())
         for own in (found.risk, *found.more_labels.values())
@@ -150,12 +154,20 @@ def _worst(found: Any) -> list[str]:
     known = [own for own in groups if own.risk is not None]
     if not known:
         return []
-    worst, least = (pick(known, key=lambda own: own.risk.value) for pick in (max, min))
+    worst, best = (pick(known, key=lambda own: own.risk.value) for pick in (max, min))
     return [
-        f"By {found.by}: the highest {found.loss_words} is that of {worst.name}, "
-        f"{format_number(worst.risk.value)} ({estimates.interval_text(worst.risk)}), the lowest "
-        f"that of {least.name}, {format_number(least.risk.value)}."
+        f"By {found.by}: worst for {worst.name}, {_as_metric(found, worst.risk)}, best for "
+        f"{best.name}, {_as_metric(found, best.risk)}."
     ]
+
+
+def _as_metric(found: Any, risk: Any, /, *, drift: bool = True) -> str:
+    """Return a risk with its interval, as the metric that follows from it."""
+    words, scale = _headline(found)
+    text = estimates.interval_text(risk, drift=drift)
+    if text != estimates.NOTHING:
+        text = format_interval(*sorted(scale(float(end)) for end in risk.interval(drift=drift)))
+    return f"{words} {format_number(scale(float(risk.value)))} ({text})"
 
 
 def _hinted(answer: Any, advice: str) -> str:
@@ -198,8 +210,7 @@ def _truth_cell(estimate: Any, known: float | None) -> Numeral:
 def _delivered(answer: Any) -> str:
     """Say what is delivered, and what plain cross-validation would have said of it."""
     choice, found = answer.choice, answer.estimates
-    plain = format_interval(*found.plain.interval(drift=False))
-    plain = f"promise a {found.loss_words} of {format_number(found.plain.value)} ({plain})."
+    plain = f"promise: {_as_metric(found, found.plain, drift=False)}."
     if choice is None:
         column, taken = answer.made.arguments.get("probability"), ""
         if isinstance(column, str):
