@@ -78,6 +78,8 @@ def test_columns_that_group_rows_are_named_and_ordinary_ones_are_not(rng, pd):
     assert looks_like_group(table.astype(object).mask(rng.random(table.shape) < 0.1)) == groups
     assert looks_like_group(table[["age", "price"]].to_numpy()) == []
     assert looks_like_group(pd.DataFrame({"twins": np.repeat(np.arange(40), 2)})) == ["twins"]
+    visits = np.r_[np.repeat(np.arange(30), 2), np.arange(30, 40)]
+    assert looks_like_group(pd.DataFrame({"patient": visits, "days": visits})) == ["patient"]
     for values in (40, 100, 290):  # whole numbers at random
         assert len(looks_like_group(rng.integers(0, values, size=(600, 200)))) <= 2
 

@@ -131,11 +131,13 @@ def test_a_summary_is_json_whatever_is_not_finite(files):
 
 
 @pytest.mark.parametrize("name", ["weights.csv", "predictions.csv"])
-def test_an_input_is_never_replaced_whatever_its_name(files, name):
+def test_an_input_is_never_replaced_whatever_its_name(files, name, monkeypatch):
     source = files / name
     (files / "source.csv").rename(source)
     content = source.read_bytes()
-    answer = cp.audit(source, files / "target.csv", label="ill")
+    monkeypatch.chdir(files)
+    answer = cp.audit(name, "target.csv", label="ill")
+    monkeypatch.chdir(files.parent)
     with pytest.raises(InputError, match=f"holds {name}, which this job reads"):
         answer.save(files, force=True)
     assert source.read_bytes() == content

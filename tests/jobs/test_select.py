@@ -323,8 +323,12 @@ def test_rows_of_one_person_stay_in_one_fold(persons, monkeypatch, task):
 
 def test_possible_groups_are_named_and_rows_without_one_stand_alone(persons):
     source, target = persons
-    notes = cp.select(source, target, label="y", **RIDGE).tables.notes
-    assert any("(--groups person)" in note for note in notes)
+    noted = cp.select(source, target, label="y", **RIDGE).tables.notes
+    assert any("(--groups person)" in note for note in noted)
+    source["a person"], target["a person"] = source["person"], np.arange(len(target)).astype(str)
+    noted = cp.select(source, target, label="y", drop=["person", "a person"], **RIDGE).tables.notes
+    assert any("'person' or 'a person' may" in note for note in noted)  # no features
+    source = source.drop(columns="a person")
     source.loc[:9, "person"] = None
     answer = cp.select(source, target, label="y", groups="person", **RIDGE)
     assert any("58 groups, and 10 rows without a value" in note for note in answer.tables.notes)
@@ -405,7 +409,10 @@ def test_contradicting_labels_are_not_trusted_whether_used_or_kept_aside(frames,
         assert answer.verdict == "do not trust"
         assert answer.diagnostics.label_test.n_labels == count
         assert answer.diagnostics.label_test.p_value < 0.001
-        assert "The labels contradict the estimate" in " ".join(str(answer).split())
+        text = " ".join(str(answer).split())
+        assert "The labels contradict the estimate" in text
+        assert "Use the weights" not in text
+        assert "with more labels" not in text
 
 
 def test_many_labels_are_compared_by_a_sample_and_the_truth_of_an_example_is_not(frames, rng):

@@ -97,6 +97,7 @@ def test_numbers_that_are_not_to_be_trusted_are_marked(answers):
         (LOGIT, 0.5, 0.1, False),
         (LOG, 1.0, 1.3, True),
         (LOG, 1.0, 0.5, False),
+        (LOG, 1.0, 400.0, True),  # from 0 to infinity, both rounded
         (Link(high=1.0), 0.5, 0.7, True),
         (Link(high=1.0), 0.5, 0.2, False),
         (Link(high=1.0), 0.5, 40.0, True),  # one end is rounded to 1

@@ -135,7 +135,7 @@ def _shift_advice(found: Diagnostics, findings: Sequence[Finding]) -> list[str]:
             "again. If labels depend on it, no weights can help: collect labels where "
             f"{found.separating[0].words}."
         ]
-    if findings:
+    if findings or any(level > 1 for level, *_ in _labels(found)):
         return [words for _, _, words in findings]
     return ["Use the weights." if found.design_effect > 1 + 1e-9 else _WEIGHTS_ASIDE]
 

@@ -182,7 +182,7 @@ def looks_like_group(X: Any, /) -> list[str]:
 
     They have at least 10 values, most of them in several rows, and are days, or texts and whole
     numbers with a name such as "clinic". Texts with more than 30 values need no such name, nor do
-    whole numbers with more than 30 values that have almost equally many rows each. Rows that share
+    whole numbers with more than 30 values and almost equally many rows, 2 or more. Rows that share
     such a value are not independent.
     """
     names = feature_names(X) or [f"x{j}" for j in range(X.shape[1])]
@@ -195,10 +195,9 @@ def _groups_rows(name: str, column: Any) -> bool:
     values = values[~np.isnan(values)]
     values = np.floor(values) if kind == "date" else values
     counts = np.unique(values, return_counts=True)[1]
-    repeats = len(values) >= 2 * len(counts) and np.mean(counts > 1) >= 0.5
-    if len(counts) < _GROUPS or not repeats or np.any(values != np.rint(values)):
+    if len(counts) < _GROUPS or np.mean(counts > 1) < 0.5 or np.any(values != np.rint(values)):
         return False
     if kind == "date" or IDENTIFIER_NAME.search(name.strip()):
         return True
-    is_even = np.var(counts) < _EVEN * np.mean(counts)
+    is_even = np.mean(counts) >= 2 and np.var(counts) < _EVEN * np.mean(counts)
     return len(counts) >= _MANY_GROUPS and (kind == "category" or bool(is_even))

@@ -292,6 +292,6 @@ class Answer(RowIntervals, Shown):
         from counterpoise.jobs.saving import write_answer
 
         place = Path(folder)
-        inputs = [self.tables.source.path, self.tables.target.path]
-        with output_directory(place, force=force, inputs=list(filter(None, inputs))) as directory:
+        read = self.tables.source.path, self.tables.target.path, self.made.arguments.get("margins")
+        with output_directory(place, force=force, inputs=list(filter(None, read))) as directory:
             write_or_keep(directory, place, lambda where: write_answer(self, where, watch=watch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from typing import Any
 
@@ -69,8 +70,6 @@ def rows_together(
 ) -> np.ndarray | None:
     """Return the group (n,) of each source row, or None where rows are independent.
 
-    The notes say whether groups are held out together.
-
     Groups are those of the column `groups`, where rows without a value are independent. Without
     such a column, rows that are equal in all columns and the label are a group: a model that has
     learned one of them knows the others.
@@ -79,11 +78,12 @@ def rows_together(
     if groups is not None:
         return _by_column(data, groups, notes, count)
     frame = data.pair.source
-    named = looks_like_group(frame)
+    others = {name: own for name, (own, _) in data.aside.items() if own is not None}
+    named = looks_like_group(frame.assign(**others))
     if named:
         notes.append(
-            f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, "
-            f"intervals are too narrow: pass groups={named[0]!r} (--groups {named[0]})."
+            f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, intervals"
+            f" are too narrow: pass groups={named[0]!r} (--groups {shlex.quote(named[0])})."
         )
     equal = row_groups(frame.assign(**{data.label: labels.y}))
     distinct = len(frame) if equal is None else int(equal.max()) + 1

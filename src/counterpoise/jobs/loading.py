@@ -51,8 +51,8 @@ class Data:
     target: Sample
     label: str = ""  # name of the column; empty where there is none
     truth: Truth | None = None  # labelled target rows of an example
-    # Columns that are no features but were asked for: the name, and the values of the source rows
-    # and of the target rows (None where the table has no such column).
+    # Columns of the source, and that of `by`, that are no features: the name, and the values of the
+    # source rows and of the target rows (None where the table has no such column).
     aside: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     design: np.ndarray | None = None  # (n_source,), design weights of the source rows
     # (n_target,), rows of the table that stand for the target, if not all do: in order, maybe
@@ -121,7 +121,8 @@ def load_data(
     read: Any = {"label": label, "need_label": need_label, "missing": missing}
     pair = pair_tables(*tables, names=names, drop=[*drop, *columns], **read)
     pair.notes[:0] = notes
-    asked = [c for c in dict.fromkeys([*columns, by]) if c and c not in pair.kinds]
+    unused = [c for c in tables[0].column_names if c != label]
+    asked = [c for c in dict.fromkeys([*columns, by, *unused]) if c and c not in pair.kinds]
     samples = []
     frames = pair.source, pair.target
     for name, frame, table, given in zip(names, frames, tables, (source, target), strict=True):
@@ -131,7 +132,8 @@ def load_data(
                 f"{name} has {format_count(len(frame), 'row')}{what}. At least {_ENOUGH} are "
                 "needed to compare the two samples, and many more are wise. Pass more rows."
             )
-        samples.append(Sample(name, len(frame), table.num_columns, _path(given)))
+        path = os.path.abspath(_path(given)) if _path(given) else ""
+        samples.append(Sample(name, len(frame), table.num_columns, path))
     aside = _aside(tables, asked, pair.rows, missing)
     data = Data(pair, samples[0], samples[1], label or "", aside=aside)
     if source_weight is not None:
@@ -147,8 +149,6 @@ def _aside(
     """Return columns that are no features as series."""
     from counterpoise.encoding.texts import retype_texts
 
-    if not names:
-        return {}
     source, target = retype_texts(tables, names, [], missing=missing)
     columns = (
         (table[name].to_pandas(date_as_object=False) if name in table.column_names else None)

@@ -119,7 +119,7 @@ def _first_blocks(answer: Any, hints: bool) -> list[Block]:
         reasons.insert(0, f"{answer.diagnostics.shift.words.split('. ')[0].rstrip('.')}.")
         first, last = _columns_table(answer, most=_COLUMNS), []
     else:
-        advice[1:1] = _worth_of_labels(answer.estimates)
+        advice[1:1] = _worth_of_labels(answer)
         first, last = _expected(answer), [*_worst(answer.estimates), _delivered(answer)]
     lists = Bullets("Why", reasons[:_REASONS]), Bullets("Next", advice[:_REASONS])
     return [verdict, first, warnings, *lists, *last]
@@ -133,14 +133,15 @@ def _headline(found: Any) -> tuple[str, Any]:
     return SHORT_NAMES.get(metric, found.metrics[metric].words), METRICS[metric].from_mean
 
 
-def _worth_of_labels(found: Any) -> list[str]:
+def _worth_of_labels(answer: Any) -> list[str]:
     """Say how much narrower the interval would be with more labels, if it would."""
+    found = answer.estimates
     words, scale = _headline(found)
     now, *then = (
         sorted(scale(float(end)) for end in own.interval())
         for own in (found.risk, *found.more_labels.values())
     )
-    if not np.ptp(then[-1]) < _NARROWER * np.ptp(now):
+    if answer.verdict == "do not trust" or not np.ptp(then[-1]) < _NARROWER * np.ptp(now):
         return []
     named = ", ".join(
         f"{format_interval(*own)} ({k})" for k, own in zip(found.more_labels, then, strict=True)
@@ -234,7 +235,7 @@ def _line(answer: Any) -> str:
         return f"{answer.verdict}: {reason}"
     name, metric = next(iter(answer.metrics.items()))
     value = f"{SHORT_NAMES.get(name, metric.words)} {estimates.number_cell(metric.value, metric)}"
-    value += f" ({estimates.interval_text(metric)})"
+    value += f"{' ?' * (answer.verdict == 'do not trust')} ({estimates.interval_text(metric)})"
     delivered = "" if answer.choice is None else f"; delivered: {answer.choice.delivered}"
     return f"{answer.verdict}: {reason}; {value}{delivered}"
 
@@ -274,7 +275,7 @@ def _groups(answer: Any) -> list[Section]:
 
 def _reliability(answer: Any) -> Section:
     found = answer.diagnostics
-    worth = [] if answer.estimates is None else _worth_of_labels(answer.estimates)
+    worth = [] if answer.estimates is None else _worth_of_labels(answer)
     blocks: list[Block] = [Bullets("Why", found.reasons), Bullets("Next", [*found.advice, *worth])]
     if found.label_test is not None and found.label_test.words not in found.reasons:
         blocks.append(found.label_test.words)

@@ -83,7 +83,7 @@ def interval_text(estimate: Any, /, *, drift: bool = True) -> str:
     or a factor above 100 in a range with one end, such as that of a mean squared error.
     """
     low, high = estimate.interval(drift=drift)
-    if _says_nothing(float(low), float(high), estimate):
+    if math.isinf(high - low) or _says_nothing(float(low), float(high), estimate):
         return NOTHING
     return format_interval(rounded(low, estimate), rounded(high, estimate))
 
