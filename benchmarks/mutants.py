@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "counterpoise"
 CORE = ("risk", "weights", "ridge", "search", "diagnostics", "encoding")
 SINGLE = {
-    "_linalg.py": "tests/weights",
+    "_linalg.py": "tests/weights tests/experiments",
     "_pareto.py": "tests/test_pareto.py",
     "losses.py": "tests/test_losses.py",
     "metrics.py": "tests/test_metrics.py",
@@ -236,7 +236,7 @@ def run_tests(
         options = ["-q", "-x", "--tb=no", "--no-header", "-rfE", "-p", "no:cacheprovider"]
         paths = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, "--hypothesis-seed=0", tests],
+            [sys.executable, "-m", "pytest", *options, "--hypothesis-seed=0", *tests.split()],
             cwd=ROOT,
             env=os.environ | {"PYTHONPATH": paths, "TMPDIR": folder, "OMP_NUM_THREADS": "1"},
             text=True,

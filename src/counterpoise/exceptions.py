@@ -34,8 +34,8 @@ class StoreError(InputError):
 class WeightWarning(UserWarning):
     """Weights do not have mean 1, as a density ratio has over the source.
 
-    Given by `target_risk` and `compare_risks`; `diagnose` and the searches have it among their
-    reasons.
+    Given by `target_risk`, `compare_risks` and `cross_val_risk`; `diagnose` and the searches have
+    it among their reasons.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from counterpoise.losses import LOSSES
 __all__ = ["METRICS", "Metric", "Predicted", "default_metrics", "get_metric", "get_metrics"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Predicted:
     """Labels of some rows, and what one model predicted for them.
 

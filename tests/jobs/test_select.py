@@ -68,6 +68,8 @@ def test_the_numbers_are_those_of_the_search(files, deliver):
     assert answer.risk.value == search.best_risk_.value
     assert answer.risk.interval() == search.best_risk_.interval()
     assert answer.verdict == search.diagnostics_.verdict
+    shown = {**vars(answer), **vars(answer.estimates), "predicted": search.predicted_}
+    assert all(len(repr(shown[name])) < 4000 for name in shown if name != "predictions")
     np.testing.assert_array_equal(answer.choice.risks.value, search.risk_.value)
     for name, metric in search.metrics_.items():
         assert answer.metrics[name].interval() == metric.interval()

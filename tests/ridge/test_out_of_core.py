@@ -156,6 +156,9 @@ def test_parquet_files(same_fit, data, files):
     assert max(len(part) for part, _ in chunks) == 100
     np.testing.assert_array_equal(np.concatenate([part for part, _ in chunks]), X)
     np.testing.assert_array_equal(np.concatenate([part for _, part in chunks]), y)
+    model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian")  # fitted to the same sample of rows
+    rows = [chunks, cut(X, y, 400)]
+    same_fit(*(clone(model).fit_chunks(form, X_target=data[3], **FEW) for form in rows))
     want = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X, y)
     for rows in (100, 333, 10_000):
         chunks = ParquetChunks(sorted(files.iterdir()), label="y", columns=list("abc"), rows=rows)

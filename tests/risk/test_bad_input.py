@@ -74,8 +74,10 @@ def test_labels_and_features_that_are_masked_or_complex_are_refused(call):
 @pytest.mark.parametrize("factor", [10.0, 0.1])
 def test_weights_whose_mean_is_far_from_1_are_warned_of(rng, factor):
     losses, weights = rng.random((2, 100)), rng.exponential(size=100)
-    cp.target_risk(losses, weights)
-    for call in (cp.target_risk, cp.compare_risks):
+    X = rng.normal(size=(100, 1))
+    cross_val = lambda y, w: cp.cross_val_risk(LinearRegression(), X, y[0], weights=w)  # noqa: E731
+    for call in (cp.target_risk, cp.compare_risks, cross_val):
+        call(losses, weights)
         with pytest.warns(WeightWarning, match="where 1 is expected of a density") as caught:
             call(losses, factor * weights)
         assert caught[0].filename == __file__

@@ -74,3 +74,5 @@ def test_silvermans_width_is_per_domain(rng, n_features):
 def test_bad_widths_are_named(rng, width):
     with pytest.raises(ValueError, match="`width` must be"):
         KernelDensityRatio(width=width).fit(rng.normal(size=(9, 2)), rng.normal(size=(8, 2)))
+    with pytest.raises(ValueError, match="neither sample has two different points"):
+        KernelDensityRatio().fit([[0.0]], [[1.0]])

@@ -95,6 +95,8 @@ class TestNewtonOnTheSupport:
         L = without_dust(np, L / L.max(axis=-1, keepdims=True))
         newton = maximize_likelihood(L, tol=1e-9, max_iter=100)
         interior = mixture._interior_points(L, 1e-9, 100)
+        stopped = mixture._interior_points(L, 1e-9, 2).proportions  # far from the solution
+        assert_allclose(stopped.sum(-1), 1, atol=1e-14)
         assert np.all(newton.gap <= 1e-9)
         assert_allclose(newton.objective, interior.objective, atol=2e-9)
         for one, other in zip(newton.proportions, interior.proportions, strict=True):

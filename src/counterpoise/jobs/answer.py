@@ -72,7 +72,7 @@ class Provenance:
     started: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plane:
     """Some rows of both tables in one plane: (n, 2) with weights (n,), (m, 2); names of axes."""
 

@@ -25,7 +25,7 @@ KEPT_FILES = ("source.parquet", "weights.skops")
 _PREFIX = "counterpoise "
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kept:
     """Held-out predictions of one model on labelled source rows: what judging new rows needs."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ class Sensitivity:
     gammas: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    losses: np.ndarray
-    weights: np.ndarray
+    losses: np.ndarray = field(repr=False)
+    weights: np.ndarray = field(repr=False)
 
     def around(self, estimate: RiskEstimate, /) -> Sensitivity:
         """Return the bounds around an estimate of the same risk, on its link scale.

@@ -115,14 +115,14 @@ def target_risk(
 
         return target_risk_dask(losses, weights, chosen)
     held_out = _check_inputs(losses, weights, X_source, X_target)
-    _warn_of_mean(held_out.weights, [chosen])
+    warn_of_mean(held_out.weights, [chosen])
     if target_losses is not None:
         labelled = check_labelled_losses(target_losses, held_out.losses)
         held_out = replace(held_out, labelled=labelled)
     return estimate_risk(held_out, chosen)[0]
 
 
-def _warn_of_mean(weights: Any, methods: Sequence[Method]) -> None:
+def warn_of_mean(weights: Any, methods: Sequence[Method]) -> None:
     """Warn if the mean weight is further from 1 than four standard errors and a twentieth.
 
     A factor of the weights does no harm to a self-normalised mean, nor to one without weights.
@@ -243,6 +243,6 @@ def compare_risks(
         chosen = [method for method in METHODS.values() if known or not method.needs_features]
     else:
         chosen = [get_method(method) for method in methods]
-    _warn_of_mean(held_out.weights, chosen)
+    warn_of_mean(held_out.weights, chosen)
     estimates = [estimate_risk(held_out, method)[0] for method in chosen]
     return RiskComparison(dict(zip(name_methods(chosen), estimates, strict=True)))

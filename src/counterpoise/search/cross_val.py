@@ -17,6 +17,7 @@ from counterpoise.risk import (
     get_method,
 )
 from counterpoise.risk.averages import name_methods
+from counterpoise.risk.target import warn_of_mean
 from counterpoise.search.checks import (
     check_fit_weighted,
     check_labelled,
@@ -27,7 +28,7 @@ from counterpoise.search.delivery import deliver_candidate
 from counterpoise.search.evaluate import CrossValidation, evaluate
 from counterpoise.search.fitting import Candidate
 from counterpoise.search.labels import resolve_target_labels
-from counterpoise.weights.resolve import DEFAULT_WEIGHTS
+from counterpoise.weights.resolve import DEFAULT_WEIGHTS, are_values
 
 
 def cross_val_risk(
@@ -126,6 +127,8 @@ def cross_val_risk(
         y_target, X_target, y, how.loss, classifier=is_classifier(estimator)
     )
     done = evaluate([Candidate(estimator)], X, y, X_target, how, groups=groups, labels=labels)
+    if are_values(weights):  # whoever passes them gets no diagnosis that could tell
+        warn_of_mean(done.held_out.weights, methods)
     if metrics is not None:
         return deliver_candidate(done, y, 0).report(metrics, methods[0])
     estimates = [estimate_risk(done.held_out, one)[0][0] for one in methods]

@@ -195,14 +195,10 @@ def _widths(width: Any, X_source: Array, X_target: Array) -> tuple[float, float]
     pair = width, width
     if isinstance(width, str) and width == "silverman":
         widths = _silverman(X_source), _silverman(X_target)
-        # A domain whose points are all alike has no width of its own; two single points are told
-        # apart by their distance.
-        widest = max(widths)
-        if widest == 0 and X_source.shape[0] + X_target.shape[0] == 2:
-            widest = float(np.linalg.norm(to_numpy(X_source - X_target)))
-        pair = widths[0] or widest, widths[1] or widest
-    remedy = 'Pass a positive number, or "silverman", which gives 0 where the points of both '
-    remedy += "samples are duplicated or all equal."
+        # A domain whose points are all alike has no width of its own.
+        pair = widths[0] or widths[1], widths[1] or widths[0]
+    remedy = 'Pass a positive number, or "silverman", which gives 0 where neither sample has two '
+    remedy += "different points."
     for value in pair:
         check_number(value, "width", low=0, high=math.inf, remedy=remedy)
     return float(pair[0]), float(pair[1])
