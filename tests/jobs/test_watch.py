@@ -141,7 +141,7 @@ def test_batches_of_every_kind_are_recorded(answer):
     given = {
         "empty": rows(0),
         "one": rows(1),
-        "polars": pl.from_pandas(rows(300, seed=6)),
+        "polars": pl.from_pandas(rows(300, seed=6)).with_columns(tags=pl.lit([["a"]])),
         "unseen": unseen,
         "large": rows(9000, seed=7),
     }
@@ -193,6 +193,12 @@ def test_late_periods_find_their_place_and_undated_rows_are_noted(folder):
     assert [b["name"] for b in later.batches] == ["2024-01", "2024-02", "2024-03"]
     assert later.new == ["2024-02"]
     assert later.batches[::2] == first.batches
+    # The same rows in a table whose columns have other types.
+    older = dated(2, 3).assign(z=1, y=None, day=pd.Timestamp("2024-07-01"))
+    assert cp.watch(folder, older, time="day", every="month").new == ["2024-07"]
+    newer = older[:20].assign(z=0.5, y=0.5, day=pd.Timestamp("2024-08-01 13:00:00.5"))
+    grown = cp.watch(folder, [older, newer], time="day", every="month")
+    assert grown.new == ["2024-08"]
     with pytest.raises(InputError, match="`time` must be a column of dates"):
         cp.watch(folder, [late], time="x")
     with pytest.raises(InputError, match="`time` 'dya' is not a column"):

@@ -195,9 +195,19 @@ def _digest(table: Any) -> str:
     """Return the SHA-256 of a table's names and values, whatever its chunks and types."""
     import pandas as pd
 
-    frame = table.to_pandas(date_as_object=False)
+    frame = table.to_pandas(date_as_object=False).apply(_of_one_type)
     rows = pd.util.hash_pandas_object(frame, index=False).to_numpy() if len(frame) else np.empty(0)
     return hashlib.sha256("\n".join(table.column_names).encode() + rows.tobytes()).hexdigest()
+
+
+def _of_one_type(column: Any) -> Any:
+    """Return a series with the type that its values have in a longer table too, or as text."""
+    kind = column.dtype.kind
+    if kind in "iuf" or column.isna().all():
+        return column.isna() if column.isna().all() else column.astype(np.float64)
+    if kind == "M":
+        return column.dt.as_unit("ms")
+    return column.map(str, na_action="ignore") if kind == "O" else column
 
 
 LEDGER = "watch.jsonl"

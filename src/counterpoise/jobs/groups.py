@@ -89,11 +89,8 @@ def rows_together(
     distinct = len(frame) if equal is None else int(equal.max()) + 1
     if equal is None or distinct < _DISTINCT * len(frame):
         return None
-    first = np.unique(equal, return_index=True)[1]
-    if (
-        labels.task == "classification"
-        and np.unique(labels.y[first], return_counts=True)[1].min() < 2
-    ):
+    classes, first = labels.task == "classification", np.unique(equal, return_index=True)[1]
+    if classes and np.unique(labels.y[first], return_counts=True)[1].min() < 2:
         return None  # models without that row would not know its class
     notes.append(
         f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "

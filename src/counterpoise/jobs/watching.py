@@ -172,10 +172,8 @@ def watch(
                 if name is None:
                     continue
                 progress(f"judging {name}", len(added), 0)
-                if ledger.records:
-                    noise = ledger.records[-1]["noise"]
-                else:
-                    noise = batch_noise(watched.kept, watched.weights)
+                last, kept = ledger.records[-1:], watched.kept
+                noise = last[0]["noise"] if last else batch_noise(kept, watched.weights)
                 found = watched.judge(name, batch.read(), every, limits, noise)
                 ledger.append({"digest": batch.digest, "noise": noise, "batch": found})
                 added.append(name)
@@ -195,8 +193,7 @@ def watch_summary(result: Watch, /) -> dict[str, Any]:
 
 
 def _publish(result: Watch, folder: Path) -> None:
-    text = json_text(watch_summary(result))
-    write_atomically(folder / "watch.json", text.encode() + b"\n")
+    write_atomically(folder / "watch.json", f"{json_text(watch_summary(result))}\n".encode())
     write_atomically(folder / "watch.html", shown_page(result).encode())
 
 
@@ -279,13 +276,9 @@ class _Watched:
             "alarm": False,
             "reasons": [],
             "metrics": {},
-            "risk": None,
-            "change": None,
             "limits": limits,
-            "shift": None,
             "columns": {},
-            "outside": None,
-            "labels": None,
+            **dict.fromkeys(("risk", "change", "shift", "outside", "labels")),
             "notes": rows.notes,
             "every": every,
             "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
