@@ -130,8 +130,9 @@ def test_limits_and_labels_raise_alarms(answer):
     [wrong] = cp.watch(answer, [labels]).batches
     assert "labels contradict" in wrong["reasons"][0]
     assert wrong["metrics"]["rmse"]["value"] > 2 * honest["metrics"]["rmse"]["value"]
-    for bad in ({"minimum": {"rmse": 1}}, {"minimum": {"auc": 1}}, {"max_risk": "x"}):
-        with pytest.raises((InputError, TypeError, ValueError), match=r"minimum|max_risk"):
+    unknown, missing = ({"minimum": {name: 1}} for name in ("rmse", "auc")), float("nan")
+    for bad in (*unknown, {"max_risk": "x"}, {"max_risk": missing}, {"minimum": {"r2": missing}}):
+        with pytest.raises(InputError, match=r"minimum|max_risk"):
             cp.watch(answer, [batch], **bad)
 
 

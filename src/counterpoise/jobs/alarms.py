@@ -73,9 +73,8 @@ def risk_change(kept: Kept, weights: np.ndarray, /) -> Change:
     share = np.ones((2, 1))
     both = jackknife_deviations(xp, sums, share, lambda part: average.estimate(xp, part)[0], None)
     own = both[1] * link.slope(risks[1]) - both[0] * link.slope(risks[0])
-    error = float(np.sqrt(np.sum(own**2)))
     degrees = max(float(rows_deciding(xp, own)), 1.0)
-    value = float(link.distance(risks[0], risks[1]))
+    value, error = float(link.distance(risks[0], risks[1])), float(np.sqrt(np.sum(own**2)))
     return Change(float(risks[0]), float(risks[1]), value, error, degrees, link)
 
 
@@ -118,12 +117,13 @@ def _level(every: str) -> float:
 def check_limits(
     max_risk: float | None, minimum: Mapping[str, float], metrics: Sequence[str], /
 ) -> None:
-    """Refuse limits that are no numbers, or of metrics that the answer does not have."""
+    """Refuse limits that are no finite numbers, or of metrics that the answer does not have."""
+    finite: Any = {"low": -np.inf, "high": np.inf}
     if max_risk is not None:
-        check_number(max_risk, "max_risk", remedy="Pass a risk such as 0.2.")
+        check_number(max_risk, "max_risk", **finite, remedy="Pass a risk such as 0.2.")
     rising = [name for name in metrics if METRICS[name].greater_is_better]
     for name, least in minimum.items():
-        check_number(least, f"minimum[{name!r}]", remedy="Pass a number such as 0.8.")
+        check_number(least, f"minimum[{name!r}]", **finite, remedy="Pass a number such as 0.8.")
         if name not in rising:
             raise InputError(
                 "`minimum` must name a metric of the answer that is better when it is higher "
