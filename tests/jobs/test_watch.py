@@ -204,6 +204,8 @@ def test_late_periods_find_their_place_and_undated_rows_are_noted(folder):
         cp.watch(folder, [late], time="x")
     with pytest.raises(InputError, match="`time` 'dya' is not a column"):
         cp.watch(folder, [late], time="dya")
+    with pytest.raises(InputError, match=r"Table 2 must have .* lacks 'z'"):
+        cp.watch(folder, [dated(5), dated(6).drop(columns="z")], time="day")
 
 
 def test_the_ledger_loses_nothing_and_counts_nothing_twice(folder, answer, tmp_path):

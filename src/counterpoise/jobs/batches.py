@@ -126,7 +126,7 @@ class Reader:
         """Sort the rows of all tables into calendar periods."""
         import pyarrow as pa
 
-        from counterpoise.encoding.pairing import check_column
+        from counterpoise.encoding.pairing import check_column, table_frame
         from counterpoise.encoding.texts import retype_texts
 
         notes: list[str] = []
@@ -136,6 +136,7 @@ class Reader:
             name = Path(item).name if path else f"Table {number}"
             table = self._whole(Path(item), []) if path else as_table(item, name, None, notes)
             check_column(time, "time", table, name)
+            table_frame(table.slice(0, 0), self.kinds, name, notes=[])  # no column may be lacking
             tables.append(table.select([c for c in table.column_names if c in wanted]))
         if not tables:
             return
@@ -145,8 +146,7 @@ class Reader:
             raise InputError(f"The tables cannot be put together: {error}") from error
         [dated] = retype_texts([table], [time], notes)
         names, codes = period_names(dated[time], time, every)
-        undated = int(np.count_nonzero(codes < 0))
-        if undated:
+        if undated := int(np.count_nonzero(codes < 0)):
             notes.append(f"{format_count(undated, 'row')} without a date in {time!r} left out.")
         for place, name in enumerate(names):
             part = table.take(np.flatnonzero(codes == place))
