@@ -144,10 +144,12 @@ def test_batches_of_every_kind_are_recorded(answer):
         "one": rows(1),
         "polars": pl.from_pandas(rows(300, seed=6)).with_columns(tags=pl.lit([["a"]])),
         "unseen": unseen,
+        "source": rows(600, 0.0),
         "large": rows(9000, seed=7),
     }
     found = {batch["name"]: batch for batch in cp.watch(answer, given).batches}
-    assert [found[name]["rows"] for name in given] == [0, 1, 300, 300, 9000]
+    assert [found[name]["rows"] for name in given] == [0, 1, 300, 300, 600, 9000]
+    assert found["source"]["columns"] == {"x": 0, "z": 0, "kind": 0}
     assert found["empty"]["verdict"] == found["one"]["verdict"] == "do not trust"
     assert not found["empty"]["metrics"]
     assert "Too few rows" in found["one"]["notes"][-1]

@@ -320,7 +320,7 @@ def _numbers(found: Diagnostics, estimates: Estimates) -> dict[str, Any]:
     """Return what a record says of the batch."""
     largest: dict[str, float] = {}
     for column, size in zip(found.feature_columns, found.balance_before.tolist(), strict=True):
-        if not abs(largest.get(column, 0.0)) >= abs(size):
+        if column not in largest or not abs(largest[column]) >= abs(size):
             largest[column] = size
     test = found.label_test
     return {
