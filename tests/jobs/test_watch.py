@@ -237,6 +237,15 @@ def test_the_ledger_loses_nothing_and_counts_nothing_twice(folder, answer, tmp_p
         cp.watch(folder, given)
 
 
+def test_an_alarm_of_a_run_that_did_not_end_is_raised_by_the_next(folder):
+    worse = rows(500, 1.4, seed=1)
+    with pytest.raises(InputError, match="lacks 'x'"):
+        cp.watch(folder, {"worse": worse, "wrong": rows(20).drop(columns="x")})
+    told = [cp.watch(folder, {"worse": worse}) for _ in range(2)]
+    assert [watch.new for watch in told] == [["worse"], []]
+    assert [watch.alarm for watch in told] == [True, False]
+
+
 def test_two_watchers_and_answers_without_rows_are_refused(folder, answer, tmp_path):
     if lock_directory(folder) is None:
         pytest.skip("no locks here")
