@@ -164,8 +164,8 @@ def watch(
     check_limits(max_risk, limits["minimum"], watched.metrics)
     progress = progress or quiet
     notes: list[str] = []
-    with one_watcher(watched.folder):
-        ledger = Ledger(watched.folder, digest_of(dict(watched.run)) if watched.folder else "")
+    with one_watcher(folder := watched.folder):
+        ledger = Ledger(folder, digest_of(dict(watched.run)) if folder else "")
         added = _unreported(ledger)
         for batch in Reader.of_run(watched.run).batches(batches, time, every):
             name = _new_name(batch, ledger, notes)
@@ -181,19 +181,16 @@ def watch(
         if len({re.sub(r"\d+", "0", batch["name"]) for batch in recorded}) == 1:
             recorded.sort(key=lambda own: [int(n) for n in re.findall(r"\d+", own["name"])])
         result = Watch(recorded, added, watched.delivered, notes)
-        if watched.folder is not None and ledger.records:
-            _publish(result, watched.folder)
+        if folder is not None and recorded:
+            text = f"{json_text(watch_summary(result))}\n"
+            write_atomically(folder / "watch.json", text.encode())
+            write_atomically(folder / "watch.html", shown_page(result).encode())
     return result
 
 
 def watch_summary(result: Watch, /) -> dict[str, Any]:
     """Return a watch as ``watch.json`` holds it."""
     return {"batches": list(result.batches), "delivered": dict(result.delivered)}
-
-
-def _publish(result: Watch, folder: Path) -> None:
-    write_atomically(folder / "watch.json", f"{json_text(watch_summary(result))}\n".encode())
-    write_atomically(folder / "watch.html", shown_page(result).encode())
 
 
 def _unreported(ledger: Ledger) -> list[str]:
