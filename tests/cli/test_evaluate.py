@@ -43,7 +43,8 @@ def test_text_asks_first_and_a_mixture_is_refused(tables, invoke):
     assert result.stdout.startswith("The predictions must be of rows")
     assert "a page;" in result.stdout
     assert "Delivered" not in result.stdout
-    mixed = ["--probability", "p", "--probability", "yes=p"]
-    result = invoke("evaluate", *tables, "--label", "ill", *mixed)
-    assert result.exit_code == 2
-    assert "`probability` must be one column" in result.output
+    for other in ("p", "yes=q"):  # a mixture, or a class twice
+        mixed = ["--probability", other, "--probability", "yes=p"]
+        result = invoke("evaluate", *tables, "--label", "ill", *mixed)
+        assert result.exit_code == 2
+        assert "`probability` must be one column" in result.output

@@ -130,8 +130,9 @@ def test_limits_and_labels_raise_alarms(answer):
     [wrong] = cp.watch(answer, [labels]).batches
     assert "labels contradict" in wrong["reasons"][0]
     assert wrong["metrics"]["rmse"]["value"] > 2 * honest["metrics"]["rmse"]["value"]
-    for bad in ({"minimum": {"rmse": 1}}, {"minimum": {"auc": 1}}, {"max_risk": "x"}):
-        with pytest.raises((InputError, TypeError, ValueError), match=r"minimum|max_risk"):
+    unknown, missing = ({"minimum": {name: 1}} for name in ("rmse", "auc")), float("nan")
+    for bad in (*unknown, {"max_risk": "x"}, {"max_risk": missing}, {"minimum": {"r2": missing}}):
+        with pytest.raises(InputError, match=r"minimum|max_risk"):
             cp.watch(answer, [batch], **bad)
 
 
@@ -141,12 +142,14 @@ def test_batches_of_every_kind_are_recorded(answer):
     given = {
         "empty": rows(0),
         "one": rows(1),
-        "polars": pl.from_pandas(rows(300, seed=6)),
+        "polars": pl.from_pandas(rows(300, seed=6)).with_columns(tags=pl.lit([["a"]])),
         "unseen": unseen,
+        "source": rows(600, 0.0),
         "large": rows(9000, seed=7),
     }
     found = {batch["name"]: batch for batch in cp.watch(answer, given).batches}
-    assert [found[name]["rows"] for name in given] == [0, 1, 300, 300, 9000]
+    assert [found[name]["rows"] for name in given] == [0, 1, 300, 300, 600, 9000]
+    assert found["source"]["columns"] == {"x": 0, "z": 0, "kind": 0}
     assert found["empty"]["verdict"] == found["one"]["verdict"] == "do not trust"
     assert not found["empty"]["metrics"]
     assert "Too few rows" in found["one"]["notes"][-1]
@@ -193,10 +196,18 @@ def test_late_periods_find_their_place_and_undated_rows_are_noted(folder):
     assert [b["name"] for b in later.batches] == ["2024-01", "2024-02", "2024-03"]
     assert later.new == ["2024-02"]
     assert later.batches[::2] == first.batches
+    # The same rows in a table whose columns have other types.
+    older = dated(2, 3).assign(z=1, y=None, day=pd.Timestamp("2024-07-01"))
+    assert cp.watch(folder, older, time="day", every="month").new == ["2024-07"]
+    newer = older[:20].assign(z=0.5, y=0.5, day=pd.Timestamp("2024-08-01 13:00:00.5"))
+    grown = cp.watch(folder, [older, newer], time="day", every="month")
+    assert grown.new == ["2024-08"]
     with pytest.raises(InputError, match="`time` must be a column of dates"):
         cp.watch(folder, [late], time="x")
     with pytest.raises(InputError, match="`time` 'dya' is not a column"):
         cp.watch(folder, [late], time="dya")
+    with pytest.raises(InputError, match=r"Table 2 must have .* lacks 'z'"):
+        cp.watch(folder, [dated(5), dated(6).drop(columns="z")], time="day")
 
 
 def test_the_ledger_loses_nothing_and_counts_nothing_twice(folder, answer, tmp_path):
@@ -224,6 +235,15 @@ def test_the_ledger_loses_nothing_and_counts_nothing_twice(folder, answer, tmp_p
     ledger.write_text(json.dumps({**line, "answer": "another"}) + "\n")
     with pytest.raises(InputError, match="about another answer"):
         cp.watch(folder, given)
+
+
+def test_an_alarm_of_a_run_that_did_not_end_is_raised_by_the_next(folder):
+    worse = rows(500, 1.4, seed=1)
+    with pytest.raises(InputError, match="lacks 'x'"):
+        cp.watch(folder, {"worse": worse, "wrong": rows(20).drop(columns="x")})
+    told = [cp.watch(folder, {"worse": worse}) for _ in range(2)]
+    assert [watch.new for watch in told] == [["worse"], []]
+    assert [watch.alarm for watch in told] == [True, False]
 
 
 def test_two_watchers_and_answers_without_rows_are_refused(folder, answer, tmp_path):

@@ -145,12 +145,13 @@ def _columns(given: list[str]) -> str | dict[str, str]:
     """Return the column, or class to column; names of classes may hold "="."""
     if len(given) == 1 and "=" not in given[0]:
         return given[0]
-    if not all("=" in text for text in given):
+    columns = dict(text.rsplit("=", 1) for text in given if "=" in text)
+    if len(columns) < len(given):
         raise InputError(
-            "`probability` must be one column, or CLASS=COLUMN for each class; got "
+            "`probability` must be one column, or CLASS=COLUMN once for each class; got "
             f"{', '.join(given)}."
         )
-    return dict(text.rsplit("=", 1) for text in given)
+    return columns
 
 
 def predict(

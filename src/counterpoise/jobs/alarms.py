@@ -118,12 +118,13 @@ def _level(every: str) -> float:
 def check_limits(
     max_risk: float | None, minimum: Mapping[str, float], metrics: Sequence[str], /
 ) -> None:
-    """Refuse limits that are no numbers, or of metrics that the answer does not have."""
+    """Refuse limits that are no finite numbers, or of metrics that the answer does not have."""
+    finite: Any = {"low": -np.inf, "high": np.inf}
     if max_risk is not None:
-        check_number(max_risk, "max_risk", remedy="Pass a risk such as 0.2.")
+        check_number(max_risk, "max_risk", **finite, remedy="Pass a risk such as 0.2.")
     rising = [name for name in metrics if METRICS[name].greater_is_better]
     for name, least in minimum.items():
-        check_number(least, f"minimum[{name!r}]", remedy="Pass a number such as 0.8.")
+        check_number(least, f"minimum[{name!r}]", **finite, remedy="Pass a number such as 0.8.")
         if name not in rising:
             raise InputError(
                 "`minimum` must name a metric of the answer that is better when it is higher "

@@ -126,7 +126,7 @@ class Reader:
         """Sort the rows of all tables into calendar periods."""
         import pyarrow as pa
 
-        from counterpoise.encoding.pairing import check_column
+        from counterpoise.encoding.pairing import check_column, table_frame
         from counterpoise.encoding.texts import retype_texts
 
         notes: list[str] = []
@@ -136,6 +136,7 @@ class Reader:
             name = Path(item).name if path else f"Table {number}"
             table = self._whole(Path(item), []) if path else as_table(item, name, None, notes)
             check_column(time, "time", table, name)
+            table_frame(table.slice(0, 0), self.kinds, name, notes=[])  # no column may be lacking
             tables.append(table.select([c for c in table.column_names if c in wanted]))
         if not tables:
             return
@@ -145,8 +146,7 @@ class Reader:
             raise InputError(f"The tables cannot be put together: {error}") from error
         [dated] = retype_texts([table], [time], notes)
         names, codes = period_names(dated[time], time, every)
-        undated = int(np.count_nonzero(codes < 0))
-        if undated:
+        if undated := int(np.count_nonzero(codes < 0)):
             notes.append(f"{format_count(undated, 'row')} without a date in {time!r} left out.")
         for place, name in enumerate(names):
             part = table.take(np.flatnonzero(codes == place))
@@ -195,9 +195,19 @@ def _digest(table: Any) -> str:
     """Return the SHA-256 of a table's names and values, whatever its chunks and types."""
     import pandas as pd
 
-    frame = table.to_pandas(date_as_object=False)
+    frame = table.to_pandas(date_as_object=False).apply(_of_one_type)
     rows = pd.util.hash_pandas_object(frame, index=False).to_numpy() if len(frame) else np.empty(0)
     return hashlib.sha256("\n".join(table.column_names).encode() + rows.tobytes()).hexdigest()
+
+
+def _of_one_type(column: Any) -> Any:
+    """Return a series with the type that its values have in a longer table too, or as text."""
+    kind = column.dtype.kind
+    if kind in "iuf" or column.isna().all():
+        return column.isna() if column.isna().all() else column.astype(np.float64)
+    if kind == "M":
+        return column.dt.as_unit("ms")
+    return column.map(str, na_action="ignore") if kind == "O" else column
 
 
 LEDGER = "watch.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ class Watch(Shown):
         `shift` and its size by column, share `outside`, `labels`. Names that differ only in numbers
         are in the order of these, others in the order of arrival.
     new : list of str
-        Names of the batches that this call has added.
+        Names of the batches that this call has added, or one before it that did not end.
     delivered : dict
         Risk, metrics, and differences of the columns when the model was delivered.
     notes : list of str
@@ -82,7 +83,7 @@ class Watch(Shown):
 
     @property
     def alarm(self) -> bool:
-        """Whether a batch that this call has added has raised an alarm."""
+        """Whether one of the batches `new` has raised an alarm."""
         added = set(self.new)
         return any(batch["alarm"] for batch in self.batches if batch["name"] in added)
 
@@ -163,29 +164,27 @@ def watch(
     check_limits(max_risk, limits["minimum"], watched.metrics)
     progress = progress or quiet
     notes: list[str] = []
-    added: list[str] = []
-    with one_watcher(watched.folder):
-        ledger = Ledger(watched.folder, digest_of(dict(watched.run)) if watched.folder else "")
-        try:
-            for batch in Reader.of_run(watched.run).batches(batches, time, every):
-                name = _new_name(batch, ledger, notes)
-                if name is None:
-                    continue
-                progress(f"judging {name}", len(added), 0)
-                if ledger.records:
-                    noise = ledger.records[-1]["noise"]
-                else:
-                    noise = batch_noise(watched.kept, watched.weights)
-                found = watched.judge(name, batch.read(), every, limits, noise)
-                ledger.append({"digest": batch.digest, "noise": noise, "batch": found})
-                added.append(name)
-        finally:
-            recorded = [record["batch"] for record in ledger.records]
-            if len({re.sub(r"\d+", "0", batch["name"]) for batch in recorded}) == 1:
-                recorded.sort(key=lambda own: [int(n) for n in re.findall(r"\d+", own["name"])])
-            result = Watch(recorded, added, watched.delivered, notes)
-            if watched.folder is not None and ledger.records:
-                _publish(result, watched.folder)
+    with one_watcher(folder := watched.folder):
+        ledger = Ledger(folder, digest_of(dict(watched.run)) if folder else "")
+        added = _unreported(ledger)
+        for batch in Reader.of_run(watched.run).batches(batches, time, every):
+            name = _new_name(batch, ledger, notes)
+            if name is None:
+                continue
+            progress(f"judging {name}", len(added), 0)
+            last, kept = ledger.records[-1:], watched.kept
+            noise = last[0]["noise"] if last else batch_noise(kept, watched.weights)
+            found = watched.judge(name, batch.read(), every, limits, noise)
+            ledger.append({"digest": batch.digest, "noise": noise, "batch": found})
+            added.append(name)
+        recorded = [record["batch"] for record in ledger.records]
+        if len({re.sub(r"\d+", "0", batch["name"]) for batch in recorded}) == 1:
+            recorded.sort(key=lambda own: [int(n) for n in re.findall(r"\d+", own["name"])])
+        result = Watch(recorded, added, watched.delivered, notes)
+        if folder is not None and recorded:
+            text = f"{json_text(watch_summary(result))}\n"
+            write_atomically(folder / "watch.json", text.encode())
+            write_atomically(folder / "watch.html", shown_page(result).encode())
     return result
 
 
@@ -194,10 +193,14 @@ def watch_summary(result: Watch, /) -> dict[str, Any]:
     return {"batches": list(result.batches), "delivered": dict(result.delivered)}
 
 
-def _publish(result: Watch, folder: Path) -> None:
-    text = json_text(watch_summary(result))
-    write_atomically(folder / "watch.json", text.encode() + b"\n")
-    write_atomically(folder / "watch.html", shown_page(result).encode())
+def _unreported(ledger: Ledger) -> list[str]:
+    """Return recorded batches that ``watch.json`` lacks: the run that judged them did not end."""
+    try:
+        text = ledger.path.with_name("watch.json").read_bytes() if ledger.path else b"{}"
+        told = {batch["name"] for batch in json.loads(text)["batches"]}
+    except (OSError, ValueError, LookupError, TypeError):
+        told = set()
+    return [own["batch"]["name"] for own in ledger.records if own["batch"]["name"] not in told]
 
 
 def _new_name(batch: Batch, ledger: Ledger, notes: list[str]) -> str | None:
@@ -279,13 +282,9 @@ class _Watched:
             "alarm": False,
             "reasons": [],
             "metrics": {},
-            "risk": None,
-            "change": None,
             "limits": limits,
-            "shift": None,
             "columns": {},
-            "outside": None,
-            "labels": None,
+            **dict.fromkeys(("risk", "change", "shift", "outside", "labels")),
             "notes": rows.notes,
             "every": every,
             "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -327,7 +326,7 @@ def _numbers(found: Diagnostics, estimates: Estimates) -> dict[str, Any]:
     """Return what a record says of the batch."""
     largest: dict[str, float] = {}
     for column, size in zip(found.feature_columns, found.balance_before.tolist(), strict=True):
-        if not abs(largest.get(column, 0.0)) >= abs(size):
+        if column not in largest or not abs(largest[column]) >= abs(size):
             largest[column] = size
     test = found.label_test
     return {
