@@ -23,7 +23,7 @@ import counterpoise as cp
 STATIC = Path(__file__).parents[1] / "_static" / "start"
 FEATURES = ["age", "meno", "size", "nodes", "pgr", "er", "hormon"]
 # Width of the photographed page, and its height.
-WIDTH, HEIGHT = 1000, 1094
+WIDTH, HEIGHT = 1000, 1080
 
 
 def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
