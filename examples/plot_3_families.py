@@ -119,5 +119,4 @@ print(f"95% intervals that hold the truth: {results['interval holds'].sum()} of 
 # --------
 # **Deliver the blend.** It has the lower risk in every draw, and its intervals hold the truth.
 # Which single candidate is best changes from draw to draw; the blend does not depend on it as
-# much. On 25 pairs of real tables the gain is smaller: 0.980 times the risk of the plain choice
-# (:doc:`/guide/evidence`).
+# much. On other real tables the gain is smaller (:doc:`/guide/evidence`).

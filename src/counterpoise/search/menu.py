@@ -23,10 +23,8 @@ _MANY = 20_000
 def menu(task: str, /, n_rows: int | None = None) -> list[tuple[str, Any, dict[str, list[Any]]]]:
     """Return the default candidates: three penalties of a linear model, a forest, two boostings.
 
-    Blended, they had 0.94 of the target risk of LightGBM and 1.00 of FLAML's after 60 seconds on 25
-    natural pairs of tables (``benchmarks/judgement.py``). The candidates were chosen on the tables
-    of ``benchmarks/real_data.py`` and on 15 natural pairs. Time grows with the number of rows, at
-    most as n log n.
+    The candidates were chosen on the tables of ``benchmarks/real_data.py`` and on 15 natural pairs.
+    Time grows with the number of rows, at most as n log n.
 
     Parameters
     ----------
