@@ -83,6 +83,8 @@ def test_everything_that_is_kept_comes_back_from_the_folder(frames, tmp_path, ca
         with pytest.raises(InputError, match="needs classifiers with predict_proba"):
             loaded.predict_set(kept.frame)
         return
+    if kept.encoder is not None:
+        np.testing.assert_array_equal(read.encoder.range_, kept.encoder.range_)
     for level in (0.5, 0.9):
         before = getattr(answer, name)(kept.frame, level=level)
         np.testing.assert_array_equal(getattr(loaded, name)(read.frame, level=level), before)

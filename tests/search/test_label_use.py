@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import counterpoise as cp
@@ -123,6 +124,11 @@ def test_row_intervals_of_a_search_cover_the_target():
     inside = np.isfinite(low)
     assert inside.mean() > 0.9
     assert 0.82 < np.mean(((low <= y_target) & (y_target <= high))[inside]) < 0.97
+    far = np.vstack([X.mean(axis=0), X.mean(axis=0)])
+    far[1, 0] = 2.1 * X[:, 0].max() - 1.1 * X[:, 0].min()
+    assert np.isnan(search.predict_interval(far)[0]).tolist() == [False, True]
+    labelled = clone(search).fit(X, y, X_target=Z, y_target=some_labels(y_target, 30))
+    assert np.isnan(labelled.predict_interval(far)[0]).tolist() == [False, True]
     wide = search.predict_interval(Z, level=0.99)
     assert np.nanmedian(wide[1] - wide[0]) > np.nanmedian(high - low)
     with pytest.raises(cp.exceptions.InputError, match="predict_interval"):

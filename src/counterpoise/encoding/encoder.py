@@ -59,6 +59,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     independent_ : int array
         Encoded features without the first indicator of each category: the indicators of one
         column add up to 1, and all of them make a covariance singular.
+    range_ : array of shape (2, n_encoded)
+        Least and largest values in the source; only where :func:`encode_pair` has fitted.
 
     Examples
     --------
@@ -304,4 +306,6 @@ def encode_pair(
     source, target = in_memory(X_source, "X_source"), in_memory(X_target, "X_target")
     target = match_columns(source, target)
     encoder.fit(source, X_target=target)
-    return EncodedPair(encoder, source, target, *map(encoder.transform, (source, target)))
+    pair = EncodedPair(encoder, source, target, *map(encoder.transform, (source, target)))
+    encoder.range_ = np.stack([pair.source.min(axis=0), pair.source.max(axis=0)])
+    return pair

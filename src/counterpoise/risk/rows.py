@@ -3,7 +3,8 @@
 A held-out row has a score: how far its label is from what was predicted. The scores, weighted by
 importance, say how far labels of the target are from predictions there. The new row has a weight of
 its own, which stands for a score that may be as large as it likes: where that weight alone exceeds
-what the level leaves over, the source has nothing to say about the row, and it is *outside*.
+what the level leaves over, the source has nothing to say about the row, and it is *outside*. So is
+a row that lies further beyond the source's range than that range is wide.
 """
 
 from __future__ import annotations
@@ -95,18 +96,26 @@ class RowRecord:
         return said
 
     def new_weights(self, X: Any, /) -> np.ndarray:
-        """Return the importance weights (m,) of new rows."""
+        """Return the importance weights (m,) of new rows.
+
+        They are infinite where a feature lies further beyond the source's range than that is wide:
+        the ratio of two densities that are both about 0 can be any number there.
+        """
         if self.estimator is None:
             return np.ones(num_samples(X))
-        encoded = self.encoder.transform(X)[:, self.encoder.independent_]
-        return np.asarray(to_numpy(self.estimator.predict(encoded)), dtype=np.float64)
+        encoded = self.encoder.transform(X)
+        weights = to_numpy(self.estimator.predict(encoded[:, self.encoder.independent_]))
+        low, high = self.encoder.range_
+        width = np.where(high > low, high - low, np.inf)
+        far = np.any((encoded < low - width) | (encoded > high + width), axis=1)
+        return np.where(far, np.inf, weights.astype(np.float64))
 
     def quantiles(self, new_weights: np.ndarray, level: float, /) -> np.ndarray:
         """Return the quantile (m,) of each new row with its weight; infinite where outside."""
         check_level(level)
         if self.labelled is not None and len(self.labelled.y) >= _ENOUGH_LABELS:
-            scores, one = row_scores(self.labelled), np.ones(len(new_weights))
-            return conformal_quantiles(scores, np.ones(len(scores)), one, level)
+            scores, equal = row_scores(self.labelled), np.where(np.isinf(new_weights), np.inf, 1.0)
+            return conformal_quantiles(scores, np.ones(len(scores)), equal, level)
         assert self.predicted is not None  # see `check`
         return conformal_quantiles(row_scores(self.predicted), self.weights, new_weights, level)
 
