@@ -225,7 +225,7 @@ def test_metrics_and_groups_are_options(write, invoke):
     options = ["--label", "y", *FEW, "--metric", "r2", "--metric", "mae", "--by", "kind"]
     done = invoke("select", *files, *options)
     assert done.exit_code == 0, done.output
-    for words in ("\nR²", "\nMAE", "By kind: the highest"):
+    for words in ("\nR²", "\nMAE", "By kind: worst for"):
         assert words in done.stdout
     content = json.loads(invoke("select", *files, *options, "--json").stdout)
     assert list(content["metrics"]) == ["r2", "mae"]

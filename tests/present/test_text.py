@@ -47,9 +47,9 @@ def test_both_intervals_constant_and_truth_stand_in_one_line(answers):
         assert re.search(r"\s+".join(map(re.escape, cells)), text), name
     assert "Plain cross-validation would promise: RMSE" in text
     *_, least = sorted(answer.estimates.groups.values(), key=lambda own: -own.risk.value)
-    assert "By region: the highest" in text
-    lowest = f"the lowest that of {least.name}, {format_number(least.risk.value)}."
-    assert lowest in " ".join(text.split())
+    assert "By region: worst for" in text
+    best = f"best for {least.name}, RMSE {format_number(np.sqrt(least.risk.value))} ("
+    assert best in " ".join(text.split())
 
 
 def test_a_truth_outside_the_interval_is_called_missed(answers):

@@ -94,8 +94,8 @@ class GroupRisks(ByName[GroupRisk]):
             words = (
                 f"The worst of {count} groups is {worst.name} with a risk of "
                 f"{format_number(worst.risk.value)} ({format_interval(low, high)}, wide enough to "
-                f"hold for all {count} groups at once), against {format_number(self.overall.value)}"
-                " over all. The highest of several estimates is too high on average."
+                f"hold for all {count} groups at once). The highest of several estimates is too "
+                "high on average."
             )
             if low <= self.overall.value:
                 words += " It is not significantly worse than the whole."
