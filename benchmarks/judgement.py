@@ -1,6 +1,6 @@
 """The judgement: every claim, once, on tables that nothing was set on, against what people use.
 
-    pip install 'flaml[automl]' lightgbm mapie 'counterpoise[cli]'    # and tables/sealed.toml's
+    pip install 'flaml[automl]' lightgbm mapie 'counterpoise[cli]'    # and tables/judged_67.toml's
     pip install --no-deps puncc                                             # asks for an old NumPy
     python -m venv nannyml && nannyml/bin/pip install nannyml statsmodels   # an environment apart
     python benchmarks/judgement.py --out judged --jobs 2 --nannyml nannyml/bin/python
@@ -191,7 +191,7 @@ def report(folder: Path, asked: list[tuple[str, str]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, nargs="+", default=PARTS)
-    parser.add_argument("--pairs", nargs="+", default=["sealed"])
+    parser.add_argument("--pairs", nargs="+", default=["judged_67"])
     parser.add_argument("--out", type=Path, default=Path("judged"))
     parser.add_argument("--text", type=Path, default=TEXT, help="file for the tables")
     parser.add_argument("--rows", type=int, default=4000, help="source rows of delivered models")

@@ -14,9 +14,9 @@ described in ``tables/*.toml``, and every table is used once. Two kinds:
 ``load(name, seed, n=200)`` draws a problem: n random source rows without replacement, and at most
 3000 target rows with their labels. ``half(name)`` says which part, and so which file, a problem
 belongs to. The rules of the library were set on the 124 problems of "first", "fresh", "reserve" and
-"last". ``judgement.py`` has judged those of "judged_80" and "judged_59", and judges those of
-"sealed" once; nothing else may look at them before. The heads of the files say how they were chosen
-and which packages they need.
+"last". ``judgement.py`` has judged those of "judged_80", "judged_59" and "judged_67", each once and
+with the rules of its time. The heads of the files say how they were chosen and which packages they
+need.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from real_data_entry import Entry, read_entries
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
-# The parts that rules were set on; what has been judged, and what will be.
+# The parts that rules were set on, and what has been judged.
 PARTS = ("first", "fresh", "reserve", "last")
-JUDGED = ("judged_80", "judged_59", "sealed")
+JUDGED = ("judged_80", "judged_59", "judged_67")
 # Rows kept of a table: of the source and target population, or of both together.
 SOURCE_ROWS, TARGET_ROWS, ALL_ROWS = 8000, 4000, 12_000
 # Target rows of one draw, and the least rows of each class in a draw.
@@ -96,7 +96,6 @@ _OF_PART = {part: read_entries(part) for part in (*PARTS, *JUDGED)}
 _PART_OF = {name: part for part, entries in _OF_PART.items() for name in entries}
 EVERY = {name: entry for entries in _OF_PART.values() for name, entry in entries.items()}
 ENTRIES = {name: entry for name, entry in EVERY.items() if _PART_OF[name] in PARTS}
-SEALED = _OF_PART["sealed"]
 
 
 def names(part: str = "all") -> list[str]:
@@ -346,10 +345,9 @@ def separation(problem: Problem, rows: int = 1000) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=(*PARTS, *JUDGED, "all"), default="all")
-    parser.add_argument("--counts", action="store_true", help="fit no model, as to sealed problems")
+    parser.add_argument("--counts", action="store_true", help="fit no model")
     options = parser.parse_args()
-    counts = options.counts or options.half == "sealed"
-    rows = [describe(name, counts=counts) for name in names(options.half)]
+    rows = [describe(name, counts=options.counts) for name in names(options.half)]
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
 
 

@@ -22,7 +22,7 @@ def test_parts_hold_every_kind_and_no_table_twice():
     assert all(len(counts) == 6 for counts in strata.values())
     one, two = strata["fresh"], strata["reserve"]
     assert all(0 <= one[kind] - two[kind] <= 1 for kind in one)
-    # Judged and sealed problems are in no other part, under no name.
+    # Judged problems are in no other part, under no name.
     own = [real_data.names(part) for part in (*real_data.PARTS, *real_data.JUDGED)]
     assert sum(map(len, own)) == len(real_data.EVERY) == 330
     assert len({entry.table for entry in real_data.EVERY.values()}) == 330
