@@ -63,12 +63,12 @@ def ratios(part, begins="", printed=PRINTED):
 
 def delivered():
     """Return the target risk of each way, by pair."""
-    names = ("FLAML 30 s", "FLAML", "LightGBM", "grid search", "select")
+    names = ("FLAML", "LightGBM", "grid search", "select")
     rows = [line.split() for line in lines_of("delivered")]
     return {
         row[0]: dict(zip(names, map(float, row[1:]), strict=True))
         for row in rows
-        if len(row) == 6 and re.fullmatch(r"[\d.]+", row[1])
+        if len(row) == 5 and re.fullmatch(r"[\d.]+", row[1])
     }
 
 

@@ -39,7 +39,7 @@ def coverage():
 def ratios():
     risks = delivered()
     order = sorted(risks, key=lambda pair: risks[pair]["select"] / risks[pair]["LightGBM"])
-    _, ax = plt.subplots(figsize=(7.2, 6.6))
+    _, ax = plt.subplots(figsize=(7.2, 10.4))
     for way, color, marker in (("LightGBM", BLUE, "o"), ("FLAML", VERMILLION, "s")):
         values = [risks[pair]["select"] / risks[pair][way] for pair in order]
         label = f"select / {way}" + (" after 60 s" if way == "FLAML" else "")
