@@ -127,7 +127,8 @@ def retype_texts(
             is_mark = pc.is_in(texts, value_set=pa.array(column.marks, pa.string()))
             values = read(pc.if_else(is_mark, _NOTHING, texts))
             values = values.take(pa.array(places, mask=places < 0))
-            tables[i] = _with_column(tables[i], column.name, values)
+            place = tables[i].column_names.index(column.name)
+            tables[i] = tables[i].set_column(place, column.name, values)
     used |= _replace_marks(tables, ["", *missing], None)
     notes += [f"{words} {listed(names)}." for words, names in said.items() if words]
     unused = [mark for mark in missing if mark not in used]
@@ -135,15 +136,11 @@ def retype_texts(
     return tables
 
 
-def _with_column(table: Any, name: str, values: Any) -> Any:
-    return table.set_column(table.column_names.index(name), name, values)
-
-
 def _replace_marks(tables: list[Any], marks: Sequence[str], text: str | None) -> set[str]:
     """Replace marks by nothing, in columns of text by `text`; return those that occur."""
     used = set()
     for i, mark in itertools.product(range(len(tables)), marks):
-        for name in tables[i].column_names:
+        for place, name in enumerate(tables[i].column_names):
             values = tables[i][name]
             is_mark = _is_mark(values, mark)
             if pc.any(is_mark).as_py():
@@ -151,7 +148,8 @@ def _replace_marks(tables: list[Any], marks: Sequence[str], text: str | None) ->
                 is_category = kind_of_type(values.type) == "category"
                 values = values.cast(pa.string()) if is_category else values
                 nothing = pa.scalar(text if is_category else None, values.type)
-                tables[i] = _with_column(tables[i], name, pc.if_else(is_mark, nothing, values))
+                values = pc.if_else(is_mark, nothing, values)
+                tables[i] = tables[i].set_column(place, name, values)
     return used
 
 

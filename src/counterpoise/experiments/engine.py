@@ -57,18 +57,6 @@ def analyse(
         penalty nearest 1); ``fixed_truth``, what the last one estimates: the target risk of the
         folds' classifiers, averaged by fold size; ``weight_mean``, ``weight_variance`` (divisor
         n - 1) and ``n_effective``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.experiments.engine import analyse
-    >>> from counterpoise.experiments.problems import draw_synthetic
-    >>> from counterpoise.experiments.protocols import PROTOCOLS
-    >>> rules = PROTOCOLS["paper"]
-    >>> batch = draw_synthetic(rules, 0.7, np.random.default_rng(0), 4)
-    >>> results = analyse(batch, rules.grid("synthetic"))
-    >>> bool(np.all(results["risk_oracle"] <= results["risk_controlled_known"]))
-    True
     """
     xp = array_namespace(batch.X)
     w = source_weights(batch, weights)
@@ -256,17 +244,6 @@ class RidgePaths:
 
     theta = (sum w (x, 1)(x, 1)' + alpha I)^-1 sum w (x, 1) y = V (V'c / (v + alpha)), with the
     eigenvalues v and eigenvectors V of the Gram matrix.
-
-    Examples
-    --------
-    Without features theta = sum y / (n + alpha); here is the sum of its squared residuals.
-
-    >>> import numpy as np
-    >>> from counterpoise.experiments.engine import RidgePaths
-    >>> rows = np.array([[1.0, 1.0], [1.0, 3.0]])
-    >>> paths = RidgePaths.of((rows.T @ rows)[None, None])
-    >>> paths.risks(slice(0, 1), rows[None, None], np.ones((1, 1, 2)), np.array([0.0, 2.0]))
-    array([[[2., 4.]]])
     """
 
     values: Array  # (R, J, d, 1)

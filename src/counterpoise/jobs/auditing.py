@@ -51,14 +51,12 @@ def audit(
         Files (CSV, TSV, Excel, Parquet) or pandas or polars data frames.
     label : str, optional
         Column of the label, which is left out.
-    drop, missing, encoding, weights, source_weight, target_weight
+    drop, missing, encoding, weights, source_weight, target_weight, progress
         As in :func:`counterpoise.select`.
     example : str, optional
         Name of a built-in problem, in place of two tables.
     seed : int, default=0
         Random seed of an example.
-    progress : callable, optional
-        Called with (stage, done, total); total is 0 where the end is not known.
 
     Returns
     -------

@@ -99,10 +99,8 @@ def evaluate(
     groups : str, optional
         Column of the source that says which rows belong together: they count as one for the
         errors. Without it, equal rows do.
-    source_weight, target_weight : str, optional
-        Column of design weights of a table, as in :func:`counterpoise.select`.
-    progress : callable, optional
-        Called with (stage, done, total); total is 0 where the end is not known.
+    source_weight, target_weight, progress
+        As in :func:`counterpoise.select`.
 
     Returns
     -------

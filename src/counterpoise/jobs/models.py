@@ -131,7 +131,10 @@ def make_families(labels: Labels, models: Sequence[str], seed: int, /) -> list[F
     wrapped = []
     for name, estimator, grid in families:
         inner = "model__estimator" if isinstance(estimator, LabelEncodedClassifier) else "model"
-        model = Pipeline([("encode", TableEncoder()), ("model", _seeded(estimator, seed))])
+        estimator = clone(estimator)
+        seeds = [key for key in estimator.get_params() if key.endswith("random_state")]
+        estimator.set_params(**dict.fromkeys(seeds, seed))
+        model = Pipeline([("encode", TableEncoder()), ("model", estimator)])
         wrapped.append((name, model, {f"{inner}__{key}": values for key, values in grid.items()}))
     return wrapped
 
@@ -147,12 +150,6 @@ def _estimator(name: str, labels: Labels) -> tuple[Any, Grid]:
             f"of {', '.join(['auto', *fitting, *BOOSTERS])}."
         )
     return MODELS[name][labels.task]
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    copy = clone(estimator)
-    known = [key for key in copy.get_params() if key.endswith("random_state")]
-    return copy.set_params(**dict.fromkeys(known, seed))
 
 
 def _parse_models(models: Sequence[str]) -> dict[str, list[str]]:

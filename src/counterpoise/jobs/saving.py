@@ -139,15 +139,9 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 def estimate_numbers(estimate: Any, /) -> dict[str, float]:
     """Return the value of an estimate and the ends of both intervals."""
-    low, high = estimate.interval()
-    inner = estimate.interval(drift=False)
-    return {
-        "value": estimate.value,
-        "low": low,
-        "high": high,
-        "low_without_drift": inner[0],
-        "high_without_drift": inner[1],
-    }
+    names = "value", "low", "high", "low_without_drift", "high_without_drift"
+    ends = *estimate.interval(), *estimate.interval(drift=False)
+    return dict(zip(names, (estimate.value, *ends), strict=True))
 
 
 def _some(record: Any, *names: str) -> dict[str, Any]:

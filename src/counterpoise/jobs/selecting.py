@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ def _answer(
     groups = None if by is None else group_rows(data, by)
     known, truth = split_labels(data, labels, request["target_labels"], notes)
     with noted(notes), limited_threads(len(labels.y)):
-        with _cluster(cluster):
+        with nullcontext() if cluster is None else _cluster(cluster):
             _fit(search, data, labels, known, request, notes)
         request.progress("diagnosing", 0, 0)
         true = _true_values(search, data, labels, truth, alerts)
@@ -311,10 +311,7 @@ def _true_values(
 
 
 @contextmanager
-def _cluster(address: str | None) -> Iterator[None]:
-    if address is None:
-        yield
-        return
+def _cluster(address: str) -> Iterator[None]:
     from counterpoise._cluster import connect
 
     with connect(address, option="--jobs"), parallel_config(backend="dask"):

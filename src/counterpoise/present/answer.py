@@ -93,7 +93,8 @@ def answer_document(answer: Any, /, *, hints: bool = False) -> Document:
         lead = f"{title} ({known}, {columns}) from {source.name} ({rows})."
         lead = lead if answer.choice is not None else f"{_HELD_OUT} {lead}"
         others = [*_groups(answer), *others, *_candidates(answer.choice), _sensitivity(answer)]
-    where, other = answer_pictures.source_and_target(answer)
+    shown = [answer_pictures.balance_picture(answer), answer_pictures.plane_picture(answer)]
+    where, other = reversed(shown) if len(answer.tables.kinds) <= 2 else shown
     pictures = [] if answer.estimates is None else [answer_pictures.risk_picture(answer)]
     shift = f"{answer.diagnostics.shift.words} Weights: {answer.weights_name}."
     differ: list[Block] = [shift, _columns_table(answer), Pictures([other])]

@@ -17,12 +17,6 @@ from counterpoise.present.shift_map import ShiftMapDisplay
 _NAME, _ROWS = 25, 12
 
 
-def source_and_target(answer: Any, /) -> tuple[Picture, Picture]:
-    """Return the picture of source and target that comes first, and the other one."""
-    plane, balance = _plane(answer), _balance(answer)
-    return (plane, balance) if len(answer.tables.kinds) <= 2 else (balance, plane)
-
-
 def risk_picture(answer: Any, /) -> Picture:
     """Return the risk with its intervals beside that of plain cross-validation and a constant."""
     found = answer.estimates
@@ -70,7 +64,8 @@ def groups_picture(answer: Any, /) -> list[Picture]:
     return [Picture("groups-picture", title, caption, plot, height)]
 
 
-def _balance(answer: Any) -> Picture:
+def balance_picture(answer: Any, /) -> Picture:
+    """Return how far the means of the columns are apart, before and after weighting."""
     _, features, before, after = zip(*answer.balance, strict=True)
     most = slice(0, _ROWS)
     display = BalanceDisplay(features[most], before[most], after[most], width=_NAME)
@@ -82,7 +77,8 @@ def _balance(answer: Any) -> Picture:
     return Picture("balance", title, caption, display.plot, display.size[1])
 
 
-def _plane(answer: Any) -> Picture:
+def plane_picture(answer: Any, /) -> Picture:
+    """Return some rows of both tables in a plane."""
     found = answer.plane
     display = ShiftMapDisplay(
         found.source, found.target, found.weights, axis_labels=found.axis_labels

@@ -166,11 +166,8 @@ def risk_table(first: str, estimates: Mapping[str, Any], /, *, most: int = 10) -
 
 
 def metrics_table(report: Mapping[str, Any], /) -> Table:
-    """Return metrics with both intervals, beside the best constant prediction if it is known."""
-    metrics = report.values()
-    if all(own.baseline is None for own in metrics):
-        return estimate_table("metric", [(own.words, own) for own in metrics], value="value")
-    rows = [(own.words, own, number_cell(own.baseline)) for own in metrics]
+    """Return metrics with both intervals, beside the best constant prediction."""
+    rows = [(own.words, own, number_cell(own.baseline)) for own in report.values()]
     constant = Column("constant", optional=1)
     return estimate_table("metric", rows, [constant], value="value", caption=CONSTANT)
 

@@ -239,7 +239,7 @@ def estimate_from_sums(
     ratio = xp.sum(deviations**2, axis=-1) / xp.where(reference > 0, reference, 1.0)
     if plain is not used:
         whole = Sums.stack(xp, [fold.sum(xp) for fold in plain]).sum(xp)
-    drift = drift_of(xp, whole)
+    drift = xp.clip(_DRIFT_RATE * divergence_of(xp, whole), _LEAST_DRIFT, _MOST_DRIFT)
     estimate = RiskEstimate(
         value=as_scalar(value + direct),
         standard_error=as_scalar(xp.sqrt(variance)),
@@ -260,15 +260,6 @@ def estimate_from_sums(
         xp, Normalized(), plain, plain, link=link, target=target, clusters=clusters, repeats=repeats
     )
     return _where(xp, outside, inside, estimate), shown
-
-
-def drift_of(xp: Namespace, whole: Sums, /) -> Array:
-    """Return the error (...) on the link scale to allow for, from the sums over all rows.
-
-    0.3 times the divergence that the weights see; at least 0.15, because real populations differ
-    where no column shows it.
-    """
-    return xp.clip(_DRIFT_RATE * divergence_of(xp, whole), _LEAST_DRIFT, _MOST_DRIFT)
 
 
 def divergence_of(xp: Namespace, whole: Sums, /) -> Array:

@@ -59,11 +59,8 @@ class GaussianRatio(DensityRatio):
         samples. "auto" takes the Ledoit-Wolf intensity for each sample, computed on features
         divided by the target's standard deviation so that units do not matter; it tends to 0 as
         the samples grow.
-    normalize : bool, default=False
-        Divide the weights by their mean over the source points.
-    standardize : bool, default=False
-        Scale the features by the target's mean and standard deviation first. The plain fit does
-        not change under any such scaling.
+    normalize, standardize : bool, default=False
+        As in :class:`DensityRatio`. The plain fit does not change under any scaling of features.
 
     Attributes
     ----------

@@ -44,11 +44,9 @@ class KernelDensityRatio(DensityRatio):
         Standard deviation of the kernels: one number for both domains, or Silverman's rule for each
         domain by itself, s (4 / ((D + 2) n))^(1 / (D + 4)) with s^2 the mean variance of the
         features, which is best for normal densities.
-    normalize : bool, default=False
-        Divide the weights by their mean over the source points.
-    standardize : bool, default=False
-        Scale the features by the target's mean and standard deviation first. Recommended unless
-        all features share a unit: the kernel has one width for all.
+    normalize, standardize : bool, default=False
+        As in :class:`DensityRatio`. The kernel has one width for all features: standardise them
+        unless they share a unit.
 
     Attributes
     ----------
@@ -133,14 +131,6 @@ def kernel_log_density(
     sum, so that it is finite however far x is from the sample. With `leave_out`, X is the sample
     itself, and each row is left out of the density at its own place (minus infinity if no other
     row is left).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights.kernel_density import kernel_log_density
-    >>> sample = np.asarray([[0.0], [1.0]])
-    >>> np.exp(kernel_log_density(sample, sample, 1.0, leave_out=True)).round(4)
-    array([0.242, 0.242])
     """
     xp = array_namespace(X, sample)
     m, dimension = sample.shape

@@ -88,11 +88,9 @@ class KLIEP(DensityRatio):
     random_state : int, RandomState or None, default=0
         Chooses the centres and the folds of "cv", after sorting the target's rows, so that the
         result does not depend on their order. None gives another choice every time.
-    normalize : bool, default=False
-        Divide the weights by their mean over the source points; that mean is 1 already.
-    standardize : bool, default=False
-        Scale the features by the target's mean and standard deviation first. One width serves
-        all features: use it unless they share a unit.
+    normalize, standardize : bool, default=False
+        As in :class:`DensityRatio`; the weights have mean 1 already. The kernel has one width for
+        all features: standardise them unless they share a unit.
 
     Attributes
     ----------

@@ -38,11 +38,9 @@ class NearestNeighborRatio(DensityRatio):
         Laplace smoothing s, not negative; with 0, weights can be exactly 0. It pulls all weights
         towards 1 by the share s n / (m + s n). "auto" makes that share 1 / (1 + sqrt(n)), less than
         the sampling error.
-    normalize : bool, default=False
-        Divide the weights by their mean over the source points, which is 1 already.
-    standardize : bool, default=False
-        Scale the features by the target's mean and standard deviation first. Recommended unless
-        all features share a unit.
+    normalize, standardize : bool, default=False
+        As in :class:`DensityRatio`; the weights have mean 1 already. Standardise features unless
+        they share a unit.
 
     Attributes
     ----------

@@ -70,13 +70,10 @@ class ULSIF(DensityRatio):
     n_centers : int, default=100
         Kernel centres: a subset of the target points (all, if there are not more).
     random_state : int, RandomState or None, default=0
-        Chooses the centres, after sorting the target's rows, so that the result does not depend
-        on their order. None gives another choice every time.
-    normalize : bool, default=False
-        Divide the weights by their mean over the source points.
-    standardize : bool, default=False
-        Scale the features by the target's mean and standard deviation first. One width serves
-        all features: use it unless they share a unit.
+        Chooses the centres, as in :class:`KLIEP`.
+    normalize, standardize : bool, default=False
+        As in :class:`DensityRatio`. The kernel has one width for all features: standardise them
+        unless they share a unit.
 
     Attributes
     ----------
