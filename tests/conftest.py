@@ -35,3 +35,12 @@ def pd():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20190601)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes of Dask."""
+    distributed = pytest.importorskip("distributed", reason="the cluster needs the dask extra")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster:
+        yield cluster

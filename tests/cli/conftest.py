@@ -6,11 +6,14 @@ import sys
 import numpy as np
 import pytest
 
+pytest.importorskip("typer", reason="the command line needs the cli extra")
+pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
+
 
 @pytest.fixture
 def write(tmp_path, rng):
     """Write a sample of a simple population: `shift` moves x and `apart` everything."""
-    pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
 
     def make(name, n=200, *, shift=0.0, label=True, **columns):
         x = rng.normal(size=n)
@@ -37,7 +40,6 @@ def write(tmp_path, rng):
 @pytest.fixture
 def invoke():
     """Run the command in this process."""
-    pytest.importorskip("typer", reason="the command line needs the cli extra")
     from typer.testing import CliRunner
 
     from counterpoise.cli.app import app

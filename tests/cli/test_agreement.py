@@ -5,11 +5,8 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
-
-pytest.importorskip("typer", reason="the command line needs the cli extra")
-pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
 
 N = 300
 

@@ -6,9 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the cli extra")
-pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-
 
 def test_disjoint_supports_are_not_trusted_and_strict_says_so(apart, invoke):
     done = invoke("audit", *apart, "--label", "y", "--strict")

@@ -7,9 +7,6 @@ from functools import partial
 
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the cli extra")
-pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-
 import counterpoise as cp
 
 FEW = ("--model", "ridge:alpha=1,10")

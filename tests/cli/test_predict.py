@@ -3,10 +3,8 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
-
-pytest.importorskip("typer", reason="the command line needs the cli extra")
-pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
 
 import counterpoise as cp
 

@@ -8,10 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("typer", reason="the command line needs the cli extra")
-pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-
 from typer.testing import CliRunner
 
 from counterpoise.cli.app import app

@@ -3,12 +3,10 @@
 import json
 
 import pytest
+import typer
 
 import counterpoise as cp
 
-typer = pytest.importorskip("typer", reason="the command line needs the cli extra")
-pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-pd = pytest.importorskip("pandas", reason="the command line needs the cli extra")
 pytest.importorskip("skops.io", reason="the command line needs the cli extra")
 
 FILES = [

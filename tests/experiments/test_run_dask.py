@@ -43,14 +43,6 @@ def whole(tmp_path_factory):
     return store.finish().read_bytes()
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0"
-    ) as cluster:
-        yield cluster
-
-
 @pytest.fixture
 def client(cluster):
     with distributed.Client(cluster) as client:

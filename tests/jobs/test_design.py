@@ -1,6 +1,7 @@
 """Design weights of either table, and targets that are known by their margins only."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import counterpoise as cp
@@ -8,7 +9,6 @@ from counterpoise._validation import InputError
 from counterpoise.jobs.judging import judge_pair, weigh
 from counterpoise.weights.design import DesignRatio, entropy_weights, proportional_rows
 
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 cvxpy = pytest.importorskip("cvxpy", reason="the reference of entropy balancing")
 
 

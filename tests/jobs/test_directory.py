@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-
 from counterpoise._validation import InputError
 from counterpoise.jobs import directory as module
 from counterpoise.jobs.directory import output_directory, write_or_keep

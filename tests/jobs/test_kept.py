@@ -4,12 +4,8 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
-
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
-skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
-
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -20,6 +16,8 @@ from counterpoise.jobs.kept import KEPT_FILES, Kept
 from counterpoise.jobs.saving import digest_of, file_digest
 from counterpoise.risk.rows import RowRecord
 from counterpoise.weights.names import NAMES
+
+skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 # Name of a case: the label, the model, options.
 CASES = {

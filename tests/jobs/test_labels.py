@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-
 from counterpoise._validation import InputError
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import load_data

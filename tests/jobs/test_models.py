@@ -3,11 +3,8 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
-
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
-
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import ParameterGrid
 

@@ -6,16 +6,15 @@ import os
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
-
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
-skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.models import BOOSTERS
 from counterpoise.jobs.saving import digest_of, file_digest, summary
+
+skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
 # Texts that readers take for something else: missing, a number, a formula.
 TRICKY = ["None", "<NA>", "01", "1.0", "-1", "+2", "=1+1", "nil", "'=x", "'tis"]

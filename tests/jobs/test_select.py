@@ -3,11 +3,8 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
-
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
-
 from sklearn import metrics as reference
 from sklearn.model_selection import GridSearchCV, KFold
 
@@ -390,14 +387,13 @@ def test_a_column_that_gives_the_label_away_is_named(frames, label):
         for frame in frames
     ]
     name, other = ("code", "total") if label == "ill" else ("total", "code")
-    options = {"model": "logistic:C=10,1000"} if label == "ill" else RIDGE
     # Far from the optimum a ridge is not perfect.
-    options = options if label == "ill" else {"model": "ridge:alpha=1e-6"}
-    answer = cp.select(*leaked, label=label, drop=[other], **options)
+    model = "logistic:C=10,1000" if label == "ill" else "ridge:alpha=1e-6"
+    answer = cp.select(*leaked, label=label, drop=[other], model=model)
     [warning] = answer.warnings
     assert warning.startswith(f"The column {name} gives the label away")
     assert "gives the label away" in " ".join(str(answer).split())
-    clean = cp.select(*leaked, label=label, drop=["code", "total"], **options)
+    clean = cp.select(*leaked, label=label, drop=["code", "total"], model=model)
     assert not any("gives the label away" in words for words in clean.warnings)
 
 

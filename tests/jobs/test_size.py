@@ -4,10 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
-
 from sklearn.base import clone
 
 import counterpoise as cp

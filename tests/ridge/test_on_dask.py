@@ -105,14 +105,6 @@ def test_lengths_may_be_unknown_and_partitions_empty(same_fit):
     np.testing.assert_allclose(got.risk_curve_.value, want.risk_curve_.value, atol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0"
-    ) as cluster:
-        yield cluster
-
-
 def test_schedulers_agree_and_processes_may_die(monkeypatch, cluster, tmp_path):
     monkeypatch.setattr(estimators, "_WEIGHT_ROWS", 150)
     marker = tmp_path / "died"

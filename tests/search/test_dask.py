@@ -12,14 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import ShiftGridSearchCV
 
 
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
         yield client
 
 

@@ -31,6 +31,10 @@ def some_labels(y: np.ndarray, count: int) -> np.ndarray:
     return labels
 
 
+def fitted(model, X, y, Z=None, known=None):
+    return cp.ShiftGridSearchCV(model, {}, weights=None).fit(X, y, X_target=Z, y_target=known)
+
+
 def test_the_offset_of_numbers_is_the_shrunk_mean_residual():
     predictions, truth = np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 3.0])
     assert fit_offset(predictions, truth) == pytest.approx(1.0 * 3 / 8)
@@ -61,10 +65,7 @@ def test_a_cross_fitted_offset_has_not_seen_the_rows_it_moves():
 def test_labels_that_differ_by_a_constant_move_the_model(classes):
     X, y, Z, y_target = problem(3.0, classes=classes)
     model = LogisticRegression() if classes else Ridge()
-    plain = cp.ShiftGridSearchCV(model, {}, weights=None).fit(X, y)
-    search = cp.ShiftGridSearchCV(model, {}, weights=None).fit(
-        X, y, X_target=Z, y_target=some_labels(y_target, 60)
-    )
+    plain, search = fitted(model, X, y), fitted(model, X, y, Z, some_labels(y_target, 60))
     use = search.label_use_
     assert use.n_labels == 60
     assert use.offset
@@ -82,8 +83,7 @@ def test_labels_that_differ_by_a_constant_move_the_model(classes):
 
 def test_labelled_rows_are_held_out_of_the_models_that_judge_them():
     X, y, Z, y_target = problem(0.0, seed=1)
-    search = cp.ShiftGridSearchCV(Ridge(), {}, weights=None)
-    search.fit(X, y, X_target=Z, y_target=some_labels(y_target, 50))
+    search = fitted(Ridge(), X, y, Z, some_labels(y_target, 50))
     by_hand = np.empty(50)
     for k, test in enumerate(np.array_split(np.arange(200), 5)):
         own, train = np.arange(50) % 5 == k, np.setdiff1d(np.arange(200), test)
@@ -98,9 +98,7 @@ def test_labelled_rows_are_held_out_of_the_models_that_judge_them():
 def test_labels_that_do_not_help_are_not_used():
     X, y, Z, _ = problem(0.0)
     noise = 100 * np.random.default_rng(0).normal(size=300)
-    search = cp.ShiftGridSearchCV(Ridge(), {}, weights=None).fit(
-        X, y, X_target=Z, y_target=some_labels(noise, 12)
-    )
+    search = fitted(Ridge(), X, y, Z, some_labels(noise, 12))
     assert not search.label_use_.training
     assert not search.label_use_.offset
     assert isinstance(search.best_estimator_, Ridge)
@@ -109,9 +107,7 @@ def test_labels_that_do_not_help_are_not_used():
 
 def test_few_labels_train_nothing():
     X, y, Z, y_target = problem(3.0)
-    search = cp.ShiftGridSearchCV(Ridge(), {}, weights=None).fit(
-        X, y, X_target=Z, y_target=some_labels(y_target, 9)
-    )
+    search = fitted(Ridge(), X, y, Z, some_labels(y_target, 9))
     assert not hasattr(search, "label_use_")
     assert np.array_equal(search.predict(Z), Ridge().fit(X, y).predict(Z))
 

@@ -1,8 +1,45 @@
 """Awkward data: every weight estimator gives a defined result or says what is wrong."""
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from counterpoise.weights import KLIEP, KMM, ULSIF, ClassifierRatio
+
+BALANCED = make_pipeline(LogisticRegression(class_weight="balanced"))
+BAD_PARAMETERS = [
+    (KMM, {"bound": 1.0}, "`bound` must be a number above 1"),
+    (KMM, {"bound": math.nan}, "`bound`"),
+    (KMM, {"tolerance": -0.1}, "`tolerance` must be a number at least 0"),
+    (KMM, {"tolerance": math.inf}, "`tolerance`"),
+    (KMM, {"width": 0.0}, "`width`"),
+    (KMM, {"rank": 0}, "`rank` must be an integer at least 1"),
+    (KMM, {"rank": 2.5}, "`rank`"),
+    (KLIEP, {"width": 0.0}, "`width` must be"),
+    (KLIEP, {"width": "wide"}, "`width` must be"),
+    (KLIEP, {"n_centers": 0}, "`n_centers` must be an integer at least 1"),
+    (ULSIF, {"regularization": [0.1, -1.0]}, "`regularization` must be a number above 0"),
+    (ULSIF, {"regularization": []}, "`regularization` must not be empty"),
+    (ULSIF, {"alpha": 1.0}, "`alpha` must be a number at least 0 and below 1"),
+    (ULSIF, {"width": -1.0}, "`width` must be"),
+    (ULSIF, {"width": "median"}, "`width` must be"),
+    (ULSIF, {"n_centers": 2.5}, "`n_centers` must be an integer"),
+    (ClassifierRatio, {"cv": 1}, "`cv` must be an integer at least 2.*None"),
+    (ClassifierRatio, {"classifier": "logistic"}, "`classifier` must be a scikit-learn classif"),
+    (ClassifierRatio, {"classifier": LinearSVC()}, "predict_proba; LinearSVC.*CalibratedClassif"),
+    (ClassifierRatio, {"classifier": BALANCED}, "reweight the classes.*class_weight='balanced'"),
+]
+
+
+@pytest.mark.parametrize(("make", "options", "message"), BAD_PARAMETERS)
+def test_bad_parameters_are_named(problem, make, options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options).fit(*problem.draw(5, 20, 30, 2))
 
 
 def fit_finite(model, X_source, X_target):

@@ -7,7 +7,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import LinearSVC
 
 from counterpoise.encoding import TableEncoder
 from counterpoise.weights import ClassifierRatio
@@ -70,23 +69,6 @@ def test_probabilities_are_clipped_at_the_stated_bound(rng):
     model = ClassifierRatio(classifier=Certain(), cv=None).fit(X_source, X_target)
     assert model.probability_bound_ == 0.5 / 100
     np.testing.assert_allclose(model.predict([[-9.0], [9.0]]), [40 / 60 / 199, 40 / 60 * 199])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"cv": 1}, "`cv` must be an integer at least 2.*None"),
-        ({"classifier": "logistic"}, "`classifier` must be a scikit-learn classifier"),
-        ({"classifier": LinearSVC()}, r"predict_proba; LinearSVC.*CalibratedClassifierCV"),
-        (
-            {"classifier": make_pipeline(LogisticRegression(class_weight="balanced"))},
-            "must not reweight the classes.*class_weight='balanced'",
-        ),
-    ],
-)
-def test_bad_parameters_are_named(rng, options, message):
-    with pytest.raises(ValueError, match=message):
-        ClassifierRatio(**options).fit(*shifted(rng, 20, 30))
 
 
 def mixed_frame(pd, rng, n, shift):

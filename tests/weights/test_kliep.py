@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from normal_samples import gaussians, kernel
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
@@ -27,22 +28,6 @@ def mixture_proportions(L, *, tol=1e-8, max_iter=100):
     objective = fit.objective + xp.mean(xp.log(peak), axis=-1)
     fields = fit.proportions, objective, fit.gap, fit.n_iter
     return MixtureFit(*(xp.reshape(f, (*L.shape[:-2], *f.shape[1:])) for f in fields))
-
-
-def gaussians(n, m, dimension=2, *, shift=1.0, variance=1.0, seed=0):
-    """Source N((-shift, 0, ...), variance I), target N(0, I), and the true ratio at the source."""
-    rng = np.random.default_rng(seed)
-    X_source = rng.normal(size=(n, dimension)) * np.sqrt(variance)
-    X_source[:, 0] -= shift
-    X_target = rng.normal(size=(m, dimension))
-    moved = X_source.copy()
-    moved[:, 0] += shift
-    log_ratio = 0.5 * (moved**2).sum(1) / variance - 0.5 * (X_source**2).sum(1)
-    return X_source, X_target, np.exp(log_ratio) * variance ** (dimension / 2)
-
-
-def kernel(A, B, width):
-    return np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(-1) / (2 * width**2))
 
 
 class TestMixtureProportions:
@@ -246,16 +231,3 @@ class TestKLIEP:
         monkeypatch.setattr(kliep, "_MAX_ITER", 1)
         with pytest.warns(ConvergenceWarning, match="gap"):
             KLIEP(width=0.5).fit(X_source, X_target)
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"width": 0.0}, "`width` must be"),
-            ({"width": "wide"}, "`width` must be"),
-            ({"n_centers": 0}, "`n_centers` must be an integer at least 1"),
-        ],
-    )
-    def test_bad_parameters(self, options, message):
-        X_source, X_target, _ = gaussians(10, 12)
-        with pytest.raises(ValueError, match=message):
-            KLIEP(**options).fit(X_source, X_target)

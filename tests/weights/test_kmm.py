@@ -172,23 +172,6 @@ def test_unsolved_problems_are_reported(rng, monkeypatch):
     assert abs(np.mean(unsolved.weights) - 1) < 1
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bound": 1.0}, "`bound` must be a number above 1"),
-        ({"bound": math.nan}, "`bound`"),
-        ({"tolerance": -0.1}, "`tolerance` must be a number at least 0"),
-        ({"tolerance": math.inf}, "`tolerance`"),
-        ({"width": 0.0}, "`width`"),
-        ({"rank": 0}, "`rank` must be an integer at least 1"),
-        ({"rank": 2.5}, "`rank`"),
-    ],
-)
-def test_bad_options_are_named(rng, options, message):
-    with pytest.raises(ValueError, match=message):
-        KMM(**options).fit(*samples(rng, n=10, m=10))
-
-
 def test_a_low_rank_form_is_not_for_batches(rng):
     with pytest.raises(ValueError, match="`rank` must be None for a batch"):
         kernel_mean_matching(*samples(rng, n=10, m=10, batch=(2,)), rank=3)
