@@ -39,16 +39,6 @@ def read_labels(values: np.ndarray, name: str, loss: str, /) -> Labels:
     Text is classes. Numbers are classes where they are whole and at most 10 different ones, unless
     they look like counts; a loss for regression makes any numbers a regression, one for
     classification classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> read_labels(np.asarray([0.0, 1.0, 1.0, 0.0]), "ill", "auto").task
-    'classification'
-    >>> read_labels(np.asarray([0.0, 1.0, 1.0, 0.0]), "ill", "squared").task
-    'regression'
-    >>> read_labels(np.asarray([0.0] * 30 + [1.0] * 20 + [2.0] * 9 + [5.0]), "visits", "auto").task
-    'regression'
     """
     tasks = LOSSES[loss].tasks if loss in LOSSES else ("classification", "regression")
     distinct = np.unique(values)

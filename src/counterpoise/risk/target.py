@@ -201,14 +201,10 @@ def compare_risks(
 
     Parameters
     ----------
-    losses : array of shape (..., n)
-        Loss of each source sample.
-    weights : array of shape (n,) or (..., n), str or DensityRatio
-        p_target / p_source at each source sample, or what estimates it.
+    losses, weights, X_source, X_target
+        As in :func:`target_risk`.
     methods : iterable of str or Method, optional
         Default: every method that has a name; without features, every one that needs none.
-    X_source, X_target : arrays of shape (n, n_features) and (m, n_features), optional
-        As in :func:`target_risk`.
 
     Returns
     -------

@@ -57,16 +57,8 @@ def blend_candidates(
     are no members. Where the blend's mean loss exceeds that of the choice, both made without each
     fold, by more than two standard errors, the choice is the only member.
 
-    Parameters
-    ----------
-    evaluation : Evaluation
-        With predictions.
-    y : array of shape (n,)
-        Labels of all source rows.
-    best : int
-        The choice.
-    fold_risks : array of shape (L, K), optional
-        What the choice goes by: the least mean over folds. Default: the mean loss of rows.
+    `evaluation` has predictions, `y` (n,) are the labels of all source rows, and `best` is the
+    choice. It goes by the least mean over folds of `fold_risks` (L, K); without, by the mean loss.
     """
     held_out, responses = evaluation.held_out, evaluation.responses
     truth = responses.truth(y[evaluation.held_out_rows])
@@ -106,13 +98,8 @@ def half_choice(predictions: np.ndarray, truth: np.ndarray, choice: int, /) -> n
 def stacking_weights(predictions: np.ndarray, truth: np.ndarray, /) -> np.ndarray:
     """Return weights (L,) that are not negative, with sum 1: those of least squares, scaled.
 
+    For predictions (L, n) or (L, n, C), and what a perfect model would predict, (n,) or (n, C).
     They are all 0 where no candidate helps to predict.
-
-    Parameters
-    ----------
-    predictions : array of shape (L, n) or (L, n, C)
-    truth : array of shape (n,) or (n, C)
-        What a perfect model would predict.
     """
     columns = predictions.reshape(len(predictions), -1).T
     # A triangle of L + 1 rows has the same sums of squares as all rows.

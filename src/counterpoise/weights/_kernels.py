@@ -247,19 +247,11 @@ def width_grid(X_source: Array, X_target: Array, factors: Sequence[float], /) ->
 
 
 def kernel_width(X_source: Array, X_target: Array, rule: Any, /) -> Array:
-    """Width of the Gaussian kernel for each data set of a batch, (...,).
+    """Width of the Gaussian kernel for each data set of a batch, (...,), by a rule of `KMM`.
 
-    Parameters
-    ----------
-    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
-    rule : float, array of shape (...,), "knn" or "median"
-        A number is taken as it is. A rule that gives 0 (to rounding), because points are
-        duplicated or all equal, is an error.
-
-        - "knn": the mean, over the source points, of the mean distance to their five nearest
-          target points (to all of them, if there are fewer). The rule of arXiv:1710.06514.
-        - "median": the median distance between two points of the pooled sample. Above 2000
-          pooled rows, evenly spaced rows of each sample stand for it.
+    A number, or an array of shape (...,), is taken as it is. "knn" takes all target points if there
+    are fewer than five; evenly spaced rows stand for more than 2000 pooled ones in "median". A rule
+    that gives 0 (to rounding), because points are duplicated or all equal, is an error.
     """
     xp = array_namespace(X_source, X_target)
     batch = np.broadcast_shapes(X_source.shape[:-2], X_target.shape[:-2])

@@ -37,21 +37,11 @@ def are_values(weights: Any, /) -> bool:
 def resolve_weights(
     weights: Any, X_source: Any, X_target: Any, /
 ) -> tuple[np.ndarray, DensityRatio | None]:
-    """Return the weights of the source rows, and the fitted estimator where there is one.
+    """Return the weights of the source rows, (n,), and the fitted estimator where there is one.
 
-    Parameters
-    ----------
-    weights : str, DensityRatio, array or series of shape (n_source,), or None
-        "auto" (the library's default, see `fit_default`; a warning says where its first choice
-        collapsed), a name from `NAMES`, an estimator (a clone of it is fitted), the weights
-        themselves, or None for ones: no shift is assumed, and no target is needed.
-    X_source : array of shape (n_source, n_features)
-    X_target : array of shape (n_target, n_features) or None
-
-    Returns
-    -------
-    weights : array of shape (n_source,)
-    estimator : DensityRatio or None
+    `weights` is "auto" (the library's default, see `fit_default`; a warning says where its first
+    choice collapsed), a name from `NAMES`, an estimator (a clone of it is fitted), the weights
+    themselves as an array or a series, or None for ones: no shift is assumed, and no target needed.
     """
     n = X_source.shape[0]
     if weights is None:
