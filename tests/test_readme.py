@@ -22,8 +22,7 @@ def test_it_is_short(text):
     assert len(text.splitlines()) <= 180
 
 
-def test_the_code_runs_as_printed(text, tmp_path, monkeypatch, capsys):
-    pd = pytest.importorskip("pandas", reason="files need the cli extra")
+def test_the_code_runs_as_printed(pd, text, tmp_path, monkeypatch, capsys):
     pytest.importorskip("skops", reason="models are saved with the cli extra")
     rng = np.random.default_rng(0)
     for name, center in (("hospital", 0.0), ("trial", 0.4)):

@@ -73,8 +73,7 @@ def test_only_one_of_them_may_be_dask():
     assert_same_record(lazy, cp.diagnose(X, Z, losses=losses))
 
 
-def test_data_frames_bring_their_names():
-    pd = pytest.importorskip("pandas")
+def test_data_frames_bring_their_names(pd):
     dd = pytest.importorskip("dask.dataframe", reason="dask data frames are not installed")
     X, Z, _ = problem(300, 400)
     frames = [pd.DataFrame(part, columns=["age", "year", "rank"]) for part in (X, Z)]

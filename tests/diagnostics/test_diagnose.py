@@ -71,8 +71,7 @@ def test_loss_numbers(rng):
     assert d.pareto_k_losses is d.rows_deciding is d.losses is None
 
 
-def test_columns_that_give_the_split_away_are_to_be_dropped(rng):
-    pd = pytest.importorskip("pandas")
+def test_columns_that_give_the_split_away_are_to_be_dropped(pd, rng):
     columns = [
         {"data_id": ["PSID"] * 200, "home": ["owner"] * 200, "year": rng.integers(1990, 2000, 200)},
         {"data_id": ["CPS1"] * 200, "home": ["rent", "parents"] * 100, "year": [2005] * 200},
@@ -99,9 +98,7 @@ def test_columns_that_give_the_split_away_are_to_be_dropped(rng):
     assert "Collect labels where site is 'b' (95% of the target" in " ".join(d.advice)
 
 
-def test_mixed_data_frames(rng):
-    pd = pytest.importorskip("pandas")
-
+def test_mixed_data_frames(pd, rng):
     def frame(shift=0, colours=("blue", "red"), n=300):
         age, day = rng.normal(40 + shift, 8, size=n), rng.integers(0, 90, size=n).astype("m8[D]")
         age[:9] = np.nan

@@ -14,8 +14,7 @@ from counterpoise.diagnostics.gaps import (
 from counterpoise.encoding import encode_pair
 
 
-def test_months_and_weekdays_without_source_rows_are_named_with_their_share():
-    pd = pytest.importorskip("pandas")
+def test_months_and_weekdays_without_source_rows_are_named_with_their_share(pd):
     days = pd.date_range("2023-01-01", "2024-12-31")
     source = days[(days.month != 7) & (days.day_of_week != 5)]  # no July, no Saturday
     target = days[(days.month == 7) | (days.month == 8)]

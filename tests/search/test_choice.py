@@ -61,12 +61,10 @@ def test_bad_families_are_named(data, estimator, grid, message):
 
 
 def test_the_loss_of_families_is_one_that_all_have(data):
-    X, y, Z = data
     families = [("logistic", LogisticRegression(), {}), ("svm", LinearSVC(), {})]
-    search = cp.ShiftGridSearchCV(families).fit(X, y, X_target=Z)
-    assert search.loss_.name == "zero_one"
+    assert fitted(data, families).loss_.name == "zero_one"
     with pytest.raises(ValueError, match="'log' needs the estimator's predict_proba, which Linear"):
-        cp.ShiftGridSearchCV(families, loss="log").fit(X, y, X_target=Z)
+        fitted(data, families, loss="log")
 
 
 def test_selection_is_by_source_loss_or_by_target_risk(rng):
@@ -151,7 +149,6 @@ def test_optional_results_of_a_former_fit_are_gone(data):
 
 
 def test_metrics_come_from_the_one_pass(data):
-    X, y, Z = data
     fits = []
 
     class Counting(LogisticRegression):
@@ -159,23 +156,20 @@ def test_metrics_come_from_the_one_pass(data):
             fits.append(len(X))
             return super().fit(X, y, sample_weight=sample_weight)
 
-    search = cp.ShiftGridSearchCV(
-        Counting(), {"C": [0.1, 1.0]}, metrics=["accuracy", "auc", "log_loss"]
-    ).fit(X, y, X_target=Z)
+    names, grid = ["accuracy", "auc", "log_loss"], {"C": [0.1, 1.0]}
+    search = fitted(data, Counting(), grid, metrics=names)
     assert len(fits) == 2 * 5 + 1
-    assert list(search.metrics_) == ["accuracy", "auc", "log_loss"]
+    assert list(search.metrics_) == names
     assert search.metrics_["log_loss"].value == pytest.approx(search.best_risk_.value)
-    plain = fitted(data, LogisticRegression(), {"C": [0.1, 1.0]})
+    plain = fitted(data, LogisticRegression(), grid)
     assert not hasattr(plain, "metrics_")
     np.testing.assert_array_equal(plain.predicted_.probability, search.predicted_.probability)
 
 
 def test_predicted_classes_are_those_that_the_model_predicts(data):
     model = pytest.importorskip("sklearn.model_selection").FixedThresholdClassifier
-    X, y, Z = data
     careful = model(LogisticRegression(), threshold=0.8, response_method="predict_proba")
-    search = cp.ShiftGridSearchCV(careful, {}, metrics=["accuracy"], loss="zero_one")
-    search.fit(X, y, X_target=Z)
+    search = fitted(data, careful, metrics=["accuracy"], loss="zero_one")
     assert search.metrics_["accuracy"].value == pytest.approx(1 - search.best_risk_.value)
     probability, said = search.predicted_.probability, search.predicted_.prediction
     assert np.any(said != probability.argmax(axis=1))

@@ -57,8 +57,6 @@ def test_closed_forms_against_quadrature(gamma, theta):
 
 
 def test_values_of_the_paper():
-    assert round(gaussian_1d(0.8).weight_variance, 3) == 42.018
-    assert round(gaussian_1d(0.7).exceedance(10.0), 5) == 0.00808
     assert round(gaussian_1d(0.7).exceedance(10.0, domain="target"), 3) == 0.247
     np.testing.assert_allclose(gaussian_1d(0.8).target_risk, 1 - 1 / np.pi, rtol=1e-14)
 

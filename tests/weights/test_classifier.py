@@ -90,8 +90,7 @@ def mixed_frame(pd, rng, n, shift):
     return frame
 
 
-def test_mixed_data_frames_are_read_by_the_default(rng):
-    pd = pytest.importorskip("pandas")
+def test_mixed_data_frames_are_read_by_the_default(pd, rng):
     source, target = mixed_frame(pd, rng, 1500, 0.0), mixed_frame(pd, rng, 2500, 0.25)
     source = source.drop_duplicates()  # copies may lie in different folds
     model = ClassifierRatio().fit(source, target)
@@ -107,8 +106,7 @@ def test_mixed_data_frames_are_read_by_the_default(rng):
     np.testing.assert_allclose(again.weights_, weights[rows], rtol=1e-9)
 
 
-def test_any_pipeline_gets_the_frame_as_it_is(rng):
-    pd = pytest.importorskip("pandas")
+def test_any_pipeline_gets_the_frame_as_it_is(pd, rng):
     source, target = mixed_frame(pd, rng, 200, 0.0), mixed_frame(pd, rng, 300, 0.25)
     pipeline = make_pipeline(
         make_column_transformer((OneHotEncoder(), ["city"])), LogisticRegression()
@@ -119,8 +117,7 @@ def test_any_pipeline_gets_the_frame_as_it_is(rng):
     assert ratio[0] == pytest.approx(share[1] / share[0], rel=0.1)
 
 
-def test_frames_with_repeated_or_other_columns_are_refused(rng):
-    pd = pytest.importorskip("pandas")
+def test_frames_with_repeated_or_other_columns_are_refused(pd, rng):
     source, target = mixed_frame(pd, rng, 30, 0.0), mixed_frame(pd, rng, 30, 0.0)
     twice = pd.concat([source, source[["age"]]], axis=1)
     with pytest.raises(ValueError, match=r"distinct column names; \['age'\]"):
