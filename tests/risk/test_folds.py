@@ -10,8 +10,6 @@ from counterpoise.risk import Controlled, HeldOut, Weighted, estimate_risk
 from counterpoise.risk.regression import cross_fit_folds
 from counterpoise.risk.sums import sum_by_label
 
-NUMBERS = ("value", "standard_error", "drift", "n_effective", "degrees_of_freedom")
-
 
 def test_fold_risks_come_back_in_the_order_of_the_folds(rng):
     # Lengths whose grouping is not its own inverse.

@@ -199,13 +199,10 @@ def test_the_menu_goes_into_a_search(data, task):
     X, y, Z = data
     families = menu(task)
     assert sum(max(1, len(next(iter(grid.values()), []))) for _, _, grid in families) == 6
-    small = [(name, _smaller(model), grid) for name, model, grid in families]
+    for _, model, _ in families:
+        known = model.get_params()
+        model.set_params(**{k: 3 for k in ("n_estimators", "max_iter") if k in known})
     labels = y if task == "classification" else X[:, 0] + 0.1 * y
-    search = cp.ShiftGridSearchCV(small, refit="blend", cv=2).fit(X, labels, X_target=Z)
+    search = cp.ShiftGridSearchCV(families, refit="blend", cv=2).fit(X, labels, X_target=Z)
     assert len(search.predict(Z)) == len(Z)
     assert len(search.cv_results_["risk"]) == 6
-
-
-def _smaller(model):
-    known = model.get_params()
-    return model.set_params(**{k: 3 for k in ("n_estimators", "max_iter") if k in known})

@@ -89,14 +89,6 @@ def mixed(pd, rng, n, shift):
     )
 
 
-def mixed_pipeline():
-    columns = make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
-        (OneHotEncoder(handle_unknown="ignore"), ["city", "member"]),
-    )
-    return make_pipeline(columns, LogisticRegression())
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_mixed_data_frames_with_missing_values(pd, rng, library):
     X, X_target = mixed(pd, rng, 120, 0), mixed(pd, rng, 150, 3)
@@ -104,10 +96,14 @@ def test_mixed_data_frames_with_missing_values(pd, rng, library):
     if library == "polars":
         polars = pytest.importorskip("polars", reason="polars is not installed")
         X, X_target = polars.from_pandas(X), polars.from_pandas(X_target)
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["city", "member"]),
+    )
+    pipe, grid = make_pipeline(columns, LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}
     for weights in ("nearest", "gaussian", "classifier"):
-        search = cp.ShiftGridSearchCV(
-            mixed_pipeline(), {"logisticregression__C": [0.1, 1.0]}, weights=weights, cv=3
-        ).fit(X, y, X_target=X_target)
+        search = cp.ShiftGridSearchCV(pipe, grid, weights=weights, cv=3)
+        search.fit(X, y, X_target=X_target)
         assert np.all(search.weights_ > 0)
         assert len(search.predict(X_target)) == 150
 

@@ -18,23 +18,11 @@ OBJECTS = [
     DoublyRobust(LinearRegression()),
 ]
 new_methods = pytest.mark.parametrize("method", [*NEW, *OBJECTS], ids=str)
-GRID = {"alpha": [0.01, 1.0, 100.0, 10_000.0]}
 
 
 @pytest.fixture(scope="module")
 def data():
     return cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=2)
-
-
-def search(data, method, **options):
-    X, y, X_target, _ = data
-    fixed = {"selection": "target", "fit_weighted": "estimator" not in options}
-    options = {"weights": "gaussian", "cv": KFold(4), **fixed, **options}
-    estimator = options.pop("estimator", Ridge())
-    grid = options.pop("grid", GRID)
-    return cp.ShiftGridSearchCV(estimator, grid, method=method, **options).fit(
-        X, y, X_target=X_target
-    )
 
 
 class Refuses(RegressorMixin, BaseEstimator):

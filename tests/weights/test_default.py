@@ -108,20 +108,15 @@ def test_many_rows_are_fitted_to_some_and_predicted(rng, monkeypatch):
     np.testing.assert_allclose(*means, atol=4 / np.sqrt(500))
 
 
-def wide(rng, n=400, m=500):
-    """A table with flags that are rare, or constant in the target, and skewed columns."""
-    X, Z = (rng.normal(size=(rows, 30)) for rows in (n, m))
+def test_wide_tables_do_not_collapse(rng):
+    """With flags that are rare, or constant in the target, and skewed columns."""
+    X, Z = (rng.normal(size=(rows, 30)) for rows in (400, 500))
     for sample in (X, Z):
         sample[:, 10:20] = np.exp(1.5 * sample[:, 10:20])
         sample[:, 20:] = sample[:, 20:] > 2.0
     X[:5, 20] = 1
     Z[:, 20] = 0.02198997  # constant, and its standard deviation is not exactly 0
     Z[:, 0] += 0.5
-    return X, Z
-
-
-def test_wide_tables_do_not_collapse(rng):
-    X, Z = wide(rng)
     weights, estimator = fit_default(X, Z)
     assert type(estimator) is KMM
     assert effective_rows(weights) > 100
