@@ -1,6 +1,7 @@
 """Alarms of a watch where nothing changes and where the risk rises by 25 %; time and memory.
 
     python benchmarks/watch.py             # 100 years, and 100 changes, of each problem
+    python benchmarks/watch.py --labels    # alarms by labels of 40 and of 150 rows of each batch
     python benchmarks/watch.py --speed     # a batch of 5 million rows, 200 batches of 10 000 rows
 
 Batches have 500 rows, a year has 52 of them. The losses are those of a model that is right on
@@ -21,16 +22,22 @@ from pyarrow import parquet
 from threadpoolctl import threadpool_limits
 
 import counterpoise as cp
-from counterpoise.jobs.alarms import batch_noise, change_limit, risk_change
+from counterpoise.jobs.alarms import batch_noise, change_limit, label_reasons, risk_change
 from counterpoise.jobs.judging import weigh
 from counterpoise.jobs.kept import Kept
 from counterpoise.metrics import Predicted
+from counterpoise.risk import HeldOut, estimate_risk, get_method, label_test
 
 DELIVERED = 0.5
 # The shifts that raise the two risks by 25 %.
 WORSE = {"squared": 0.5 + np.log(1.25) / 0.7, "zero_one": 0.949}
+Problem = tuple[str, int, int, int]
 # Loss, columns, rows of the source and of the target at delivery.
-PROBLEMS = [("squared", 2, 1000, 1000), ("squared", 6, 2000, 2000), ("zero_one", 6, 1000, 1000)]
+PROBLEMS: list[Problem] = [
+    ("squared", 2, 1000, 1000),
+    ("squared", 6, 2000, 2000),
+    ("zero_one", 6, 1000, 1000),
+]
 
 
 def rows(rng: np.random.Generator, n: int, shift: float, columns: int) -> pd.DataFrame:
@@ -45,19 +52,44 @@ def losses(rng: np.random.Generator, loss: str, x: np.ndarray) -> np.ndarray:
     return (rng.random(len(x)) < 1 / (1 + np.exp(1.5 - 0.8 * x))).astype(float)
 
 
-def trial(seed: int, problem: tuple[str, int, int, int], shift: float, count: int) -> list[bool]:
-    """Deliver a model, and tell which of so many batches with this shift raise an alarm."""
+def deliver(rng: np.random.Generator, problem: Problem) -> Kept:
     loss, columns, n, m = problem
-    rng = np.random.default_rng([seed, n])
     source = rows(rng, n, 0.0, columns)
     own = losses(rng, loss, source["x0"].to_numpy())
     kept = Kept(source, Predicted(own, own), own, loss, np.zeros(n, int), None, np.ones(n))
-    kept, _ = weigh(kept, rows(rng, m, DELIVERED, columns), "auto")
+    return weigh(kept, rows(rng, m, DELIVERED, columns), "auto")[0]
+
+
+def trial(seed: int, problem: Problem, shift: float, count: int) -> list[bool]:
+    """Deliver a model, and tell which of so many batches with this shift raise an alarm."""
+    _, columns, n, m = problem
+    rng = np.random.default_rng([seed, n])
+    kept = deliver(rng, problem)
     noise, alarms = batch_noise(kept, "auto"), []
     for _ in range(count):
         batch, _ = weigh(kept, rows(rng, 500, shift, columns), "auto")
         change = risk_change(kept, batch.weights)
         alarms.append(change.value > change_limit(change, noise, 500, m, "week"))
+    return alarms
+
+
+def label_trial(seed: int, problem: Problem, n_labels: int, harm: float, count: int) -> list[bool]:
+    """Tell in which batches labels raise an alarm; a share `harm` of the rows has 4 times the loss.
+
+    A wrong prediction cannot be more wrong: there these rows are wrong.
+    """
+    loss, columns, n, _ = problem
+    rng = np.random.default_rng([seed, n, n_labels])
+    kept, method, alarms = deliver(rng, problem), get_method("controlled"), []
+    for _ in range(count):
+        batch = rows(rng, 500, DELIVERED, columns)
+        there = losses(rng, loss, batch["x0"].to_numpy()[:n_labels])
+        harmed = rng.random(n_labels) < harm
+        there = np.where(harmed, 4 * there if loss == "squared" else 1.0, there)
+        weights = weigh(kept, batch, "auto")[0].weights
+        held_out = HeldOut.of_sample(kept.losses, weights, labelled=there)
+        test = label_test(held_out, estimate_risk(held_out, method)[0])
+        alarms.append(bool(label_reasons(test, "week")))
     return alarms
 
 
@@ -73,6 +105,17 @@ def alarms(years: int) -> None:
         print(f"{name}: within three batches of a rise by 25 %: {share(seen)}", flush=True)
         false = [any(trial(seed, problem, DELIVERED, 52)) for seed in range(years)]
         print(f"{name}: in a year without change: {share(false)}", flush=True)
+
+
+def alarms_of_labels(years: int) -> None:
+    for problem in PROBLEMS:
+        for n_labels in (40, 150):
+            name = f"{problem[0]} loss, {problem[2]} source rows, {n_labels} labels"
+            false = [any(label_trial(seed, problem, n_labels, 0.0, 52)) for seed in range(years)]
+            print(f"{name}: in a year without change: {share(false)}", flush=True)
+            for harm in (0.5, 1.0):
+                seen = [any(label_trial(seed, problem, n_labels, harm, 3)) for seed in range(years)]
+                print(f"{name}: three batches, {harm:.0%} harmed: {share(seen)}", flush=True)
 
 
 def timed(name: str, place: Path, batches: list[Any]) -> None:
@@ -104,9 +147,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--years", type=int, default=100)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--labels", action="store_true")
     options = parser.parse_args()
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
-        speed(Path(folder)) if options.speed else alarms(options.years)
+        if options.speed:
+            speed(Path(folder))
+        else:
+            (alarms_of_labels if options.labels else alarms)(options.years)
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def test_mixed_data_frames(pd, rng):
 
 def test_encoded_tables_and_other_array_libraries_get_the_same_record(xp, rng):
     X, Z = shifted(rng, 0.5, n=80)
-    test, ratio = LabelTest(0.01, 9, 1.0, 2.0), GaussianRatio()
+    test, ratio = LabelTest(0.01, 9, 1.0, 2.0, 0.9), GaussianRatio()
     plain = cp.diagnose(X, Z, weights=ratio, losses=X[:, 0], label_test=test)
     assert plain.label_test is test
     assert not hasattr(ratio, "weights_")

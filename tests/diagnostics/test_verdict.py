@@ -25,7 +25,7 @@ def fine():
 
 
 def labels(p_value, n_labels=30):
-    return LabelTest(p_value, n_labels, 1.0, 1.0)
+    return LabelTest(p_value, n_labels, 1.0, 1.0, 0.5)
 
 
 def test_the_first_reason_of_plausible_says_what_was_not_checked(fine):

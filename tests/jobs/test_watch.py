@@ -17,6 +17,7 @@ from counterpoise.encoding import reading
 from counterpoise.jobs import alarms, batches
 from counterpoise.jobs.kept import Kept
 from counterpoise.metrics import Predicted
+from counterpoise.risk import HeldOut, estimate_risk, get_method, label_test
 
 
 def rows(n, shift=0.5, seed=0, label=False):
@@ -134,6 +135,18 @@ def test_limits_and_labels_raise_alarms(answer):
     for bad in (*unknown, {"max_risk": "x"}, {"max_risk": missing}, {"minimum": {"r2": missing}}):
         with pytest.raises(InputError, match=r"minimum|max_risk"):
             cp.watch(answer, [batch], **bad)
+
+
+@pytest.mark.parametrize(("k", "every"), [(40, "week"), (150, "day")])
+def test_one_outlier_among_labels_is_no_alarm_and_losses_four_times_as_large_are(k, every):
+    rng = np.random.default_rng(1)
+    losses, there = rng.normal(size=1000) ** 2, rng.normal(size=k) ** 2
+    outlier, harmed = np.where(np.arange(k) < 1, 200.0, there), 4 * there
+    for labelled, alarm in ((there, False), (outlier, False), (harmed, True)):
+        held_out = HeldOut.of_sample(losses, np.ones(1000), labelled=labelled)
+        test = label_test(held_out, estimate_risk(held_out, get_method("weighted"))[0])
+        assert bool(alarms.label_reasons(test, every)) == alarm
+        assert (test.p_value < alarms._level(every)) == (labelled is not there)
 
 
 def test_batches_of_every_kind_are_recorded(answer):

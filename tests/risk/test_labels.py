@@ -176,6 +176,8 @@ def test_the_test_of_many_labels_is_welchs(rng, k):
     losses, there = rng.normal(5, 1, size=500), rng.normal(5.1, 1.0, size=k)
     want = stats.ttest_ind(there, losses, equal_var=False).pvalue
     found = judged(losses, np.ones(500), there)
+    larger = stats.ttest_ind(there, losses, equal_var=False, alternative="greater").pvalue
+    assert found.p_value_larger == pytest.approx(larger, rel=0.25)
     assert found.p_value == pytest.approx(want, rel=0.1 if k > 200 else 0.25)
     assert (found.n_labels, found.label_value) == (k, pytest.approx(there.mean()))
     assert found.weighted_value == pytest.approx(losses.mean())
