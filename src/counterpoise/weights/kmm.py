@@ -219,23 +219,11 @@ def kernel_mean_matching(
     tolerance: float | None = None,
     rank: int | str | None = None,
 ) -> KMMSolution:
-    """Kernel mean matching weights for one pair of samples or a batch of pairs.
+    """Kernel mean matching weights for samples (..., n, D) and (..., m, D): a pair, or many pairs.
 
-    Parameters
-    ----------
-    X_source, X_target : arrays of shape (..., n, D) and (..., m, D)
-        With leading axes that broadcast.
-    width : float, array of shape (...,), "knn" or "median", default="knn"
-    regularization, bound, tolerance
-        As in `KMM`; the defaults here are the paper's settings.
-    rank : int, "auto" or None, default=None
-        As in `KMM`, for one pair of samples.
-
-    Returns
-    -------
-    KMMSolution
-        With a relative duality gap of 1e-9 (about 1e-4 in single precision); a warning says where
-        it was not reached.
+    Leading axes broadcast, and `width` may be an array (...,). The other parameters are those of
+    `KMM`, their defaults the paper's settings; `rank` is for one pair. The relative duality gap is
+    1e-9 (about 1e-4 in single precision); a warning says where it was not reached.
     """
     xp, X_source, X_target = check_domains(X_source, X_target, batch=True)
     remedy = "Pass 0 for the plain programme."

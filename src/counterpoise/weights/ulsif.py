@@ -67,10 +67,8 @@ class ULSIF(DensityRatio):
         best of nine values from 0.001 to 10; a sequence, the best of its entries.
     alpha : float in [0, 1), default=0.0
         Share of the target in the denominator of the relative ratio.
-    n_centers : int, default=100
-        Kernel centres: a subset of the target points (all, if there are not more).
-    random_state : int, RandomState or None, default=0
-        Chooses the centres, as in :class:`KLIEP`.
+    n_centers, random_state
+        As in :class:`KLIEP`; the random numbers choose the centres only.
     normalize, standardize : bool, default=False
         As in :class:`DensityRatio`. The kernel has one width for all features: standardise them
         unless they share a unit.
