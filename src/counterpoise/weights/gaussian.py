@@ -60,7 +60,8 @@ class GaussianRatio(DensityRatio):
         divided by the target's standard deviation so that units do not matter; it tends to 0 as
         the samples grow.
     normalize, standardize : bool, default=False
-        As in :class:`DensityRatio`. The plain fit does not change under any scaling of features.
+        As in :class:`~counterpoise.weights.DensityRatio`. The plain fit does not change under any
+        scaling of features.
 
     Attributes
     ----------

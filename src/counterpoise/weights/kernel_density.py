@@ -45,8 +45,8 @@ class KernelDensityRatio(DensityRatio):
         domain by itself, s (4 / ((D + 2) n))^(1 / (D + 4)) with s^2 the mean variance of the
         features, which is best for normal densities.
     normalize, standardize : bool, default=False
-        As in :class:`DensityRatio`. The kernel has one width for all features: standardise them
-        unless they share a unit.
+        As in :class:`~counterpoise.weights.DensityRatio`. The kernel has one width for all
+        features: standardise them unless they share a unit.
 
     Attributes
     ----------

@@ -89,8 +89,8 @@ class KLIEP(DensityRatio):
         Chooses the centres and the folds of "cv", after sorting the target's rows, so that the
         result does not depend on their order. None gives another choice every time.
     normalize, standardize : bool, default=False
-        As in :class:`DensityRatio`; the weights have mean 1 already. The kernel has one width for
-        all features: standardise them unless they share a unit.
+        As in :class:`~counterpoise.weights.DensityRatio`; the weights have mean 1 already. The
+        kernel has one width for all features: standardise them unless they share a unit.
 
     Attributes
     ----------

@@ -80,8 +80,8 @@ class KMM(DensityRatio):
         source points, rank 300 above. What the projection leaves out is not matched, and pulls
         weights towards 1; a warning says so where it is more than half of the kernel's diagonal.
     normalize, standardize : bool, default=False
-        As in :class:`DensityRatio`. The kernel has one width for all features: standardise them
-        unless they share a unit.
+        As in :class:`~counterpoise.weights.DensityRatio`. The kernel has one width for all
+        features: standardise them unless they share a unit.
 
     Attributes
     ----------

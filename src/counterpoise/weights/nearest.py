@@ -39,8 +39,8 @@ class NearestNeighborRatio(DensityRatio):
         towards 1 by the share s n / (m + s n). "auto" makes that share 1 / (1 + sqrt(n)), less than
         the sampling error.
     normalize, standardize : bool, default=False
-        As in :class:`DensityRatio`; the weights have mean 1 already. Standardise features unless
-        they share a unit.
+        As in :class:`~counterpoise.weights.DensityRatio`; the weights have mean 1 already.
+        Standardise features unless they share a unit.
 
     Attributes
     ----------

@@ -68,10 +68,10 @@ class ULSIF(DensityRatio):
     alpha : float in [0, 1), default=0.0
         Share of the target in the denominator of the relative ratio.
     n_centers, random_state
-        As in :class:`KLIEP`; the random numbers choose the centres only.
+        As in :class:`~counterpoise.weights.KLIEP`; the random numbers choose the centres only.
     normalize, standardize : bool, default=False
-        As in :class:`DensityRatio`. The kernel has one width for all features: standardise them
-        unless they share a unit.
+        As in :class:`~counterpoise.weights.DensityRatio`. The kernel has one width for all
+        features: standardise them unless they share a unit.
 
     Attributes
     ----------
