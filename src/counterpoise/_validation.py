@@ -317,17 +317,22 @@ def match_columns(X_source: Any, X_target: Any, /) -> Any:
 
     Only two data frames have names to match; anything else is returned as it is.
     """
-    source, target = feature_names(X_source), feature_names(X_target)
-    if source is None or target is None or source == target:
-        return X_target
-    missing = [name for name in source if name not in target]
-    extra = [name for name in target if name not in source]
+    return in_order(feature_names(X_source), X_target, "X_target")
+
+
+def in_order(columns: list[str] | None, X: Any, name: str, /) -> Any:
+    """Return a data frame with these columns in this order; anything else as it is."""
+    names = feature_names(X)
+    if columns is None or names is None or columns == names:
+        return X
+    missing = [column for column in columns if column not in names]
+    extra = [column for column in names if column not in columns]
     if missing or extra:
         raise ValueError(
-            f"`X_target` must have the columns {source}; it lacks {missing} and adds {extra}. "
+            f"`{name}` must have the columns {columns}; it lacks {missing} and adds {extra}. "
             "Pass the same columns, in any order."
         )
-    return X_target[source]
+    return X[columns]
 
 
 def check_same_width(X: Array, width: int, name: str, other: str, /) -> None:

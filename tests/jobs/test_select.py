@@ -89,6 +89,7 @@ def test_the_truth_is_that_of_the_delivered_model_and_changes_no_estimate(frames
     options = LOGISTIC if label == "ill" else RIDGE
     answer = cp.select(*frames, label=label, **options)
     said, y = answer.model.predict(frames[1]), frames[1][label].to_numpy()
+    np.testing.assert_array_equal(answer.model.predict(frames[1][frames[1].columns[::-1]]), said)
     truth = answer.estimates.truth
     if label == "ill":
         assert truth.metrics["accuracy"] == pytest.approx(np.mean(said == y))

@@ -89,6 +89,42 @@ def mixed(pd, rng, n, shift):
     )
 
 
+ROWS = ["predict", "score"]
+CLASSES = ["predict_proba", "decision_function", *ROWS]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("model", "methods"),
+    [
+        (cp.ShiftRidgeCV(), ROWS),
+        (cp.ShiftRidgeClassifierCV(), [*CLASSES[1:]]),
+        (cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}), [*ROWS, "predict_interval"]),
+        (grid_search(refit="blend"), [*CLASSES[:1], *ROWS, "predict_set"]),
+        (cp.ShiftRandomizedSearchCV(LogisticRegression(), {"C": [1.0]}, n_iter=1), CLASSES),
+    ],
+    ids=["ridge", "ridge classifier", "search", "blend", "random search"],
+)
+def test_columns_are_matched_by_name(data, library, model, methods):
+    frame = pytest.importorskip(library, reason=f"{library} is not installed").DataFrame
+    X, y, X_target, _ = data
+    source, target = (frame({"age": Z[:, 0], "dose": Z[:, 1]}) for Z in (X, X_target))
+    model = clone(model).fit(source, y, X_target=target)
+    turned = clone(model).fit(source, y, X_target=target[["dose", "age"]])
+    for name in methods:
+        more = [y] if name == "score" else []
+        want = getattr(model, name)(source, *more)
+        np.testing.assert_array_equal(getattr(model, name)(source[["dose", "age"]], *more), want)
+        np.testing.assert_array_equal(getattr(turned, name)(source, *more), want)
+        for other, said in (
+            (["age"], "'dose'. and adds .."),
+            (["dose", "age", "x"], ". and adds .'x'"),
+        ):
+            other = frame(dict.fromkeys(other, X[:, 0]))
+            with pytest.raises(ValueError, match=f"`X` must have the columns .*; it lacks .{said}"):
+                getattr(model, name)(other, *more)
+
+
 def mixed_pipeline():
     columns = make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),

@@ -18,6 +18,8 @@ from counterpoise._validation import (
     check_matrix,
     check_number,
     check_same_width,
+    feature_names,
+    in_order,
     match_columns,
 )
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
@@ -75,6 +77,7 @@ class _ShiftRidge(BaseEstimator):
         self
         """
         X_target = match_columns(X, X_target)
+        self._columns = feature_names(X)
         if is_dask(X, y, X_target, self.weights):
             given = self.weights if is_dask(self.weights) or are_values(self.weights) else None
             target = None if X_target is None else as_target_stream(X_target)
@@ -150,6 +153,7 @@ class _ShiftRidge(BaseEstimator):
             pair = (fitted, None) if isinstance(fitted, np.ndarray) else (None, fitted)
             self._keep(path, alphas, *pair, **kept)
         self.n_features_in_ = X.shape[1]
+        self._columns = overview.names
         if overview.names is not None and all(isinstance(name, str) for name in overview.names):
             self.feature_names_in_ = np.asarray(overview.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -209,7 +213,7 @@ class _ShiftRidge(BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = validate_data(self, in_order(self._columns, X, "X"), reset=False)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
