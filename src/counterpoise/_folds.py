@@ -38,6 +38,19 @@ def resolve_splits(cv: Any, X: Any, y: Any, /, *, classifier: bool, groups: Any 
     return splits
 
 
+def split_units(cv: int, y: Any, units: np.ndarray, /, *, classifier: bool) -> Splits:
+    """Return at most `cv` splits of whole units of rows, in which all rows have one label."""
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    place, first = np.argsort(np.argsort(first)), np.sort(first)  # in the order of the rows
+    labels = y[first]
+    most = np.max(np.unique(labels, return_counts=True)[1]) if classifier else len(first)
+    splits = resolve_splits(min(cv, int(most)), first, labels, classifier=classifier)
+    return [
+        (np.flatnonzero(~held_out), np.flatnonzero(held_out))
+        for held_out in (np.isin(place[unit], test) for _, test in splits)
+    ]
+
+
 def _as_index(rows: Any, n: int) -> np.ndarray:
     """Return row numbers; a Boolean mask becomes the numbers of its rows."""
     index = np.asarray(rows)

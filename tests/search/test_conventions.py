@@ -33,6 +33,7 @@ CHECKED = [
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* are repeated.* equal rows:UserWarning")
 @parametrize_with_checks(
     CHECKED,
     expected_failed_checks=lambda search: (

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from counterpoise._format import format_count, format_number
 from counterpoise._validation import InputError
 from counterpoise.encoding.kinds import column_kind
-from counterpoise.encoding.rows import looks_like_group, row_groups
+from counterpoise.encoding.rows import looks_like_group, repeated_rows, repeated_words
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.loading import Data
 from counterpoise.risk.groups import group_labels
@@ -61,8 +61,6 @@ def _quartiles(columns: tuple[Any, Any], kind: str) -> tuple[np.ndarray, np.ndar
 
 
 _FOLDS = 5
-# In small discrete tables rows are equal by chance: then fewer than this share are distinct.
-_DISTINCT = 0.25
 
 
 def rows_together(
@@ -85,18 +83,9 @@ def rows_together(
             f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, intervals"
             f" are too narrow: pass groups={named[0]!r} (--groups {shlex.quote(named[0])})."
         )
-    equal = row_groups(frame.assign(**{data.label: labels.y}))
-    distinct = len(frame) if equal is None else int(equal.max()) + 1
-    if equal is None or distinct < _DISTINCT * len(frame):
-        return None
-    first = np.unique(equal, return_index=True)[1]
-    rarest = np.unique(labels.y[first], return_counts=True)[1].min()
-    if labels.task == "classification" and rarest < 2:
-        return None  # models without that row would not know its class
-    notes.append(
-        f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "
-        f"repeated: equal rows {count} as one for the errors."
-    )
+    equal = repeated_rows(frame, labels.y, classifier=labels.task == "classification")
+    if equal is not None:
+        notes.append(repeated_words(equal, data.source.name, held_out=held_out))
     return equal
 
 

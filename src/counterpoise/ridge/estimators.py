@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._dask import is_dask
-from counterpoise._folds import resolve_splits
 from counterpoise._shown import shown_html
 from counterpoise._validation import (
     check_label_size,
@@ -22,6 +21,7 @@ from counterpoise._validation import (
     in_order,
     match_columns,
 )
+from counterpoise.encoding.rows import split_table
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
 from counterpoise.ridge.folds import check_cv_of_stream, fold_rule
 from counterpoise.ridge.passes import (
@@ -166,9 +166,14 @@ class _ShiftRidge(BaseEstimator):
         """Fit to outputs Y (n, T) of rows in memory; `y` is what the splitter sees."""
         method, alphas, intercept = self._options()
         method.check_features(X_target)
-        splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
+        splits, groups = split_table(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(weights, X, X_target)
-        options: Any = {"method": method, "intercept": intercept, "estimator": estimator}
+        options: Any = {
+            "method": method,
+            "intercept": intercept,
+            "estimator": estimator,
+            "groups": groups,
+        }
         path = ridge_path_risk(X, Y, weights, splits, alphas, X_target=X_target, **options)
         return self._keep(path, alphas, weights, estimator, classes, flat)
 
