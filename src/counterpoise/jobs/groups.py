@@ -70,12 +70,22 @@ def rows_together(
 
     Groups are those of the column `groups`, where rows without a value are independent. Without
     such a column, rows that are equal in all columns and the label are a group: a model that has
-    learned one of them knows the others.
+    learned one of them knows the others. With it, a note says how many equal rows it separates.
     """
-    count = "are held out together, and count" if held_out else "count"
-    if groups is not None:
-        return _by_column(data, groups, notes, count)
     frame = data.pair.source
+    equal = repeated_rows(frame, labels.y, classifier=labels.task == "classification")
+    if groups is not None:
+        codes = _by_column(data, groups, notes, held_out)
+        if equal is not None:
+            pairs = np.unique([codes, equal], axis=1)
+            apart = int(np.sum(np.bincount(pairs[1])[equal] > 1))
+            if apart:
+                notes.append(
+                    f"{format_count(apart, 'row')} of {data.source.name} equal a row of another "
+                    "group, from which a model may know the label. Drop copies, or give them one "
+                    f"{groups!r}."
+                )
+        return codes
     others = {name: own for name, (own, _) in data.aside.items() if own is not None}
     named = looks_like_group(frame.assign(**others))
     if named:
@@ -83,13 +93,12 @@ def rows_together(
             f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, intervals"
             f" are too narrow: pass groups={named[0]!r} (--groups {shlex.quote(named[0])})."
         )
-    equal = repeated_rows(frame, labels.y, classifier=labels.task == "classification")
     if equal is not None:
         notes.append(repeated_words(equal, data.source.name, held_out=held_out))
     return equal
 
 
-def _by_column(data: Data, groups: str, notes: list[str], count: str) -> np.ndarray:
+def _by_column(data: Data, groups: str, notes: list[str], held_out: bool) -> np.ndarray:
     if groups not in data.aside:
         raise InputError(f"`groups` {groups!r} is not a column of {data.source.name}.")
     codes, values = data.aside[groups][0].factorize()
@@ -99,6 +108,7 @@ def _by_column(data: Data, groups: str, notes: list[str], count: str) -> np.ndar
     codes[missing] = len(values) + np.arange(alone)
     if len(values) + alone < 2:
         raise InputError(f"`groups` {groups!r} has one value; at least 2 groups are needed.")
+    count = "are held out together, and count" if held_out else "count"
     words = f"Rows that share {groups!r} {count} as one for the errors: "
     words += format_count(len(values), "group")
     words += f", and {format_count(alone, 'row')} without a value, each for itself" * bool(alone)
