@@ -45,10 +45,8 @@ def split_units(cv: int, y: Any, units: np.ndarray, /, *, classifier: bool) -> S
     labels = y[first]
     most = np.max(np.unique(labels, return_counts=True)[1]) if classifier else len(first)
     splits = resolve_splits(min(cv, int(most)), first, labels, classifier=classifier)
-    return [
-        (np.flatnonzero(~held_out), np.flatnonzero(held_out))
-        for held_out in (np.isin(place[unit], test) for _, test in splits)
-    ]
+    held_out = [np.isin(place[unit], test) for _, test in splits]
+    return [(np.flatnonzero(~fold), np.flatnonzero(fold)) for fold in held_out]
 
 
 def _as_index(rows: Any, n: int) -> np.ndarray:

@@ -317,10 +317,10 @@ def match_columns(X_source: Any, X_target: Any, /) -> Any:
 
     Only two data frames have names to match; anything else is returned as it is.
     """
-    return in_order(feature_names(X_source), X_target, "X_target")
+    return reorder(feature_names(X_source), X_target, "X_target")
 
 
-def in_order(columns: list[str] | None, X: Any, name: str, /) -> Any:
+def reorder(columns: list[str] | None, X: Any, name: str, /) -> Any:
     """Return a data frame with these columns in this order; anything else as it is."""
     names = feature_names(X)
     if columns is None or names is None or columns == names:

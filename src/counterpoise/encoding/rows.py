@@ -200,11 +200,8 @@ def repeated_rows(X: Any, labels: Any, /, *, classifier: bool) -> np.ndarray | N
     if equal is None:
         return None
     first = np.unique(equal, return_index=True)[1]
-    if len(first) < _DISTINCT * len(equal):
-        return None
-    if classifier and np.min(np.unique(labels[first], return_counts=True)[1]) < 2:
-        return None
-    return equal
+    rarest = np.min(np.unique(labels[first], return_counts=True)[1]) if classifier else len(first)
+    return None if rarest < 2 or len(first) < _DISTINCT * len(equal) else equal
 
 
 def repeated_words(equal: np.ndarray, name: str, /, *, held_out: bool = True) -> str:

@@ -108,24 +108,12 @@ class BlockPlan:
     sample_rows: int  # size of the sample
 
     def collect(
-        self,
-        xp: Namespace,
-        X: Array,
-        Y: Array,
-        weights: Array,
-        folds: np.ndarray,
-        first: int,
-        units: np.ndarray | None = None,
-        /,
+        self, xp: Namespace, X: Array, Y: Array, weights: Array, folds: np.ndarray, rows: Array, /
     ) -> Collected:
-        """Reduce consecutive rows, of which the first has the number `first`: O(n q^2).
-
-        Rows with one number among the `units` (n,) are in one block.
-        """
+        """Reduce rows with these numbers (n,), equal where rows belong together: O(n q^2)."""
         used = self.method.effective_weights(xp, weights)
         count = max(_BLOCKS_PER_FOLD, math.ceil(N_BLOCKS / self.n_folds))
-        rows = np.arange(first, first + len(folds))
-        numbers = folds * count + block_numbers(rows if units is None else units, count)
+        numbers = folds * count + block_numbers(rows, count)
         total = self.n_folds * count
         signed = not isinstance(self.method, Weighted)
         if signed:

@@ -97,7 +97,8 @@ def ridge_path_risk(
         if X_target is not None:
             sample = RowSample.of(_TARGET_ROWS, np.arange(X_target.shape[0]), X_target)
             target = target_summary(estimator, sample.columns[0], X_target.shape[0], n)
-        collected = plan.collect(xp, X, Y, weights, folds, 0, groups)
+        rows = np.arange(n) if groups is None else groups
+        collected = plan.collect(xp, X, Y, weights, folds, rows)
         return path_from_blocks(xp, plan, collected, alphas, intercept, target)
     count = L * sum(len(test) for _, test in splits)
     if count > _MOST_ROW_LOSSES:

@@ -18,8 +18,8 @@ from counterpoise._validation import (
     check_number,
     check_same_width,
     feature_names,
-    in_order,
     match_columns,
+    reorder,
 )
 from counterpoise.encoding.rows import split_table
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
@@ -168,13 +168,9 @@ class _ShiftRidge(BaseEstimator):
         method.check_features(X_target)
         splits, groups = split_table(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(weights, X, X_target)
-        options: Any = {
-            "method": method,
-            "intercept": intercept,
-            "estimator": estimator,
-            "groups": groups,
-        }
-        path = ridge_path_risk(X, Y, weights, splits, alphas, X_target=X_target, **options)
+        options: Any = {"method": method, "intercept": intercept, "groups": groups}
+        options |= {"X_target": X_target, "estimator": estimator}
+        path = ridge_path_risk(X, Y, weights, splits, alphas, **options)
         return self._keep(path, alphas, weights, estimator, classes, flat)
 
     def risk_by(self, method: str | Method, X: Any, y: Any, /) -> RiskEstimate:
@@ -218,7 +214,7 @@ class _ShiftRidge(BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, in_order(self._columns, X, "X"), reset=False)
+        X = validate_data(self, reorder(self._columns, X, "X"), reset=False)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
@@ -236,7 +232,8 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn: an int means consecutive folds without shuffling. Folds may be of
         unequal size and need not be a partition. Rows in chunks, or on Dask, take an int,
-        :class:`~counterpoise.ridge.RowFolds`, or KFold without shuffling.
+        :class:`~counterpoise.ridge.RowFolds`, or KFold without shuffling. With an int, equal rows
+        in memory are held out together, as in :class:`~counterpoise.ShiftGridSearchCV`.
     weights : str, DensityRatio, array of shape (n_source,) or None, default="auto"
         How much each source row counts: the name of a weight estimator, an estimator from
         :mod:`counterpoise.weights`, or the weights p_target / p_source themselves.

@@ -15,13 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._shown import shown_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params
-from counterpoise._validation import (
-    InputError,
-    check_choice,
-    feature_names,
-    in_order,
-    match_columns,
-)
+from counterpoise._validation import InputError, check_choice, feature_names, match_columns, reorder
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.diagnostics.diagnosis import judge_groups
 from counterpoise.encoding import encode_pair
@@ -59,7 +53,8 @@ def _by_name(method: str) -> Any:
 
     @wraps(getattr(BaseSearchCV, method))
     def call(self: Any, X: Any) -> Any:
-        return getattr(super(ShiftSearch, self), method)(self._in_order(X))
+        X = reorder(getattr(self, "_columns", None), X, "X")  # none before `fit`
+        return getattr(super(ShiftSearch, self), method)(X)
 
     return available_if(lambda self: hasattr(super(ShiftSearch, self), method))(call)
 
@@ -82,14 +77,6 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
     decision_function = _by_name("decision_function")
     score_samples = _by_name("score_samples")
     transform = _by_name("transform")
-
-    def score(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Return minus the mean loss of what is delivered."""
-        return super().score(self._in_order(X), y, **params)
-
-    def _in_order(self, X: Any) -> Any:
-        """Return rows with the columns of `fit`, matched by name."""
-        return in_order(getattr(self, "_columns", None), X, "X")
 
     def __sklearn_tags__(self) -> Any:
         if not isinstance(self.estimator, list):
@@ -168,7 +155,7 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self.weights_, self.weight_estimator_ = evaluation.weights, evaluation.weight_estimator
         self._encoder = evaluation.encoder
         self.loss_ = how.loss
-        self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
+        self.scorer_ = partial(_negative_mean_loss, loss=how.loss, columns=self._columns)
         if self.refit:
             more = None
             if labels is not None and how.train_labels and self.label_use_.training:
@@ -393,5 +380,7 @@ def _least(values: np.ndarray) -> int:
     return int(np.nanargmin(values))
 
 
-def _negative_mean_loss(estimator: Any, X: Any, y: Any, *, loss: Loss) -> float:
-    return -float(np.mean(losses_of(estimator, X, np.asarray(y), loss)))
+def _negative_mean_loss(
+    estimator: Any, X: Any, y: Any, *, loss: Loss, columns: list[str] | None
+) -> float:
+    return -float(np.mean(losses_of(estimator, reorder(columns, X, "X"), np.asarray(y), loss)))
