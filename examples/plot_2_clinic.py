@@ -16,6 +16,7 @@ import json
 import shlex
 import subprocess
 import tempfile
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,6 +32,8 @@ import counterpoise as cp
 from counterpoise.present import ForestDisplay
 
 # sphinx_gallery_thumbnail_number = 1
+# Equal rows are held out together, and a warning says so.
+warnings.filterwarnings("ignore", message=".* are repeated: equal rows")
 THREE_YEARS = 3 * 365.25
 
 # %%

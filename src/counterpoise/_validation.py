@@ -317,17 +317,25 @@ def match_columns(X_source: Any, X_target: Any, /) -> Any:
 
     Only two data frames have names to match; anything else is returned as it is.
     """
-    source, target = feature_names(X_source), feature_names(X_target)
-    if source is None or target is None or source == target:
-        return X_target
-    missing = [name for name in source if name not in target]
-    extra = [name for name in target if name not in source]
-    if missing or extra:
+    return reorder(feature_names(X_source), X_target, "X_target", exact=True)
+
+
+def reorder(columns: list[str] | None, X: Any, name: str, /, *, exact: bool = False) -> Any:
+    """Return these columns of a data frame, in this order; anything else as it is.
+
+    Other columns are left out, unless the match must be exact.
+    """
+    names = feature_names(X)
+    if columns is None or names is None or columns == names:
+        return X
+    missing = [column for column in columns if column not in names]
+    extra = [column for column in names if column not in columns]
+    if missing or (exact and extra):
         raise ValueError(
-            f"`X_target` must have the columns {source}; it lacks {missing} and adds {extra}. "
+            f"`{name}` must have the columns {columns}; it lacks {missing} and adds {extra}. "
             "Pass the same columns, in any order."
         )
-    return X_target[source]
+    return X[columns]
 
 
 def check_same_width(X: Array, width: int, name: str, other: str, /) -> None:

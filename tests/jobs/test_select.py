@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics as reference
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 import counterpoise as cp
@@ -86,6 +87,7 @@ def test_the_truth_is_that_of_the_delivered_model_and_changes_no_estimate(frames
     options = LOGISTIC if label == "ill" else RIDGE
     answer = cp.select(*frames, label=label, **options)
     said, y = answer.model.predict(frames[1]), frames[1][label].to_numpy()
+    np.testing.assert_array_equal(answer.model.predict(frames[1][frames[1].columns[::-1]]), said)
     truth = answer.estimates.truth
     if label == "ill":
         assert truth.metrics["accuracy"] == pytest.approx(np.mean(said == y))
@@ -363,6 +365,30 @@ def test_repeated_rows_promise_nothing(rng, label):
     # Copies are no evidence.
     share = answer.risk.standard_error / answer.risk.value
     assert share > 0.8 * once.risk.standard_error / once.risk.value
+
+
+def test_equal_rows_are_the_same_to_a_search_and_to_select(frames, monkeypatch):
+    columns, searches, fit = ["age", "cost"], [], cp.ShiftGridSearchCV.fit
+
+    def watched(self, X, y, **rows):
+        searches.append((self, X, y, rows))
+        return fit(self, X, y, **rows)
+
+    source = pd.concat([frames[0], frames[0][:60]], ignore_index=True)[columns]
+    monkeypatch.setattr(cp.ShiftGridSearchCV, "fit", watched)
+    answer = cp.select(source, frames[1][["age"]], label="cost", **RIDGE)
+    search, X, y, rows = searches[0]
+    # Rows in the order of select's folds: the consecutive folds of a search are then the same.
+    order = np.concatenate([test for _, test in search.cv])
+    again = clone(search).set_params(cv=5)
+    with pytest.warns(UserWarning, match="60 of .* are repeated"):
+        fit(again, X.iloc[order], y[order], X_target=rows["X_target"])
+    for name in ("value", "standard_error", "drift"):
+        want = getattr(answer.risk, name)
+        assert getattr(again.best_risk_, name) == pytest.approx(want, rel=1e-6)
+    source["who"] = np.arange(len(source)) // 3
+    notes = cp.select(source, frames[1][["age"]], label="cost", groups="who", **RIDGE).tables.notes
+    assert any("120 rows of source equal a row of another group" in note for note in notes)
 
 
 def test_equal_rows_of_a_small_discrete_table_are_not_repeated(rng):

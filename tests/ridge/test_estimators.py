@@ -17,6 +17,7 @@ CHECKED = [cp.ShiftRidgeCV(weights=None, cv=3), cp.ShiftRidgeClassifierCV(weight
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* are repeated.* equal rows:UserWarning")
 @parametrize_with_checks(CHECKED)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -33,6 +33,7 @@ CHECKED = [
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* are repeated.* equal rows:UserWarning")
 @parametrize_with_checks(
     CHECKED,
     expected_failed_checks=lambda search: (
@@ -87,6 +88,39 @@ def mixed(pd, rng, n, shift):
             + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
         }
     )
+
+
+ROWS = ["predict", "score"]
+CLASSES = ["predict_proba", "decision_function", *ROWS]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("model", "methods"),
+    [
+        (cp.ShiftRidgeCV(), ROWS),
+        (cp.ShiftRidgeClassifierCV(), [*CLASSES[1:]]),
+        (cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}), [*ROWS, "predict_interval"]),
+        (grid_search(refit="blend"), [*CLASSES[:1], *ROWS, "predict_set"]),
+        (cp.ShiftRandomizedSearchCV(LogisticRegression(), {"C": [1.0]}, n_iter=1), CLASSES),
+    ],
+    ids=["ridge", "ridge classifier", "search", "blend", "random search"],
+)
+def test_columns_are_matched_by_name(data, library, model, methods):
+    frame = pytest.importorskip(library, reason=f"{library} is not installed").DataFrame
+    X, y, X_target, _ = data
+    source, target = (frame({"age": Z[:, 0], "dose": Z[:, 1]}) for Z in (X, X_target))
+    model = clone(model).fit(source, y, X_target=target)
+    turned = clone(model).fit(source, y, X_target=target[["dose", "age"]])
+    for name in methods:
+        more = [y] if name == "score" else []
+        want = getattr(model, name)(source, *more)
+        np.testing.assert_array_equal(getattr(model, name)(source[["dose", "age"]], *more), want)
+        np.testing.assert_array_equal(getattr(turned, name)(source, *more), want)
+        wide = frame({"more": y, "dose": X[:, 1], "age": X[:, 0]})
+        np.testing.assert_array_equal(getattr(model, name)(wide, *more), want)
+        with pytest.raises(ValueError, match=r"`X` must have the columns .*; it lacks .'dose'"):
+            getattr(model, name)(source[["age"]], *more)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -1,9 +1,12 @@
 """Losses that belong together, of one row or of one group of rows, are one piece of evidence."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import Ridge
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -11,6 +14,7 @@ from sklearn.model_selection import (
     RepeatedKFold,
     ShuffleSplit,
 )
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
@@ -195,6 +199,67 @@ def test_a_search_knows_of_repeated_rows_and_groups(data):
     assert_same(thrice.risk_, alone.risk_)
     assert thrice.n_splits_ == 15
     assert str(thrice.diagnostics_) == str(alone.diagnostics_)
+
+
+# Equal rows
+
+
+def copied(data, n=100):
+    """Return source rows of which the first n come twice, their units, and the folds of those."""
+    units = np.r_[:120, :n]
+    folds = [np.isin(units, test) for _, test in KFold(4).split(range(120))]
+    splits = [(np.flatnonzero(~fold), np.flatnonzero(fold)) for fold in folds]
+    return data[0][units], (data[0][:, 0] + data[1])[units], units, splits
+
+
+GRID = {"alpha": [2.0]}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        lambda X, y, **own: cp.cross_val_risk(Ridge(2.0), X, y, fit_weighted=True, **own),
+        lambda X, y, **own: cp.ShiftRidgeCV([2.0], **own).fit(X, y).best_risk_,
+        *(
+            lambda X, y, kind=kind, **own: (
+                kind(Ridge(), GRID, fit_weighted=True, **own).fit(X, y).best_risk_
+            )
+            for kind in (cp.ShiftGridSearchCV, partial(cp.ShiftRandomizedSearchCV, n_iter=1))
+        ),
+    ],
+    ids=["cross_val_risk", "ridge", "grid", "random"],
+)
+def test_equal_rows_are_one_observation_at_every_entry(data, entry):
+    X, y, units, splits = copied(data)
+    weights = cp.weights.GaussianRatio().fit(X, data[2]).weights_
+    how = {"weights": weights, "fit_weighted": True}
+    want = cp.cross_val_risk(Ridge(2.0), X, y, cv=splits, groups=units, **how)
+    with pytest.warns(UserWarning, match="100 of 220 rows of `X` are repeated: equal rows are"):
+        risk = entry(X, y, weights=weights, cv=4)
+    assert_same(risk, want, ["value", "standard_error"])
+    alone = cp.cross_val_risk(Ridge(2.0), X, y, cv=splits, **how)
+    assert risk.standard_error > 1.1 * alone.standard_error
+
+
+def test_equal_rows_are_in_one_block_of_many_rows(rng):
+    X, y = rng.normal(size=(6000, 2)), rng.normal(size=6000)
+    once = cp.ShiftRidgeCV(weights=None).fit(X, y).best_risk_
+    with pytest.warns(UserWarning, match="6,000 of 12,000 rows"):
+        twice = cp.ShiftRidgeCV(weights=None).fit(np.r_[X, X], np.r_[y, y]).best_risk_
+    # A variance from 100 blocks is known to about 7 %; of independent rows it would be a half.
+    assert twice.standard_error == pytest.approx(once.standard_error, rel=0.2)
+
+
+def test_folds_of_few_different_rows_and_rows_that_are_not_compared(data):
+    y, given = np.tile([0, 1], 12), {"weights": None, "cv": 5}
+    model = cp.ShiftRidgeClassifierCV([1.0], **given)
+    with pytest.warns(UserWarning, match="16 of 24 rows"):  # each class has four different rows
+        assert model.fit(np.tile(np.arange(8.0), 3)[:, None], y).fold_betas_.shape == (1, 4)
+    options = [(np.zeros((24, 1)), KFold(5)), (np.arange(24)[:, None] % 2, 5)]
+    for X, cv in options:  # a splitter; rows that are equal by chance
+        cp.cross_val_risk(DummyRegressor(), X, y, weights=None, cv=cv)
+    texts = make_pipeline(CountVectorizer(), LogisticRegression())
+    cp.cross_val_risk(texts, ["one text", "another one"] * 12, y, **given)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ Nothing here imports pandas or polars: a data frame is what has columns.
 from __future__ import annotations
 
 import re
+import warnings
+from contextlib import suppress
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,9 @@ from counterpoise._arrays import (
     take_rows,
     to_numpy,
 )
+from counterpoise._dask import is_dask
+from counterpoise._folds import Splits, resolve_splits, split_units
+from counterpoise._format import format_count
 from counterpoise._sklearn import safe_indexing
 from counterpoise._validation import check_matrix, check_real, feature_names
 from counterpoise.encoding.kinds import as_codes, as_dates, as_numbers, column_kind, date_parts
@@ -41,6 +47,8 @@ _GROUPS, _MANY_GROUPS = 10, 31
 # Variance of the numbers of rows over their mean, below which they are too even for a measurement:
 # with 2 rows or more per value, those of random numbers have a ratio of 0.6 or more.
 _EVEN = 0.25
+# In small discrete tables rows are equal by chance: then fewer than this share are distinct.
+_DISTINCT = 0.25
 
 
 def as_table(X: Any, name: str, /) -> Any:
@@ -154,20 +162,25 @@ def _sortable(column: Any) -> np.ndarray:
     return date_parts(as_dates(column))[:, 0] if kind == "date" else as_numbers(column)
 
 
-def row_groups(X: Any, /) -> np.ndarray | None:
-    """Return a number for each row, the same for rows that are equal in all columns.
+def row_groups(X: Any, labels: Any = None, /) -> np.ndarray | None:
+    """Return a number for each row, the same for rows that are equal in all columns and labels.
 
-    Equal rows must be held out together: a model that has learned one of them knows the other.
-    Rows are compared by 64-bit hashes: the chance that two of a million different rows share one
-    is below 1e-7. Missing values are equal to each other. None where no two rows are equal.
+    Labels are (n,) or (n, T). Equal rows must be held out together: a model that has learned one
+    of them knows the other. Rows are compared by 64-bit hashes: the chance that two of a million
+    different rows share one is below 1e-7. Missing values are equal to each other. None where no
+    two rows are equal.
     """
     rng, X = np.random.default_rng(0), in_memory(X, "X")
     if sparse.issparse(X):
         X = X.tocsr(copy=True)
         X.sum_duplicates()  # in one order, so that equal rows have equal sums
         X = X @ rng.random((X.shape[1], 2))
+    more: Any = [] if labels is None else np.atleast_2d(np.transpose(labels))
     hashes = np.zeros(X.shape[0], dtype=np.uint64)
-    for column in map(_sortable, columns_of(X)):
+    for done, column in enumerate(map(_sortable, [*columns_of(X), *more])):
+        # Most tables have no equal rows, and the first columns show it.
+        if done.bit_count() == 1 and np.all(np.diff(np.sort(hashes))):
+            return None
         # One bit pattern for each value: -0.0 is 0.0, and there is one NaN.
         bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)
         odd = rng.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -175,6 +188,51 @@ def row_groups(X: Any, /) -> np.ndarray | None:
         hashes += mixed ^ (mixed >> np.uint64(29))
     distinct, groups = np.unique(hashes, return_inverse=True)
     return None if len(distinct) == len(hashes) else groups
+
+
+def repeated_rows(X: Any, labels: Any, /, *, classifier: bool) -> np.ndarray | None:
+    """Return the groups of `row_groups` where rows are repeated, and None where they are not.
+
+    They are not where so many are equal that it is by chance. Without its only row and its copies
+    no model would know a class: then rows are left as they are, too.
+    """
+    equal = row_groups(X, labels)
+    if equal is None:
+        return None
+    first = np.unique(equal, return_index=True)[1]
+    rarest = np.min(np.unique(labels[first], return_counts=True)[1]) if classifier else len(first)
+    return None if rarest < 2 or len(first) < _DISTINCT * len(equal) else equal
+
+
+def repeated_words(equal: np.ndarray, name: str, /, *, held_out: bool = True) -> str:
+    """Say how many rows of a table are copies, and what is done about it."""
+    copies, count = len(equal) - len(np.unique(equal)), "are held out together, and count"
+    return (
+        f"{copies:,} of {format_count(len(equal), 'row')} of {name} are repeated: equal rows "
+        f"{count if held_out else 'count'} as one for the errors."
+    )
+
+
+def split_table(
+    cv: Any, X: Any, labels: Any, /, *, classifier: bool, groups: Any = None
+) -> tuple[Splits, Any]:
+    """Return the splits that `cv` makes, and the groups of rows that belong together, if any.
+
+    With a number of folds and no groups, equal rows are a group. Only rows in memory are compared,
+    and only tables: texts or images are left to the estimator.
+    """
+    equal, counted = None, isinstance(cv, Integral) and 2 <= int(cv) <= len(labels)
+    if counted and groups is None and not is_dask(X):
+        with suppress(TypeError, ValueError):
+            equal = repeated_rows(X, labels, classifier=classifier)
+    if equal is None:
+        return resolve_splits(cv, X, labels, classifier=classifier, groups=groups), groups
+    warnings.warn(
+        f"{repeated_words(equal, '`X`')} If they are different observations, pass a splitter as "
+        f"`cv`, such as KFold({cv}).",
+        stacklevel=4,
+    )
+    return split_units(cv, labels, equal, classifier=classifier), equal
 
 
 def looks_like_group(X: Any, /) -> list[str]:

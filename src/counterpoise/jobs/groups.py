@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from counterpoise._format import format_count, format_number
 from counterpoise._validation import InputError
 from counterpoise.encoding.kinds import column_kind
-from counterpoise.encoding.rows import looks_like_group, row_groups
+from counterpoise.encoding.rows import looks_like_group, repeated_rows, repeated_words
 from counterpoise.jobs.labels import Labels
 from counterpoise.jobs.loading import Data
 from counterpoise.risk.groups import group_labels
@@ -61,8 +61,6 @@ def _quartiles(columns: tuple[Any, Any], kind: str) -> tuple[np.ndarray, np.ndar
 
 
 _FOLDS = 5
-# In small discrete tables rows are equal by chance: then fewer than this share are distinct.
-_DISTINCT = 0.25
 
 
 def rows_together(
@@ -72,12 +70,22 @@ def rows_together(
 
     Groups are those of the column `groups`, where rows without a value are independent. Without
     such a column, rows that are equal in all columns and the label are a group: a model that has
-    learned one of them knows the others.
+    learned one of them knows the others. With it, a note says how many equal rows it separates.
     """
-    count = "are held out together, and count" if held_out else "count"
-    if groups is not None:
-        return _by_column(data, groups, notes, count)
     frame = data.pair.source
+    equal = repeated_rows(frame, labels.y, classifier=labels.task == "classification")
+    if groups is not None:
+        codes = _by_column(data, groups, notes, held_out)
+        if equal is not None:
+            pairs = np.unique([codes, equal], axis=1)
+            apart = int(np.sum(np.bincount(pairs[1])[equal] > 1))
+            if apart:
+                notes.append(
+                    f"{format_count(apart, 'row')} of {data.source.name} equal a row of another "
+                    "group, from which a model may know the label. Drop copies, or give them one "
+                    f"{groups!r}."
+                )
+        return codes
     others = {name: own for name, (own, _) in data.aside.items() if own is not None}
     named = looks_like_group(frame.assign(**others))
     if named:
@@ -85,22 +93,12 @@ def rows_together(
             f"Rows that share {' or '.join(map(repr, named))} may belong together. If so, intervals"
             f" are too narrow: pass groups={named[0]!r} (--groups {shlex.quote(named[0])})."
         )
-    equal = row_groups(frame.assign(**{data.label: labels.y}))
-    distinct = len(frame) if equal is None else int(equal.max()) + 1
-    if equal is None or distinct < _DISTINCT * len(frame):
-        return None
-    first = np.unique(equal, return_index=True)[1]
-    rarest = np.unique(labels.y[first], return_counts=True)[1].min()
-    if labels.task == "classification" and rarest < 2:
-        return None  # models without that row would not know its class
-    notes.append(
-        f"{len(frame) - distinct:,} of {format_count(len(frame), 'row')} of {data.source.name} are "
-        f"repeated: equal rows {count} as one for the errors."
-    )
+    if equal is not None:
+        notes.append(repeated_words(equal, data.source.name, held_out=held_out))
     return equal
 
 
-def _by_column(data: Data, groups: str, notes: list[str], count: str) -> np.ndarray:
+def _by_column(data: Data, groups: str, notes: list[str], held_out: bool) -> np.ndarray:
     if groups not in data.aside:
         raise InputError(f"`groups` {groups!r} is not a column of {data.source.name}.")
     codes, values = data.aside[groups][0].factorize()
@@ -110,6 +108,7 @@ def _by_column(data: Data, groups: str, notes: list[str], count: str) -> np.ndar
     codes[missing] = len(values) + np.arange(alone)
     if len(values) + alone < 2:
         raise InputError(f"`groups` {groups!r} has one value; at least 2 groups are needed.")
+    count = "are held out together, and count" if held_out else "count"
     words = f"Rows that share {groups!r} {count} as one for the errors: "
     words += format_count(len(values), "group")
     words += f", and {format_count(alone, 'row')} without a value, each for itself" * bool(alone)

@@ -100,7 +100,8 @@ def select(
         quartiles of the target. It need not be a feature.
     groups : str, optional
         Column of rows that belong together, such as a person or a day: they are held out together
-        and count as one for the errors. It is no feature. Default: equal rows are groups.
+        and count as one for the errors. It is no feature. Default: equal rows are groups. If it
+        separates equal rows, a note says how many.
     selection : {"source", "target"}, default="source"
         Whether the best candidate has the least held-out loss or the least target risk.
     deliver : {"blend", "one"}, default="blend"

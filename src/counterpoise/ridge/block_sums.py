@@ -108,12 +108,11 @@ class BlockPlan:
     sample_rows: int  # size of the sample
 
     def collect(
-        self, xp: Namespace, X: Array, Y: Array, weights: Array, folds: np.ndarray, first: int, /
+        self, xp: Namespace, X: Array, Y: Array, weights: Array, folds: np.ndarray, rows: Array, /
     ) -> Collected:
-        """Reduce consecutive rows, of which the first has the number `first`: O(n q^2)."""
+        """Reduce rows with these numbers (n,), equal where rows belong together: O(n q^2)."""
         used = self.method.effective_weights(xp, weights)
         count = max(_BLOCKS_PER_FOLD, math.ceil(N_BLOCKS / self.n_folds))
-        rows = np.arange(first, first + len(folds))
         numbers = folds * count + block_numbers(rows, count)
         total = self.n_folds * count
         signed = not isinstance(self.method, Weighted)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._arrays import Array, Namespace, array_namespace, exclusive_sum, take_rows
-from counterpoise._folds import Splits, is_partition
+from counterpoise._folds import Folds, Splits, is_partition
 from counterpoise._threads import in_threads
 from counterpoise.ridge.block_sums import N_BLOCKS, BlockPlan, Collected, risk_sums
 from counterpoise.ridge.folds import RowSample
@@ -61,6 +61,7 @@ def ridge_path_risk(
     intercept: str = "free",
     X_target: Array | None = None,
     estimator: Any = None,
+    groups: np.ndarray | None = None,
 ) -> RidgePath:
     """Cross-validate every penalty and train the best one on all data.
 
@@ -76,6 +77,8 @@ def ridge_path_risk(
         Target rows: for methods that compare features, and for the tail of the weights.
     estimator : DensityRatio, optional
         What made the weights.
+    groups : int array of shape (n,), optional
+        Of rows that belong together, for the errors. The splits hold them out together.
 
     Notes
     -----
@@ -94,7 +97,8 @@ def ridge_path_risk(
         if X_target is not None:
             sample = RowSample.of(_TARGET_ROWS, np.arange(X_target.shape[0]), X_target)
             target = target_summary(estimator, sample.columns[0], X_target.shape[0], n)
-        collected = plan.collect(xp, X, Y, weights, folds, 0)
+        rows = np.arange(n) if groups is None else groups
+        collected = plan.collect(xp, X, Y, weights, folds, rows)
         return path_from_blocks(xp, plan, collected, alphas, intercept, target)
     count = L * sum(len(test) for _, test in splits)
     if count > _MOST_ROW_LOSSES:
@@ -104,6 +108,7 @@ def ridge_path_risk(
             'alphas, fewer rows, or method="controlled" with folds that hold out each row once.'
         )
     held_out = ridge_held_out(X, Y, weights, splits, alphas, intercept=intercept)
+    held_out = replace(held_out, folds=Folds.of_splits(splits, groups=groups))
     if X_target is not None:
         source = take_rows(X, np.concatenate([test for _, test in splits]))
         domains = Domains.of_rows(held_out.losses, source, X_target, estimator)

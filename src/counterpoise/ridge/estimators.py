@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._dask import is_dask
-from counterpoise._folds import resolve_splits
 from counterpoise._shown import shown_html
 from counterpoise._validation import (
     check_label_size,
@@ -18,8 +17,11 @@ from counterpoise._validation import (
     check_matrix,
     check_number,
     check_same_width,
+    feature_names,
     match_columns,
+    reorder,
 )
+from counterpoise.encoding.rows import split_table
 from counterpoise.ridge.cross_validation import RidgePath, ridge_path_risk
 from counterpoise.ridge.folds import check_cv_of_stream, fold_rule
 from counterpoise.ridge.passes import (
@@ -75,6 +77,7 @@ class _ShiftRidge(BaseEstimator):
         self
         """
         X_target = match_columns(X, X_target)
+        self._columns = feature_names(X)
         if is_dask(X, y, X_target, self.weights):
             given = self.weights if is_dask(self.weights) or are_values(self.weights) else None
             target = None if X_target is None else as_target_stream(X_target)
@@ -150,6 +153,7 @@ class _ShiftRidge(BaseEstimator):
             pair = (fitted, None) if isinstance(fitted, np.ndarray) else (None, fitted)
             self._keep(path, alphas, *pair, **kept)
         self.n_features_in_ = X.shape[1]
+        self._columns = overview.names
         if overview.names is not None and all(isinstance(name, str) for name in overview.names):
             self.feature_names_in_ = np.asarray(overview.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -162,10 +166,11 @@ class _ShiftRidge(BaseEstimator):
         """Fit to outputs Y (n, T) of rows in memory; `y` is what the splitter sees."""
         method, alphas, intercept = self._options()
         method.check_features(X_target)
-        splits = resolve_splits(self.cv, X, y, classifier=is_classifier(self))
+        splits, groups = split_table(self.cv, X, y, classifier=is_classifier(self))
         weights, estimator = resolve_weights(weights, X, X_target)
-        options: Any = {"method": method, "intercept": intercept, "estimator": estimator}
-        path = ridge_path_risk(X, Y, weights, splits, alphas, X_target=X_target, **options)
+        options: Any = {"method": method, "intercept": intercept, "groups": groups}
+        options |= {"X_target": X_target, "estimator": estimator}
+        path = ridge_path_risk(X, Y, weights, splits, alphas, **options)
         return self._keep(path, alphas, weights, estimator, classes, flat)
 
     def risk_by(self, method: str | Method, X: Any, y: Any, /) -> RiskEstimate:
@@ -209,7 +214,7 @@ class _ShiftRidge(BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = validate_data(self, reorder(self._columns, X, "X"), reset=False)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
@@ -227,7 +232,8 @@ class ShiftRidgeCV(RegressorMixin, _ShiftRidge):
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn: an int means consecutive folds without shuffling. Folds may be of
         unequal size and need not be a partition. Rows in chunks, or on Dask, take an int,
-        :class:`~counterpoise.ridge.RowFolds`, or KFold without shuffling.
+        :class:`~counterpoise.ridge.RowFolds`, or KFold without shuffling. With an int, equal rows
+        in memory are held out together, as in :class:`~counterpoise.ShiftGridSearchCV`.
     weights : str, DensityRatio, array of shape (n_source,) or None, default="auto"
         How much each source row counts: the name of a weight estimator, an estimator from
         :mod:`counterpoise.weights`, or the weights p_target / p_source themselves.

@@ -312,8 +312,8 @@ def _collect(
         codes, Y = np.zeros(rows, dtype=np.int64), y
         if classes is not None:
             codes, Y = classes.ranks[classes.index(y)], classes.outputs(y)
-        own = _weights_of_rows(weights, first, X, w)
-        total += plan.collect(array_namespace(X), X, Y, own, folds.assign(before, codes), first)
+        own, numbers = _weights_of_rows(weights, first, X, w), np.arange(first, first + rows)
+        total += plan.collect(array_namespace(X), X, Y, own, folds.assign(before, codes), numbers)
         before = before + np.bincount(codes, minlength=len(before))
         first += rows
     return total

@@ -75,6 +75,7 @@ def cross_val_risk(
         MAE, or accuracy, AUC, balanced accuracy, F1, log loss and Brier score as the estimator
         allows.
     cv : int, splitter or iterable of (train, test), default=5
+        As in :class:`ShiftGridSearchCV`, also for equal rows.
     groups : array of shape (n_source,), optional
         For the splitter, and for the errors: rows of a group are left out together.
     fit_weighted : bool, default=False

@@ -15,9 +15,10 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import Parallel, delayed
 
-from counterpoise._folds import Folds, Splits, resolve_splits
+from counterpoise._folds import Folds, Splits
 from counterpoise._sklearn import num_samples, safe_indexing
 from counterpoise.encoding import TableEncoder, encode_pair
+from counterpoise.encoding.rows import split_table
 from counterpoise.losses import Loss
 from counterpoise.ridge.row_losses import ridge_held_out
 from counterpoise.risk import Domains, HeldOut
@@ -94,12 +95,12 @@ def evaluate(
     """
     if like is None:
         classifier = is_classifier(candidates[0].estimator)
-        splits = resolve_splits(how.cv, X, y, classifier=classifier, groups=groups)
+        splits, groups = split_table(how.cv, X, y, classifier=classifier, groups=groups)
+        folds = Folds.of_splits(splits, groups=groups)
         weights, estimator, domains, encoder = _weigh(how.weights, X, X_target, splits)
     else:
         splits, weights, estimator = like.splits, like.weights, like.weight_estimator
-        domains, encoder = like.held_out.domains, like.encoder
-    folds = Folds.of_splits(splits, groups=groups)
+        domains, encoder, folds = like.held_out.domains, like.encoder, like.held_out.folds
     responses = _plan_responses(candidates, y, how, folds.n_losses)
     keep = responses.fits(len(candidates), folds.n_losses)
     # Weights of 1 are not passed to fit: a forest draws its bootstrap differently with any.

@@ -42,7 +42,8 @@ class ShiftGridSearchCV(ShiftSearch):
         name from :mod:`counterpoise.losses`, a scikit-learn scorer name that is a mean of
         per-sample losses ("accuracy", "neg_log_loss"), or a function (y, prediction) -> losses.
     cv : int, splitter or iterable of (train, test), default=5
-        As in scikit-learn.
+        As in scikit-learn. With an int and no `groups`, rows that are equal in all columns and the
+        label are held out together and are one for the errors; a warning says how many.
     selection : {"source", "target"}, default="source"
         Choose the least held-out loss, as GridSearchCV does, or the least estimated risk in the
         target (the paper). On real tables the latter delivered worse models, see

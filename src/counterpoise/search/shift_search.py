@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._shown import shown_html
 from counterpoise._sklearn import BaseSearchCV, check_method_params
-from counterpoise._validation import InputError, check_choice, match_columns
+from counterpoise._validation import InputError, check_choice, feature_names, match_columns, reorder
 from counterpoise.diagnostics import Diagnostics, diagnose
 from counterpoise.diagnostics.diagnosis import judge_groups
 from counterpoise.encoding import encode_pair
@@ -47,6 +48,17 @@ from counterpoise.search.label_use import Choice, trains, use_labels, with_offse
 from counterpoise.search.labels import resolve_target_labels
 
 
+def _by_name(method: str) -> Any:
+    """Return a method of the base class that takes the columns of data frames in any order."""
+
+    @wraps(getattr(BaseSearchCV, method))
+    def call(self: Any, X: Any) -> Any:
+        X = reorder(getattr(self, "_columns", None), X, "X")  # none before `fit`
+        return getattr(super(ShiftSearch, self), method)(X)
+
+    return available_if(lambda self: hasattr(super(ShiftSearch, self), method))(call)
+
+
 class ShiftSearch(RowIntervals, BaseSearchCV):
     """Base of the searches. A subclass says what the candidates are."""
 
@@ -58,6 +70,13 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
 
     def _candidates(self) -> list[Candidate]:
         raise NotImplementedError
+
+    predict = _by_name("predict")
+    predict_proba = _by_name("predict_proba")
+    predict_log_proba = _by_name("predict_log_proba")
+    decision_function = _by_name("decision_function")
+    score_samples = _by_name("score_samples")
+    transform = _by_name("transform")
 
     def __sklearn_tags__(self) -> Any:
         if not isinstance(self.estimator, list):
@@ -129,14 +148,14 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
             chosen, self.label_use_ = use_labels(chosen, self._choose(method, trained, y))
             evaluation = chosen.evaluation
         self._judge(method, chosen, y)
-        self._rows = X, X_target
+        self._rows, self._columns = (X, X_target), feature_names(X)
         self._label_rows = None if labels is None else labels.rows
         self._held_out_rows = evaluation.held_out_rows
         self.n_splits_ = len(evaluation.splits)
         self.weights_, self.weight_estimator_ = evaluation.weights, evaluation.weight_estimator
         self._encoder = evaluation.encoder
         self.loss_ = how.loss
-        self.scorer_ = partial(_negative_mean_loss, loss=how.loss)
+        self.scorer_ = partial(_negative_mean_loss, loss=how.loss, columns=self._columns)
         if self.refit:
             more = None
             if labels is not None and how.train_labels and self.label_use_.training:
@@ -275,7 +294,7 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
                 'Pass the name of an estimator, such as weights="auto", to the search.'
             )
         return RowRecord(
-            self.best_estimator_,
+            self,  # its `predict` matches columns by name
             getattr(self, "predicted_", None),
             self.delivered_.weights,
             getattr(self, "predicted_labelled_", None),
@@ -361,5 +380,7 @@ def _least(values: np.ndarray) -> int:
     return int(np.nanargmin(values))
 
 
-def _negative_mean_loss(estimator: Any, X: Any, y: Any, *, loss: Loss) -> float:
-    return -float(np.mean(losses_of(estimator, X, np.asarray(y), loss)))
+def _negative_mean_loss(
+    estimator: Any, X: Any, y: Any, *, loss: Loss, columns: list[str] | None
+) -> float:
+    return -float(np.mean(losses_of(estimator, reorder(columns, X, "X"), np.asarray(y), loss)))
