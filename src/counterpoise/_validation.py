@@ -270,6 +270,12 @@ def check_labels(y: Any, /, *, numeric: bool = False) -> None:
         )
     if values.dtype.kind == "c" or (numeric and values.dtype.kind in "mM"):
         check_real(values, "y")
+    bad = np.sum(~np.isfinite(values)) if values.dtype.kind == "f" else 0
+    if bad:
+        raise ValueError(
+            f"`y` must be finite in every row; {bad} of {values.size} labels are NaN or infinite "
+            "(inf). Drop those rows."
+        )
     if values.dtype.kind not in "OUS" or values.ndim != 1:
         return
     found = values.tolist()

@@ -116,7 +116,7 @@ def test_bad_parameters_are_named_and_leave_nothing_half_fitted(options, argumen
     [
         (np.full(30, "a"), "text in some chunks and numbers in others"),
         (np.full(30, 0.5), "chunk 1: `y` must be class labels; got 0.5"),
-        (np.full(30, np.nan), "chunk 1: `y` must be class labels; got nan"),
+        (np.full(30, np.nan), "chunk 1: `y` must be finite in every row; 30 of 30"),
         (np.array(["a", None] * 15, dtype=object), "chunk 1: `y` must have a label in every row"),
         (np.ones((30, 2)), r"chunk 1: `y` must be 1-D class labels; got shape \(30, 2\)"),
         (None, "chunk 1: `y` is missing"),

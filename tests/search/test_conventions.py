@@ -298,6 +298,20 @@ def test_a_class_missing_from_a_fold_is_explained(data):
         grid_search(cv=splits).fit(X, named, X_target=X_target)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "label", "message"),
+    [
+        (Ridge(), np.nan, "`y` must be finite in every row; 90 of 90 labels"),
+        (Ridge(), "a", "`y` must hold numbers for a regression; got the text 'a'"),
+        (LogisticRegression(), 1, "`y` must hold at least two classes; got 1 class"),
+    ],
+)
+def test_labels_that_no_model_can_learn_are_named(data, estimator, label, message):
+    X, _, X_target, _ = data
+    with pytest.raises(ValueError, match=message):
+        cp.cross_val_risk(estimator, X, np.full(90, label), X_target)
+
+
 def test_a_loss_must_be_one_finite_number_per_row(data):
     X, y, X_target, _ = data
     for loss, message in (

@@ -215,8 +215,8 @@ def _classes(y: Any) -> np.ndarray:
     if labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
         bad = labels[labels != np.floor(labels)][0]
         raise ValueError(
-            f"`y` must be class labels; got {bad:g}, which is missing or has a fraction. Drop rows "
-            "without a label; use ShiftRidgeCV for regression."
+            f"`y` must be class labels; got {bad:g}, which has a fraction. Use ShiftRidgeCV for "
+            "regression."
         )
     return labels
 

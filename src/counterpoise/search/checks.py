@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import assert_all_finite, column_or_1d, indexable
 
@@ -48,8 +48,10 @@ _NEARLY = {
 }
 
 
-def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np.ndarray, Any]:
-    """Return indexable rows and a flat array of as many finite labels."""
+def check_labelled(
+    X: Any, y: Any, groups: Any, estimator: Any, caller: str, /
+) -> tuple[Any, np.ndarray, Any]:
+    """Return indexable rows and a flat array of as many labels that an estimator can learn."""
     if y is None:
         raise ValueError(
             f"{caller} requires y to be passed, but the target y is None. "
@@ -64,11 +66,16 @@ def check_labelled(X: Any, y: Any, groups: Any, caller: str, /) -> tuple[Any, np
                 "Give rows that belong to no group a label of their own."
             )
         groups = np.asarray(groups).ravel()
-    check_labels(y)
+    check_labels(y, numeric=is_regressor(estimator))
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
         check_label_size(y)
+    if is_classifier(estimator) and len(np.unique(y)) == 1:
+        raise ValueError(
+            f"`y` must hold at least two classes; got 1 class, {y[0]!r}. Pass labels of at least "
+            "two classes."
+        )
     return X, y, groups
 
 

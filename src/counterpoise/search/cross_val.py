@@ -114,7 +114,7 @@ def cross_val_risk(
     check_metrics(metrics, [estimator])
     if metrics is not None and several:
         raise ValueError("`method` must be one method where `metrics` are asked for.")
-    X, y, groups = check_labelled(X, y, groups, "cross_val_risk")
+    X, y, groups = check_labelled(X, y, groups, estimator, "cross_val_risk")
     X_target = match_columns(X, X_target)
     how = CrossValidation(
         resolve_loss(loss, estimator),

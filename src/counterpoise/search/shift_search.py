@@ -123,14 +123,15 @@ class ShiftSearch(RowIntervals, BaseSearchCV):
         self
         """
         candidates = self._candidates()
+        first = candidates[0].estimator
         method, how = self._check_parameters()
         method.check_features(X_target)
-        X, y, groups = check_labelled(X, y, groups, type(self).__name__)
+        X, y, groups = check_labelled(X, y, groups, first, type(self).__name__)
         X_target = match_columns(X, X_target)
         fit_params = check_method_params(X, params=fit_params)
         check_fit_weighted(self.fit_weighted, self._estimators, fit_params)
         labels = resolve_target_labels(
-            y_target, X_target, y, how.loss, classifier=is_classifier(candidates[0].estimator)
+            y_target, X_target, y, how.loss, classifier=is_classifier(first)
         )
         data: Any = {"groups": groups, "fit_params": fit_params, "labels": labels}
         evaluation = evaluate(candidates, X, y, X_target, how, **data)
