@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from counterpoise._format import printable, shorten
 from counterpoise.present.sections import Block, Bullets, Document, Section, Table, Verdict
@@ -92,14 +93,18 @@ def wrap_text(text: str, width: int, start: str = "", /) -> list[str]:
 
 
 def _table_lines(table: Table, width: int) -> list[str]:
-    shown = fit_table(replace(table, rows=table.rows[:_ROWS]), width)
-    cells = [[column.name for column in shown.columns], *shown.rows]
-    texts = [[printable(cell) for cell in row] for row in cells]
-    sizes = _widths(texts)
+    rows = [[printable(cell) for cell in row] for row in table.rows[:_ROWS]]
+    shown = fit_table(replace(table, rows=rows), width)
+    parts = [[printable(column.name) for column in shown.columns]]
+    for row in shown.rows:
+        parts += [
+            list(part) for part in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
+        ]
+    sizes = _widths(parts)
     sides = [">" if column.kind == "number" else "<" for column in shown.columns]
     lines = ["", *wrap_text(table.title, width)]
-    for row in texts:
-        placed = zip(row, sides, sizes, strict=True)
+    for part in parts:
+        placed = zip(part, sides, sizes, strict=True)
         lines.append("  ".join(f"{cell:{side}{size}}" for cell, side, size in placed).rstrip())
     remarks = [table.caption] if table.caption else []
     if len(table.rows) > _ROWS:
@@ -112,7 +117,10 @@ def _table_lines(table: Table, width: int) -> list[str]:
 
 
 def fit_table(table: Table, width: int, /) -> Table:
-    """Leave out optional columns, the least important first, and shorten text until it fits."""
+    """Leave out optional columns, the least important first, and shorten text until it fits.
+
+    Text in the last column of several is broken into lines instead.
+    """
     for most in sorted({0, *(column.optional for column in table.columns)}, reverse=True):
         kept = [j for j, column in enumerate(table.columns) if column.optional <= most]
         rows = [[row[j] for j in kept] for row in table.rows]
@@ -127,7 +135,11 @@ def fit_table(table: Table, width: int, /) -> Table:
                 excess -= cut
         if excess <= 0:
             break
-    return replace(shown, rows=[[*map(shorten, row, sizes)] for row in rows])
+    fitted = [[*map(shorten, row, sizes)] for row in rows]
+    if len(sizes) > 1 and shown.columns[-1].kind == "text":
+        for short, row in zip(fitted, rows, strict=True):
+            short[-1] = "\n".join(textwrap.wrap(row[-1], sizes[-1]))
+    return replace(shown, rows=fitted)
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
