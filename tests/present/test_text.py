@@ -145,6 +145,9 @@ def test_details_have_everything_that_the_page_has(answers):
         *(format_number(group.risk.value) for group in answer.estimates.groups.values()),
     ):
         assert words in text, words
+    narrow = answer_text(answer, details=True, width=60)
+    assert "fitted" in narrow  # the end of an explanation
+    assert max(map(len, narrow.splitlines())) <= 60
 
 
 def test_long_lists_are_cut_between_sentences_and_alerts_stay():
