@@ -116,6 +116,38 @@ class TestNewtonOnTheSupport:
             assert_allclose(other.objective, fit.objective, atol=1e-8)
 
 
+class TestSteps:
+    """A fault in a step leaves the solution where it is, but more steps are taken to get there."""
+
+    def problems(self, width):
+        X = np.random.default_rng(0).normal(size=(40, 100, 1))
+        exponent = -((X - np.swapaxes(X[:, :20], 1, 2)) ** 2) / (2 * width**2)
+        return without_dust(np, np.exp(exponent - exponent.max(axis=-1, keepdims=True)))
+
+    @pytest.mark.parametrize(
+        ("width", "interior", "newton"), [(0.05, 194, 145), (0.3, 266, 147), (1.5, 214, 58)]
+    )
+    def test_few_steps_solve_40_problems(self, width, interior, newton):
+        L = self.problems(width)
+        for fit, steps in (
+            (mixture._interior_points(L, 1e-8, 100), interior),
+            (maximize_likelihood(L, tol=1e-8, max_iter=100), newton),
+        ):
+            assert np.all(fit.gap <= 1e-8)
+            assert np.sum(fit.n_iter) <= steps + 2
+
+    def test_a_start_is_used_where_it_is_near(self):
+        L = self.problems(0.3)
+        fit = maximize_likelihood(L, tol=1e-8, max_iter=100)
+        near, far = 0.98 * fit.proportions + 0.001, np.repeat(np.eye(20)[:1], 40, axis=0)
+        steps = [
+            np.sum(maximize_likelihood(L, tol=1e-8, max_iter=100, start=start).n_iter)
+            for start in (near, far)
+        ]
+        assert steps[0] < 110
+        assert steps[1] == np.sum(fit.n_iter)
+
+
 # Optimal mean log ratio of KLIEP by Clarabel 0.11 through cvxpy 1.9, in exactly this setting:
 # X, Z, _ = gaussians(50, 1000, variance=v, seed=s); C = Z[:100]; width 0.5;
 # L = k(Z, C) / k(X, C).mean(0); L /= L.max(1)[:, None] (its log added back);
