@@ -149,6 +149,9 @@ def test_labels_enter_every_metric(binary, rng):
         assert (said.label_value - value) * (said.weighted_value - value) < 0
         assert 0 < said.share < 1
         assert value != alone[name].value
+    # The more frequent class of the source is 0: its accuracy is the share of that class.
+    share = estimate_risk(HeldOut.of_sample(binary[0].y + 0.0, binary[1]), CONTROLLED)[0].value
+    assert alone["accuracy"].baseline == pytest.approx(1 - share)
     mean, root = (both[name].estimate.labels for name in ("mse", "rmse"))
     assert root.label_error == pytest.approx(mean.label_error / (2 * root.label_value))
     predicted, there = binary[0], binary[0].take(rows)

@@ -35,6 +35,7 @@ def test_an_isolated_point_keeps_all_digits():
     got = kernel_log_density(sample, sample, 1.0, leave_out=True)
     want = logsumexp([-800.0, -840.5]) - np.log(2) - 0.5 * np.log(2 * np.pi)
     assert got[0] == pytest.approx(want, rel=1e-12)
+    assert kernel_log_density(sample[:1], sample[:1], 1.0, leave_out=True) == -np.inf
 
 
 def test_the_weights_are_the_ratio_with_the_point_left_out(rng):

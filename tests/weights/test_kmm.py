@@ -87,6 +87,9 @@ def test_gap_bounds_the_true_distance_to_the_optimum(rng, monkeypatch):
         objective = 0.5 * w @ K @ w - kappa @ w
         gap = stated.relative_gap(w[None], (K @ w)[None], kappa[None])[0]
         assert objective - best.objective <= gap * scale
+    bounded = Problem(Constraints(2.5, 4.0, 4.0), kappa)
+    feasible = bounded.feasible(np.array([[1.0, 4.0, -1.0, 1.5]]))
+    np.testing.assert_allclose(feasible, [[0.8, 2.0, 0.0, 1.2]])
 
 
 @pytest.mark.parametrize("width", WIDTHS)
