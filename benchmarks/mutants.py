@@ -67,7 +67,7 @@ LEFT_OUT = {"sqrt", "abs", "exp", "log", "log1p", "expm1", "cumsum", "flip", "so
 # time of a result but not the result.
 SPEAKS = re.compile(
     r"^(check_|check$|_check|warn|require_|format_|describe|__\w*repr|__str|_repr_html_|__post_init__)"
-    r"|^(getattr|isinstance|hasattr|len)$"
+    r"|^(getattr|isinstance|hasattr|len|default_rng)$"
 )
 TOLERANCE = re.compile(
     r"eps|tol|tiny|rounding|seed|random_state|maxiter|html|perf_counter|seconds|overwrite_|lower="

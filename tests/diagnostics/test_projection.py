@@ -14,12 +14,14 @@ def samples(rng):
     return rng.normal(size=(60, 4)) @ mix, rng.normal(1.0, 0.7, size=(60, 4)) @ mix
 
 
-def test_samples_of_one_size_have_the_principal_components_of_both_together(samples):
-    source, target, labels = project(*samples)
-    both = StandardScaler().fit_transform(np.concatenate(samples))
+@pytest.mark.parametrize("times", [1, 3])
+def test_both_samples_count_alike_in_the_principal_components(samples, times):
+    rows = samples[1][: 60 // times]
+    source, target, labels = project(samples[0], rows)
+    both = StandardScaler().fit_transform(np.concatenate([samples[0], *times * [rows]]))
     pca = PCA(2).fit(both)
     want = pca.transform(both)
-    got = np.concatenate([source, target])
+    got = np.concatenate([source, *times * [target]])
     signs = np.sign(np.sum(got * want, axis=0))
     np.testing.assert_allclose(got, want * signs, atol=1e-10)
     shares = pca.explained_variance_ratio_

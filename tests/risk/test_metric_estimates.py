@@ -84,6 +84,7 @@ def test_a_metric_of_one_mean_has_that_function_of_the_interval_of_the_risk(rng,
 @pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(100), 3)])
 def test_the_error_is_the_jackknife_over_40_groups_of_rows(binary, name, clusters):
     predicted, w, metric = for_metric(name, binary[0]), binary[1], METRICS[name]
+    w = w if clusters is None else w**2  # which are worth fewer rows than there are groups
     own = report(predicted, w, name, folds=Folds([np.arange(300)], groups=clusters))[name]
     block = (np.arange(300) if clusters is None else clusters) % 40
     link = Link(metric.low, metric.high)
