@@ -142,8 +142,10 @@ def expressions(node: ast.AST) -> Iterator[ast.expr]:
             return
         case ast.If(body=[ast.Raise()]):
             children = list(node.orelse)
-        case ast.FunctionDef():
-            children = [*node.args.defaults, *node.args.kw_defaults, *node.body]
+        case ast.FunctionDef(args=args):
+            options = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+            values = [value for option, value in options if not TOLERANCE.search(option.arg)]
+            children = [*args.defaults, *values, *node.body]
         case ast.ClassDef():
             children = list(node.body)
         case ast.AnnAssign():

@@ -92,16 +92,6 @@ def test_gap_bounds_the_true_distance_to_the_optimum(rng, monkeypatch):
     np.testing.assert_allclose(feasible, [[0.8, 2.0, 0.0, 1.2]])
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_both_methods_agree(rng, monkeypatch, width):
-    K, kappa = matrices(rng, batch=(10,), width=width)
-    both = kmm_weights(K, kappa, bound=3.0)
-    monkeypatch.setattr(box_qp, "_active_set", lambda problem, K, kappa, index, *rest: index)
-    interior = kmm_weights(K, kappa, bound=3.0)
-    assert np.all(interior.gap <= 1e-9)
-    np.testing.assert_allclose(both.objective, interior.objective, rtol=1e-8)
-
-
 @pytest.mark.parametrize("bound", [1000.0, 1.2])
 def test_active_set_alone_solves_narrow_kernels(rng, monkeypatch, bound):
     K, kappa = matrices(rng, batch=(30,), width=0.1)
