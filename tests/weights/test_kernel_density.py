@@ -69,6 +69,9 @@ def test_silvermans_width_is_per_domain(rng, n_features):
         spread = np.sqrt(np.mean(np.var(X, axis=0, ddof=1)))
         want = spread * (4 / ((n_features + 2) * len(X))) ** (1 / (n_features + 4))
         assert width == pytest.approx(want, rel=1e-10)
+    alike = np.repeat(X_source[:1], 9, axis=0)  # has no width of its own
+    for samples in ((X_source, alike), (alike, X_source)):
+        assert KernelDensityRatio().fit(*samples).width_ == (model.width_[0],) * 2
 
 
 @pytest.mark.parametrize("width", [0, -1.0, np.inf, (1.0, 2.0), "median", None])
