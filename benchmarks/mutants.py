@@ -63,16 +63,16 @@ FUNCTIONS = {"mean": "sum", "max": "min", "argmax": "argmin", "any": "all", "std
 FUNCTIONS |= {"maximum": "minimum", "ones_like": "zeros_like", "ceil": "floor"}
 FUNCTIONS |= {other: one for one, other in FUNCTIONS.items()}
 LEFT_OUT = {"sqrt", "abs", "exp", "log", "log1p", "expm1", "cumsum", "flip", "sort", "argsort"}
-# Functions that check or report, and names of tolerances, of text, and of sizes that change the
-# time of a result but not the result.
+# Functions that check, report or cut rows into blocks, and names of tolerances, of seeds, of text,
+# and of sizes that change the time of a result but not the result.
 SPEAKS = re.compile(
-    r"^(check_|check$|_check|warn|require_|format_|describe|__\w*repr|__str|_repr_html_|__post_init__)"
-    r"|^(getattr|isinstance|hasattr|len|default_rng)$"
+    r"^(check_|_check|warn|require_|format_|describe|__\w*repr|__str|_repr_html_|__post_init__)"
+    r"|^(check|getattr|isinstance|hasattr|len|default_rng|blocks)$"
 )
 TOLERANCE = re.compile(
     r"eps|tol|tiny|rounding|seed|random_state|maxiter|html|perf_counter|seconds|overwrite_|lower="
     r"|_(ROWS|BLOCK|LARGE|MOST|KEEP|SLICE|SAMPLE|ITERATIONS|STALLS|COMPACT|STEPS|SPLIT|THREADS)"
-    r"|_(BATCH|SWEEPS|FORMS|SEPARATED|LOOSE|NEAR|NEW|TREES)\b"
+    r"|_(BATCH|SWEEPS|FORMS|SEPARATED|LOOSE|NEAR|NEW|TREES)\b|progress"
 )
 SMALLEST, LARGEST = 1e-5, 2**16  # numbers beyond are tolerances, bytes and constants of hashes
 

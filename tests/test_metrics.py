@@ -45,6 +45,7 @@ def test_weights_count_as_in_scikit_learn_and_whole_ones_as_copies(rng, name):
             want = BY_SCORE[name](predicted.y, predicted.score[:, 1], sample_weight=w)
         value = METRICS[name](predicted, w)
         assert value == pytest.approx(want)
+        assert METRICS[name].low < value < METRICS[name].high
         assert METRICS[name](predicted, 7 * w) == pytest.approx(want)
         if np.all(w == w.round()):
             copies = predicted.take(np.repeat(np.arange(60), w.astype(int)))
