@@ -7,7 +7,7 @@
 Run from the root of a checkout. Faults are drawn from the syntax tree with a seed: a changed sign
 or operator, swapped operands, a missing factor, a mean for a sum, another axis, a number that is
 off by one or doubled, a flipped comparison, `and` for `or`. Docstrings, messages, checks of input,
-tolerances and sizes of blocks are left alone.
+tolerances, limits of iterations and sizes of blocks are left alone.
 
 Each fault goes into a temporary copy of the package. The first failing test counts as caught, and
 so does a run that takes five times its usual time (at least a minute). Every outcome is appended to
@@ -63,15 +63,16 @@ FUNCTIONS = {"mean": "sum", "max": "min", "argmax": "argmin", "any": "all", "std
 FUNCTIONS |= {"maximum": "minimum", "ones_like": "zeros_like", "ceil": "floor"}
 FUNCTIONS |= {other: one for one, other in FUNCTIONS.items()}
 LEFT_OUT = {"sqrt", "abs", "exp", "log", "log1p", "expm1", "cumsum", "flip", "sort", "argsort"}
-# Functions that check or report, and names of tolerances, of text, and of sizes that change the
-# time of a result but not the result.
+# Functions that check, report or cut rows into blocks, and names of tolerances, of seeds, of text,
+# and of sizes that change the time of a result but not the result.
 SPEAKS = re.compile(
     r"^(check_|_check|warn|require_|format_|describe|__\w*repr|__str|_repr_html_|__post_init__)"
-    r"|^(getattr|isinstance|hasattr|len)$"
+    r"|^(check|getattr|isinstance|hasattr|len|default_rng|blocks)$"
 )
 TOLERANCE = re.compile(
     r"eps|tol|tiny|rounding|seed|random_state|maxiter|html|perf_counter|seconds|overwrite_|lower="
     r"|_(ROWS|BLOCK|LARGE|MOST|KEEP|SLICE|SAMPLE|ITERATIONS|STALLS|COMPACT|STEPS|SPLIT|THREADS)"
+    r"|_(BATCH|SWEEPS|FORMS|SEPARATED|LOOSE|NEAR|NEW|TREES)\b|progress"
 )
 SMALLEST, LARGEST = 1e-5, 2**16  # numbers beyond are tolerances, bytes and constants of hashes
 
@@ -132,14 +133,19 @@ def expressions(node: ast.AST) -> Iterator[ast.expr]:
             return
         case ast.Call() if SPEAKS.match(_called(node)):
             return
-        case ast.keyword(arg=name) if TOLERANCE.search(name or ""):
+        case ast.keyword(arg=name) if name == "max_iter" or TOLERANCE.search(name or ""):
             return
+        case ast.BinOp() if TOLERANCE.search(ast.unparse(node)):
+            # A number times a tolerance is a tolerance.
+            children = [child for child in children if not isinstance(child, ast.Constant)]
         case ast.Assign(targets=[target, *_]) if TOLERANCE.search(ast.unparse(target)):
             return
         case ast.If(body=[ast.Raise()]):
             children = list(node.orelse)
-        case ast.FunctionDef():
-            children = [*node.args.defaults, *node.args.kw_defaults, *node.body]
+        case ast.FunctionDef(args=args):
+            options = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+            values = [value for option, value in options if not TOLERANCE.search(option.arg)]
+            children = [*args.defaults, *values, *node.body]
         case ast.ClassDef():
             children = list(node.body)
         case ast.AnnAssign():

@@ -38,6 +38,8 @@ def example(rng, name, n=60):
 @pytest.mark.parametrize("name", METRICS)
 def test_weights_count_as_in_scikit_learn_and_whole_ones_as_copies(rng, name):
     predicted = example(rng, name)
+    is_error = name in ("mse", "rmse", "mae", "log_loss", "brier")
+    assert METRICS[name].greater_is_better != is_error
     for w in (np.ones(60), rng.integers(0, 4, size=60).astype(float), rng.gamma(1.0, size=60)):
         if name in BY_LABEL:
             want = BY_LABEL[name](predicted.y, predicted.prediction, sample_weight=w)
@@ -45,6 +47,7 @@ def test_weights_count_as_in_scikit_learn_and_whole_ones_as_copies(rng, name):
             want = BY_SCORE[name](predicted.y, predicted.score[:, 1], sample_weight=w)
         value = METRICS[name](predicted, w)
         assert value == pytest.approx(want)
+        assert METRICS[name].low < value < METRICS[name].high
         assert METRICS[name](predicted, 7 * w) == pytest.approx(want)
         if np.all(w == w.round()):
             copies = predicted.take(np.repeat(np.arange(60), w.astype(int)))

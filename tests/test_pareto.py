@@ -26,6 +26,25 @@ def test_the_shape_and_scale_of_a_known_tail_are_recovered(k):
     assert abs(np.log(sigma / scale)) < 4 * np.sqrt(2 * (1 + k) / n)
 
 
+@pytest.mark.parametrize("n", [12, 40])
+@pytest.mark.parametrize("exponential", [False, True])
+def test_the_fit_is_the_formula_of_zhang_and_stephens(n, exponential):
+    x, count = draw(0.4, n), 30 + int(np.sqrt(n))
+    steps = [1 - np.sqrt(count / (j - 0.5)) for j in range(1, count + 1)]
+    if exponential:  # one of the slopes is 0: the distribution without a shape
+        x = x / x[-1]
+        x[int(n / 4 + 0.5) - 1] = -steps[count // 2] / 3
+    b = np.array([1 / x[-1] + step / (3 * x[int(n / 4 + 0.5) - 1]) for step in steps])
+    assert np.any(b == 0) == exponential
+    k = np.array([np.mean(np.log(1 - own * x)) for own in b])
+    rates = [-own / shape if own else 1 / x.mean() for own, shape in zip(b, k, strict=True)]
+    likelihood = n * (np.log(rates) - k - 1)
+    best = np.average(b, weights=np.exp(likelihood - likelihood.max()))
+    shape = np.mean(np.log(1 - best * x))
+    want = (n * shape + 5) / (n + 10), -shape / best
+    np.testing.assert_allclose(fit_generalized_pareto(np_xp, x), want)
+
+
 def test_the_prior_counts_as_ten_observations_of_one_half(monkeypatch):
     exceedances = draw(0.9, 40)
     with_prior, _ = fit_generalized_pareto(np_xp, exceedances)

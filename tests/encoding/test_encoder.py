@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 pa = pytest.importorskip("pyarrow", reason="tables need the cli extra")
 pd = pytest.importorskip("pandas", reason="tables need the cli extra")
@@ -240,3 +241,16 @@ def test_texts_are_read_as_files_are_where_fit_has_seen_numbers_and_dates():
         np.testing.assert_array_equal(here, there)
     with pytest.raises(ValueError, match=r"'n' must hold numbers; .*its type is datetime"):
         encoder.transform(pd.DataFrame({"n": frame["d"]}))
+
+
+def test_the_encoding_scales_flags_and_squares(rng):
+    X = rng.normal(3, 2, (50, 2))
+    X[:5, 1] = np.nan
+    encoder = TableEncoder(squares=True).fit(X)
+    encoded = encoder.transform(X)
+    names = encoder.get_feature_names_out().tolist()
+    assert names == ["x0", "x0 squared", "x1", "x1 missing", "x1 squared"]
+    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-12)
+    scaled = StandardScaler().fit_transform(X[:, :1])
+    np.testing.assert_allclose(encoded[:, 1], StandardScaler().fit_transform(scaled**2)[:, 0])

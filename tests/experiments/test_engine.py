@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterpoise import ShiftRidgeClassifierCV
+from counterpoise import ShiftRidgeClassifierCV, _linalg
 from counterpoise._arrays import to_numpy
 from counterpoise._linalg import small_eigh
 from counterpoise.datasets import gaussian_2d
@@ -181,3 +181,13 @@ def test_eigenvectors_of_small_matrices_are_those_of_lapack(xp, rng, d):
     np.testing.assert_allclose(
         vectors @ np.swapaxes(vectors, -1, -2), np.eye(d) + 0 * matrices, atol=1e-13
     )
+
+
+def test_an_accelerator_decomposes_a_few_matrices_at_a_time(rng, monkeypatch):
+    monkeypatch.setattr(_linalg, "on_cpu", lambda array: False)
+    monkeypatch.setattr(_linalg, "_EIGEN_BATCH", 4)
+    rows = rng.normal(size=(2, 5, 9, 7))
+    matrices = np.swapaxes(rows, -1, -2) @ rows
+    values, vectors = small_eigh(matrices)
+    turned = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    np.testing.assert_allclose(turned, matrices, atol=1e-11)

@@ -7,30 +7,6 @@ import pytest
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.judging import judge_pair, weigh
-from counterpoise.weights.design import DesignRatio, entropy_weights, proportional_rows
-
-cvxpy = pytest.importorskip("cvxpy", reason="the reference of entropy balancing")
-
-
-def test_rows_are_drawn_in_proportion_and_as_many_as_they_are_worth(rng):
-    assert proportional_rows(np.full(50, 0.3)).tolist() == list(range(50))
-    weights = rng.lognormal(size=20_000)
-    drawn = proportional_rows(weights)
-    assert len(drawn) == round(weights.sum() ** 2 / (weights**2).sum())
-    times = np.bincount(drawn, minlength=len(weights))
-    # Systematic sampling: never more than one from the exact number.
-    assert np.all(np.abs(times - len(drawn) * weights / weights.sum()) < 1)
-
-
-def test_the_weights_of_a_design_are_the_product(rng):
-    X, X_target = rng.normal(size=(400, 2)), rng.normal([0.5, 0], 1, size=(300, 2))
-    v = rng.lognormal(sigma=0.5, size=400)
-    found = DesignRatio(v, weights="gaussian").fit(X, X_target)
-    ratio = cp.weights.GaussianRatio().fit(X[proportional_rows(v)], X_target)
-    np.testing.assert_allclose(found.weights_, v / v.mean() * ratio.predict(X))
-    equal = DesignRatio(np.full(400, 7.0), weights="gaussian").fit(X, X_target)
-    np.testing.assert_allclose(equal.weights_, cp.weights.GaussianRatio().fit(X, X_target).weights_)
-    np.testing.assert_allclose(equal.predict(X_target), equal.estimator_.predict(X_target))
 
 
 def survey(rng, shift, chance):
@@ -92,24 +68,6 @@ def test_new_rows_are_judged_with_the_design_weights(frames, tmp_path):
     assert estimates.plain.value == pytest.approx(
         np.average(losses, weights=source.v[1:]), rel=0.05
     )
-
-
-def test_entropy_weights_solve_the_convex_problem(rng):
-    group, x = rng.integers(0, 3, 200), rng.normal(size=200)
-    moments = np.column_stack([(group == 0) - 0.6, (group == 1) - 0.3, x - 0.4])
-    base = rng.uniform(0.5, 2, 200)
-    found, miss = entropy_weights(moments, base)
-    share = cvxpy.Variable(200)
-    aim = cvxpy.Minimize(cvxpy.sum(cvxpy.rel_entr(share, base / base.sum())))
-    cvxpy.Problem(aim, [moments.T @ share == 0, cvxpy.sum(share) == 1]).solve()
-    np.testing.assert_allclose(found, 200 * share.value, atol=0.01)
-    assert miss < 1e-8
-    assert entropy_weights(x[:, None] - 9, base)[1] > 1
-    # One column of levels: post-stratification, whatever the base.
-    levels, _ = entropy_weights(moments[:, :2], base)
-    assert levels[group == 0].sum() / 200 == pytest.approx(0.6)
-    ratio = levels[group == 0] / base[group == 0]
-    np.testing.assert_allclose(ratio, ratio[0])
 
 
 MARGINS = "column,level,share,mean\nage,,,0.4\ncolour,red,0.5,\ncolour,green,0.5,\nsmoker,true,0.2,"

@@ -5,13 +5,16 @@ import pytest
 from array_api_compat import numpy as np_xp
 from scipy.stats import norm
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
+from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
 from counterpoise._arrays import to_numpy
 from counterpoise._folds import Folds
+from counterpoise.metrics import Predicted
 from counterpoise.risk import (
     METHODS,
     Domains,
@@ -22,6 +25,7 @@ from counterpoise.risk import (
     Weighted,
     estimate_risk,
 )
+from counterpoise.risk.loss_model import with_predictions
 from counterpoise.risk.regression import PENALTIES
 from counterpoise.risk.sums import sums_from_losses
 
@@ -257,3 +261,24 @@ def test_the_modelled_loss_needs_no_weights_and_has_the_relative_errors_of_the_c
         assert signed[0].interval() == signed[1].interval()
         values.append(modelled.value)
     assert np.mean(values) == pytest.approx(norm.cdf(np.sqrt(0.5)), abs=0.015)
+
+
+@pytest.mark.parametrize("groups", [np.arange(90) // 3, np.zeros(90, dtype=int)])
+def test_columns_from_predictions_are_distances_to_models_that_have_not_seen_the_group(rng, groups):
+    X, Z = rng.normal(size=(90, 2)), rng.normal(size=(400, 2))
+    y, there = X @ [1.0, 2.0] + rng.normal(size=90), Z @ [1.0, 2.0]
+    domains, folds = Domains(X, Z), Folds([np.arange(90)], groups=groups)
+    held_out = HeldOut(np.zeros(90), np.ones(90), folds, domains)
+    found = with_predictions(held_out, Predicted(y, 0.5 * y), there).domains
+    np.testing.assert_array_equal(found.source[:, :3], np.column_stack([X, 0.5 * y]))
+    np.testing.assert_array_equal(found.target[:, :3], np.column_stack([Z, there]))
+    if groups[-1] == 0:
+        assert found.source.shape[1] == found.target.shape[1] == 3
+        return
+    ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-1, 5, 13)))
+    said = cross_val_predict(ridge, X, y, groups=groups, cv=GroupKFold(5))
+    np.testing.assert_allclose(found.source[:, 4], np.abs(said - 0.5 * y))
+    np.testing.assert_allclose(found.target[:, 4], np.abs(ridge.fit(X, y).predict(Z) - there))
+    # A forest of few rows errs, and has not seen these.
+    assert np.all(found.source[:, 3] > 0)
+    assert 0.2 < np.mean(found.target[:, 3]) < 1.5

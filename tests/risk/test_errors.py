@@ -17,6 +17,7 @@ from counterpoise.risk import (
     estimate_risk,
     get_method,
 )
+from counterpoise.risk.errors import rows_deciding
 
 N, M = 60, 80
 
@@ -171,3 +172,9 @@ def test_folds_of_one_row_are_judged_by_the_spread_between_them(rng):
     first = 2 / 3 * np.sqrt(1 / 2) * 5  # share, jackknife of two rows, distance from their mean
     alone = (10 / 3 - 1 / 3 * 20 / 3) / (2 / 3)
     assert risk.standard_error**2 == pytest.approx((first + alone) ** 2 + first**2)
+
+
+def test_rows_deciding_are_the_rows_over_their_kurtosis(rng):
+    d = np.stack([rng.normal(size=50), np.eye(50)[3], np.zeros(50)])
+    kurtosis = np.mean(d[0] ** 4) / np.mean(d[0] ** 2) ** 2
+    np.testing.assert_allclose(rows_deciding(np_xp, 1e9 * d), [50 / kurtosis, 1, np.inf])

@@ -74,6 +74,7 @@ def test_metrics_by_group(sample, rng):
     rows = np.flatnonzero(own == "b")
     want = auc(predicted.take(rows), weights[rows])
     assert found["b"].metrics["auc"].value == pytest.approx(want)
+    assert risk_by_group(held_out, own, other, predicted=predicted)["b"].metrics is None
 
 
 def test_intervals_of_groups_cover():

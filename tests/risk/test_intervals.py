@@ -18,6 +18,11 @@ SCALES = {
     "log": (LOG, np.log, np.exp),
     "identity": (Link(unit=3.0), lambda v: v / 3, lambda s: 3 * s),
     "R2": (Link(high=1.0), lambda v: -np.log(1 - v), lambda s: 1 - np.exp(-s)),
+    "wide": (
+        Link(-1.0, 2.0),
+        lambda v: np.log((v + 1) / (2 - v)),
+        lambda s: 2 - 3 / (1 + np.exp(s)),
+    ),
     "logit": (LOGIT, lambda v: np.log(v / (1 - v)), lambda s: 1 / (1 + np.exp(-s))),
 }
 
@@ -39,7 +44,7 @@ def test_slope_distance_and_move_are_those_of_the_scale(name):
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
 @pytest.mark.parametrize("drift", [True, False, 0.2])
-@pytest.mark.parametrize("name", [n for n in SCALES if n != "logit"])
+@pytest.mark.parametrize("name", ["log", "identity", "R2"])
 def test_ends_by_the_delta_method(name, level, drift):
     link, scale, back = SCALES[name]
     value, error, upper = 0.4, 0.1, 0.5 + level / 2

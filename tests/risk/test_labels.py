@@ -115,6 +115,10 @@ def test_at_an_end_of_the_range_or_without_an_error_rows_count_alike():
     alone = cp.target_risk([4.0], [1.0], target_losses=np.array([1.0, 2.0, 3.0]))
     assert alone.value == pytest.approx(2.5)
     assert alone.standard_error == pytest.approx(0.75 * np.sqrt(1 / 3))
+    # An estimate of 0 has no logarithm: 30 rows and 10 labels count by their numbers.
+    none = RiskEstimate(0.0, 0.2, 0.1, 29.0, 30.0, link=Link(0.0))
+    assert combine(none, 1.0, 0.4, 10).value == pytest.approx(0.25)
+    assert combine(none, 1.0, 0.4, 10).standard_error == pytest.approx(np.hypot(0.1, 0.15))
 
 
 def test_a_batch_is_a_loop_and_order_and_unit_do_not_matter(rng):

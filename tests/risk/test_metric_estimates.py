@@ -84,6 +84,7 @@ def test_a_metric_of_one_mean_has_that_function_of_the_interval_of_the_risk(rng,
 @pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(100), 3)])
 def test_the_error_is_the_jackknife_over_40_groups_of_rows(binary, name, clusters):
     predicted, w, metric = for_metric(name, binary[0]), binary[1], METRICS[name]
+    w = w if clusters is None else w**2  # which are worth fewer rows than there are groups
     own = report(predicted, w, name, folds=Folds([np.arange(300)], groups=clusters))[name]
     block = (np.arange(300) if clusters is None else clusters) % 40
     link = Link(metric.low, metric.high)
@@ -149,6 +150,9 @@ def test_labels_enter_every_metric(binary, rng):
         assert (said.label_value - value) * (said.weighted_value - value) < 0
         assert 0 < said.share < 1
         assert value != alone[name].value
+    # The more frequent class of the source is 0: its accuracy is the share of that class.
+    share = estimate_risk(HeldOut.of_sample(binary[0].y + 0.0, binary[1]), CONTROLLED)[0].value
+    assert alone["accuracy"].baseline == pytest.approx(1 - share)
     mean, root = (both[name].estimate.labels for name in ("mse", "rmse"))
     assert root.label_error == pytest.approx(mean.label_error / (2 * root.label_value))
     predicted, there = binary[0], binary[0].take(rows)

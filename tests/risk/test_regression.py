@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import scale as scale_columns
 
 from counterpoise._folds import Folds
 from counterpoise.risk.regression import cross_fit_folds
@@ -43,3 +45,12 @@ def test_folds_are_those_given_where_3_to_10_share_out_the_rows(rng):
         found = cross_fit_folds(Folds(np.array_split(np.arange(30), count)))
         assert len(found) == 5
         np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(30))
+
+
+def test_a_single_fold_has_the_ridge_regression_of_all_its_rows(data):
+    design, responses, _ = data
+    rows, scale = scale_columns(design), design.std(axis=0)
+    ridge = Ridge(alpha=len(design)).fit(rows, responses.T)
+    found = fit(design, responses, [np.arange(len(design))])[0]
+    np.testing.assert_allclose(found[1:] * scale[:, None], ridge.coef_.T)
+    np.testing.assert_allclose(found[0] + design.mean(axis=0) @ found[1:], ridge.intercept_)

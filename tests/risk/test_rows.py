@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,13 @@ def test_scores_by_hand():
     probability = np.array([[0.2, 0.5, 0.3], [0.2, 0.5, 0.3]])
     classes = Predicted(np.array([1, 0]), np.array([1, 1]), probability, probability, np.arange(3))
     np.testing.assert_allclose(row_scores(classes), [0.25, 0.9])
+
+
+def test_weights_of_new_rows_are_infinite_where_they_lie_a_range_beyond_the_source():
+    high = np.array([1.0, 2.0, 0.0])  # the last feature is constant: its range tells nothing
+    encoder = SimpleNamespace(transform=np.asarray, independent_=[0, 2], range_=(np.zeros(3), high))
+    estimator = SimpleNamespace(predict=lambda X: 5.0 + X.sum(axis=1))
+    rows = np.array([[0.5, 0, 9], [2.0, 4.0, 0], [2.1, 0, 0], [0, -2.1, 0], [-1, -2, 0]])
+    record = RowRecord(None, None, np.ones(3), estimator=estimator, encoder=encoder)
+    assert record.new_weights(rows).tolist() == [14.5, 7.0, np.inf, np.inf, 4.0]
+    assert RowRecord(None, None, np.ones(3)).new_weights(rows).tolist() == [1.0] * 5

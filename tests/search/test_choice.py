@@ -206,3 +206,6 @@ def test_the_menu_goes_into_a_search(data, task):
     search = cp.ShiftGridSearchCV(families, refit="blend", cv=2).fit(X, labels, X_target=Z)
     assert len(search.predict(Z)) == len(Z)
     assert len(search.cv_results_["risk"]) == 6
+    for n_rows, trees in ((None, (200, None)), (19_999, (200, None)), (20_000, (100, 0.25))):
+        forest = menu(task, n_rows)[1][1]
+        assert (forest.n_estimators, forest.max_samples) == trees

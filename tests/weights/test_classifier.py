@@ -6,9 +6,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
-from counterpoise.encoding import TableEncoder
 from counterpoise.weights import ClassifierRatio
 
 
@@ -138,16 +137,3 @@ def test_separation_is_the_area_under_the_curve(rng):
     wide = ClassifierRatio().fit(*shifted(rng, 20, 25, n_features=60, shift=0.0))
     assert wide.separation_ < 0.9
     assert apart == pytest.approx(norm.cdf(2 / np.sqrt(2)), abs=0.03)
-
-
-def test_the_encoding_of_the_default_scales_flags_and_squares(rng):
-    X = rng.normal(3, 2, (50, 2))
-    X[:5, 1] = np.nan
-    encoder = TableEncoder(squares=True).fit(X)
-    encoded = encoder.transform(X)
-    names = encoder.get_feature_names_out().tolist()
-    assert names == ["x0", "x0 squared", "x1", "x1 missing", "x1 squared"]
-    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-12)
-    scaled = StandardScaler().fit_transform(X[:, :1])
-    np.testing.assert_allclose(encoded[:, 1], StandardScaler().fit_transform(scaled**2)[:, 0])

@@ -35,6 +35,7 @@ def test_an_isolated_point_keeps_all_digits():
     got = kernel_log_density(sample, sample, 1.0, leave_out=True)
     want = logsumexp([-800.0, -840.5]) - np.log(2) - 0.5 * np.log(2 * np.pi)
     assert got[0] == pytest.approx(want, rel=1e-12)
+    assert kernel_log_density(sample[:1], sample[:1], 1.0, leave_out=True) == -np.inf
 
 
 def test_the_weights_are_the_ratio_with_the_point_left_out(rng):
@@ -65,6 +66,9 @@ def test_silvermans_width_is_per_domain(rng, n_features):
         spread = np.sqrt(np.mean(np.var(X, axis=0, ddof=1)))
         want = spread * (4 / ((n_features + 2) * len(X))) ** (1 / (n_features + 4))
         assert width == pytest.approx(want, rel=1e-10)
+    alike = np.repeat(X_source[:1], 9, axis=0)  # has no width of its own
+    for samples in ((X_source, alike), (alike, X_source)):
+        assert KernelDensityRatio().fit(*samples).width_ == (model.width_[0],) * 2
 
 
 @pytest.mark.parametrize("width", [0, -1.0, np.inf, (1.0, 2.0), "median", None])

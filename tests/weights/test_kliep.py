@@ -101,6 +101,42 @@ class TestNewtonOnTheSupport:
             assert_allclose(other.objective, fit.objective, atol=1e-8)
 
 
+class TestSteps:
+    """A fault in a step leaves the solution where it is, but more steps are taken to get there."""
+
+    def problems(self, width):
+        X = np.random.default_rng(0).normal(size=(40, 100, 1))
+        centers = X[:, np.arange(20) % 15]  # some of them twice
+        exponent = -((X - np.swapaxes(centers, 1, 2)) ** 2) / (2 * width**2)
+        return without_dust(np, np.exp(exponent - exponent.max(axis=-1, keepdims=True)))
+
+    @pytest.mark.parametrize(
+        ("width", "interior", "newton"), [(0.05, 159, 128), (0.3, 247, 144), (1.5, 198, 60)]
+    )
+    def test_few_steps_solve_40_problems(self, width, interior, newton):
+        L = self.problems(width)
+        for fit, steps in (
+            (mixture._interior_points(L, 1e-8, 100), interior),
+            (maximize_likelihood(L, tol=1e-8, max_iter=100), newton),
+        ):
+            assert np.all(fit.gap <= 1e-8)
+            assert np.sum(fit.n_iter) <= steps + 2
+
+    def test_without_a_component_nothing_is_certain(self):
+        assert mixture._certify(np, np.ones((1, 3, 2)), np.zeros((1, 2)))[1] > 1e100
+
+    def test_a_start_is_used_where_it_is_near(self):
+        L = self.problems(0.3)
+        fit = maximize_likelihood(L, tol=1e-8, max_iter=100)
+        near, far = 0.98 * fit.proportions + 0.001, np.repeat(np.eye(20)[:1], 40, axis=0)
+        steps = [
+            np.sum(maximize_likelihood(L, tol=1e-8, max_iter=100, start=start).n_iter)
+            for start in (near, far)
+        ]
+        assert steps[0] < 110
+        assert steps[1] == np.sum(fit.n_iter)
+
+
 # Optimal mean log ratio of KLIEP by Clarabel 0.11 through cvxpy 1.9, in exactly this setting:
 # X, Z, _ = gaussians(50, 1000, variance=v, seed=s); C = Z[:100]; width 0.5;
 # L = k(Z, C) / k(X, C).mean(0); L /= L.max(1)[:, None] (its log added back);
@@ -143,8 +179,8 @@ class TestFitKliep:
         single = [fit_kliep(*pair, centers=15) for pair in sets]
         blocks = kliep.blocks
 
-        def cut(length, size, like):  # the three data sets; rows as they are
-            return [slice(2), slice(2, 3)] if length == 3 else blocks(length, size, like=like)
+        def cut(length, size, like):  # the three data sets, and the rows
+            return [slice(0, 2), slice(2, length)]
 
         for block in (blocks, cut):
             monkeypatch.setattr(kliep, "blocks", block)

@@ -83,6 +83,8 @@ def test_a_direction_without_spread_in_one_sample_is_an_error_or_a_warning(rng, 
     samples[flat][:, 1] = 0.3
     with pytest.raises(ValueError, match="must have a covariance of full rank"):
         GaussianRatio(regularization=0).fit(*samples)
+    with pytest.raises(ValueError, match="must have a covariance of full rank"):
+        GaussianRatio(regularization=0).fit(rng.normal(size=(4, 5)), rng.normal(size=(90, 5)))
     with pytest.warns(RuntimeWarning, match=r"no spread .* in which the other"):
         model = GaussianRatio().fit(*samples)
     assert np.all(np.isfinite(model.weights_))

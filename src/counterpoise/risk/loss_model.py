@@ -18,8 +18,8 @@ from counterpoise.risk.averages import Adjustment, Controlled, Prepared
 from counterpoise.risk.estimation import source_risk
 from counterpoise.risk.held_out import Domains, HeldOut, target_rows
 
-# Rows that a tree draws, at most.
-_TREE_ROWS = 2000
+# Trees of a forest, and the rows that each draws, at most.
+_TREES, _TREE_ROWS = 60, 2000
 _FOLDS = 5
 _PENALTIES = np.logspace(-1, 5, 13)
 
@@ -92,5 +92,5 @@ def _mean_at(source: np.ndarray, losses: np.ndarray, target: np.ndarray) -> floa
 def _forest(n: int, max_features: float = 1.0) -> Any:
     """Return a forest for n rows; trees of many rows get 2000 of them each."""
     share = None if n <= _TREE_ROWS else _TREE_ROWS / n
-    trees: Any = {"max_features": max_features, "max_samples": share, "random_state": 0}
-    return make_pipeline(StandardScaler(), RandomForestRegressor(60, min_samples_leaf=5, **trees))
+    trees: Any = {"max_features": max_features, "max_samples": share, "min_samples_leaf": 5}
+    return make_pipeline(StandardScaler(), RandomForestRegressor(_TREES, random_state=0, **trees))

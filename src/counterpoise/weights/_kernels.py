@@ -273,11 +273,11 @@ def _resolution(X_source: Array, X_target: Array) -> Array:
     xp = array_namespace(X_source, X_target)
     eps = xp.finfo(X_source.dtype).eps
     pooled = _pooled(X_source, X_target)
-    resolution = 10 * eps * xp.max(xp.abs(pooled), axis=(-2, -1))
+    rounding = 10 * eps * xp.max(xp.abs(pooled), axis=(-2, -1))
     if X_source.shape[-1] > DIRECT_FEATURES:
         variance = xp.mean(xp.var(pooled, axis=-2, correction=1), axis=-1)
-        resolution = resolution + xp.sqrt(eps * variance)
-    return resolution
+        rounding = rounding + xp.sqrt(eps * variance)
+    return rounding
 
 
 def _given_width(like: Array, width: Any, batch: tuple[int, ...]) -> Array:

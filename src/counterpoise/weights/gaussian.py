@@ -145,8 +145,7 @@ class GaussianRatio(DensityRatio):
         factor = _shrunk_factor(domain, shrinkage)
         rows, columns = int(domain.count), domain.mean.shape[0]
         # A sample of fewer rows than columns is flat for lack of rows: shrinkage takes care of it.
-        flat = shrinkage == 0 or rows > columns
-        flat = flat and independent_columns(domain).shape[0] < columns
+        flat = rows > columns and independent_columns(domain).shape[0] < columns
         if (flat and shrinkage == 0) or bool(array_namespace(factor).any(factor != factor)):
             raise ValueError(
                 f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "

@@ -178,7 +178,7 @@ def _start(xp: Namespace, L: Array) -> _Iterate:
 def _em(xp: Namespace, L: Array) -> Array:
     """Take a few steps of the EM algorithm from equal proportions."""
     problems, rows, components = L.shape
-    p = xp.full((problems, components), 1.0 / components, dtype=L.dtype, device=device(L))
+    p = xp.ones((problems, components), dtype=L.dtype, device=device(L))  # a step scales them
     for _ in range(_EM_STEPS):
         p = p * _columns(L, 1.0 / _rows(L, p)) / rows
     return p
