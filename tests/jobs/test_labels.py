@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from counterpoise._validation import InputError
 from counterpoise.jobs.labels import read_labels
 from counterpoise.jobs.loading import load_data
 
@@ -29,13 +28,6 @@ def test_whole_numbers_from_0_with_gaps_or_a_rare_end_are_counts(rows, task):
     assert read_labels(values, "visits", "squared").task == "regression"
     if min(rows.values()) > 1:
         assert read_labels(values, "visits", "zero_one").task == "classification"
-
-
-def test_a_class_with_one_row_is_refused_with_the_loss_that_makes_it_a_number():
-    for first, loss in ((1, "auto"), (0, "zero_one")):
-        values = first + np.repeat([0.0, 1.0, 2.0], [30, 20, 1])
-        with pytest.raises(InputError, match=r"has one row.*pass loss='squared'"):
-            read_labels(values, "visits", loss)
 
 
 def test_files_are_loaded_with_an_encoding_and_values_for_missing_ones(files, frames):

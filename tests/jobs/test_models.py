@@ -14,6 +14,7 @@ from counterpoise.jobs.models import BOOSTERS, MODELS, make_families, parse_grid
 
 CLASSES = np.asarray(["a", "b"] * 10)
 NUMBERS = np.linspace(0, 1, 20)
+FEW = np.repeat([0.0, 1.0, 2.0], [30, 20, 1])
 
 
 @pytest.mark.parametrize("model", ["auto", *MODELS])
@@ -105,6 +106,8 @@ def test_the_task_follows_the_labels_unless_the_loss_settles_it(values, loss, ta
         (NUMBERS, "log", "holds fractions"),
         (np.asarray([f"p{i}" for i in range(20)]), "auto", "too many to be classes"),
         (np.asarray(["a"] * 9 + ["b"]), "auto", "The class 'b' of 'y' has one row"),
+        (1 + FEW, "auto", "pass loss='squared'"),
+        (FEW, "zero_one", "pass loss='squared'"),
     ],
 )
 def test_labels_that_cannot_be_learned_are_refused(values, loss, message):
