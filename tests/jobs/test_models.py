@@ -100,6 +100,29 @@ def test_the_task_follows_the_labels_unless_the_loss_settles_it(values, loss, ta
 
 
 @pytest.mark.parametrize(
+    ("rows", "task"),
+    [
+        ({0: 60, 1: 40, 2: 25, 3: 9, 4: 1}, "regression"),  # a rare end
+        ({0: 60, 1: 40, 2: 25, 3: 9, 5: 2, 12: 1}, "regression"),  # gaps
+        ({0: 20, 1: 20, 3: 20}, "regression"),
+        ({0: 60, 1: 40, 2: 25, 3: 5}, "classification"),
+        ({0: 2, 1: 2, 2: 2}, "classification"),  # no rarer than the others
+        ({0: 100, 1: 2}, "classification"),  # two values are classes, however rare
+        ({0: 50, 255: 50}, "classification"),
+        ({1: 60, 2: 40, 4: 20}, "classification"),  # not from 0
+    ],
+)
+def test_whole_numbers_from_0_with_gaps_or_a_rare_end_are_counts(rows, task):
+    values = np.repeat(np.asarray(list(rows), dtype=float), list(rows.values()))
+    labels = read_labels(values, "visits", "auto")
+    assert labels.task == task
+    assert ("loss 'zero_one'" in labels.words) == (task == "regression")
+    assert read_labels(values, "visits", "squared").task == "regression"
+    if min(rows.values()) > 1:
+        assert read_labels(values, "visits", "zero_one").task == "classification"
+
+
+@pytest.mark.parametrize(
     ("values", "loss", "message"),
     [
         (CLASSES, "squared", "holds text ('a') where numbers are expected"),

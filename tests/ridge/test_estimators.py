@@ -70,17 +70,6 @@ def test_clone_pickle_pipeline_and_parameters(shifted):
     assert piped.predict(X).shape == (60,)
 
 
-def test_data_frames_keep_their_names(pd, shifted):
-    X, y, X_target, _ = shifted
-    frame, target = (pd.DataFrame(a, columns=["age", "dose"]) for a in (X, X_target))
-    model = cp.ShiftRidgeCV().fit(frame, y, X_target=target)
-    assert model.feature_names_in_.tolist() == ["age", "dose"]
-    turned = cp.ShiftRidgeCV().fit(frame, y, X_target=target[["dose", "age"]])  # matched by name
-    np.testing.assert_array_equal(turned.coef_, model.coef_)
-    with pytest.raises(ValueError, match=r"`X_target` must have the columns \['age', 'dose'\]"):
-        cp.ShiftRidgeCV().fit(frame, y, X_target=target.rename(columns={"dose": "other"}))
-
-
 X, Y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
 
 

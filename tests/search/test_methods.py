@@ -17,14 +17,11 @@ OBJECTS = [MomentControlled(degree=1), DoublyRobust(LinearRegression())]
 new_methods = pytest.mark.parametrize("method", [*NEW, *OBJECTS], ids=str)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=2)
+X, y, X_target, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=2)
 
 
 @new_methods
-def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
-    X, y, X_target, _ = data
+def test_cross_validated_risk_is_that_of_the_held_out_losses(method):
     every = np.arange(len(X))
     options = {"weights": "gaussian", "method": method, "cv": [(every, every)]}
     risk = cp.cross_val_risk(Ridge(), X, y, X_target, fit_weighted=True, **options)
@@ -36,8 +33,7 @@ def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
 
 
 @pytest.mark.parametrize("method", ["moment_controlled", "doubly_robust", *OBJECTS], ids=str)
-def test_missing_target_rows_are_reported_before_any_fit(data, monkeypatch, method):
-    X, y, _, _ = data
+def test_missing_target_rows_are_reported_before_any_fit(monkeypatch, method):
     monkeypatch.setattr(Ridge, "fit", lambda *_: pytest.fail("a model was fitted"))
     ones = np.ones(len(X))
     message = r"`X_target` is missing: method '\w+' needs the features"
@@ -47,8 +43,7 @@ def test_missing_target_rows_are_reported_before_any_fit(data, monkeypatch, meth
         cp.cross_val_risk(Ridge(), X, y, weights=ones, method=method)
 
 
-def test_diagnostics_are_those_of_the_choice(data):
-    X, y, X_target, _ = data
+def test_diagnostics_are_those_of_the_choice():
     # Shuffled: held-out rows then come in another order than the rows.
     cv = KFold(4, shuffle=True, random_state=0)
     search = cp.ShiftGridSearchCV(
@@ -69,8 +64,7 @@ def test_diagnostics_are_those_of_the_choice(data):
     assert pickle.loads(pickle.dumps(search)).diagnostics_.verdict == expected.verdict
 
 
-def test_diagnostics_need_the_rows(data):
-    X, y, X_target, _ = data
+def test_diagnostics_need_the_rows():
     search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights=np.ones(len(X))).fit(X, y)
     assert not hasattr(search, "diagnostics_")
     search.fit(X, y, X_target=X_target)
@@ -81,8 +75,7 @@ def test_diagnostics_need_the_rows(data):
         again.risk_by("doubly_robust")
 
 
-def test_risk_by_is_a_search_with_that_method(data):
-    X, y, X_target, _ = data
+def test_risk_by_is_a_search_with_that_method():
     search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian")
     search.fit(X, y, X_target=X_target)
     other = clone(search).set_params(method="doubly_robust").fit(X, y, X_target=X_target)
