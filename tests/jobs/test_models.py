@@ -45,8 +45,8 @@ def test_values_follow_the_name_of_their_model():
     def grids(*models):
         return {name: grid for name, _, grid in make_families(labels, models, 0)}
 
-    found = grids("ridge", "forest:max_depth=3,5;max_features=0.5")
-    assert found["forest"] == {"model__max_depth": [3, 5], "model__max_features": [0.5]}
+    found = grids("ridge", "forest:max_depth=3,none;max_features=sqrt,0.5")
+    assert found["forest"] == {"model__max_depth": [3, None], "model__max_features": ["sqrt", 0.5]}
     assert found["ridge"] == {"model__alpha": MODELS["ridge"]["regression"][1]["alpha"]}
     for models, message in [
         (["ridge", "ridge:alpha=3"], "is named twice"),
