@@ -68,11 +68,7 @@ def test_clone_pickle_pipeline_and_parameters():
     ("options", "arguments", "message"),
     [
         ({}, {}, "`X_target` is missing.*fit.X, y, X_target=...."),
-        (
-            {},
-            {"X_target": X[:, :1]},
-            "`X_target` has 1 features, `X` has 2. Pass the same columns",
-        ),
+        ({}, {"X_target": X[:, :1]}, "`X_target` has 1 features, `X` has 2. Pass the same columns"),
         ({"weights": np.ones(19)}, {}, "`weights` has 19 values.*60 samples"),
         ({"weights": np.zeros(60)}, {}, "`weights` must not all be zero"),
         ({"weights": "magic"}, {}, "`weights` must be one of 'auto'.*got 'magic'"),
