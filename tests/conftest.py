@@ -33,6 +33,13 @@ def pd():
 
 
 @pytest.fixture
+def no_page(monkeypatch):
+    """Leave out the slow part where it is not looked at."""
+    for job in ("saving", "watching"):
+        monkeypatch.setattr(f"counterpoise.jobs.{job}.shown_page", lambda result: "page")
+
+
+@pytest.fixture
 def rng():
     return np.random.default_rng(20190601)
 

@@ -184,12 +184,6 @@ def effective_rows(weights: Array, /) -> Array:
     """Return (sum w)^2 / sum w^2 over the last axis of weights (..., n), as (...).
 
     As many rows with equal weights give a mean the same variance. It is 0 where all weights are 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> float(effective_rows(np.asarray([1.0, 1.0, 0.0])))
-    2.0
     """
     xp = array_namespace(weights)
     squares = xp.sum(weights**2, axis=-1)

@@ -14,13 +14,7 @@ _MISSING = "–"  # noqa: RUF001
 
 
 def format_number(value: Any, /, *, digits: int = 3) -> str:
-    """Return a number with `digits` significant digits, without an exponent where possible.
-
-    Examples
-    --------
-    >>> [format_number(value) for value in (0.61803, 1234.5, 2.5e-9, 0.0, None)]
-    ['0.618', '1,234', '2.5e-09', '0.00', '–']
-    """
+    """Return a number with `digits` significant digits, without an exponent where possible."""
     value = math.nan if value is None else float(value)
     if math.isnan(value):
         return _MISSING
@@ -73,13 +67,7 @@ def format_change(value: Any, /) -> str:
 
 
 def format_p_value(p: float | None = None, /, *, log10: float | None = None) -> str:
-    """Return a p-value, given itself or by its logarithm where it is too small for a float.
-
-    Examples
-    --------
-    >>> format_p_value(0.0321), format_p_value(4.2e-12), format_p_value(log10=-412.03)
-    ('0.032', '4e-12', '9e-413')
-    """
+    """Return a p-value, given itself or by its logarithm where it is too small for a float."""
     if log10 is None:
         if p is None or math.isnan(p):
             return _MISSING
@@ -109,15 +97,7 @@ def format_parameter(value: Any, /, *, digits: int = 3) -> str:
 def candidate_names(
     parameters: Sequence[Mapping[str, Any]], /, *, models: Sequence[str] = ()
 ) -> list[str]:
-    """Name candidates by what differs between them: parameters, and families if several.
-
-    Examples
-    --------
-    >>> candidate_names([{"svc__C": 0.1, "tol": 1e-3}, {"svc__C": 10.0, "tol": 1e-3}])
-    ['C=0.1', 'C=10']
-    >>> candidate_names([{"C": 1}, {"C": 2}, {}], models=["svm", "svm", "forest"])
-    ['svm C=1', 'svm C=2', 'forest']
-    """
+    """Name candidates by what differs between them: parameters, and families if several."""
     families = list(models) or [""] * len(parameters)
     several = len(set(families)) > 1
     names = [""] * len(parameters)
@@ -182,11 +162,6 @@ def shorten_names(names: Sequence[Any], width: int, /) -> list[str]:
 
     If one is too long, all lose the words that they have in common at the start; then the middle
     is left out. Equal names are numbered.
-
-    Examples
-    --------
-    >>> shorten_names(["income of the first parent", "income of the second parent"], 18)
-    ['…first parent', '…second parent']
     """
     full = [printable(name) for name in names]
     if len(set(full)) > 1 and any(len(name) > width for name in full):

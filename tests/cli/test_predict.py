@@ -8,12 +8,8 @@ import pytest
 
 import counterpoise as cp
 
+pytestmark = pytest.mark.usefixtures("no_page")
 PROBABILITY = ["probability of ='1 | 2", "probability of b"]
-
-
-@pytest.fixture(autouse=True)
-def no_page(monkeypatch):
-    monkeypatch.setattr("counterpoise.jobs.saving.shown_page", lambda answer: "page")
 
 
 @pytest.fixture

@@ -79,6 +79,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, mes
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
 def test_other_encodings_are_guessed_and_the_guess_is_noted(tmp_path, encoding):
     content = "größe;kind\n1;café\n2;thé\n".encode(encoding)
+    guess = "cp1252" if encoding == "latin-1" else encoding
     path, packed = write(tmp_path / "a.csv", content), tmp_path / "b.csv.gz"
     packed.write_bytes(gzip.compress(content))
     for file in (path, packed):
@@ -86,7 +87,10 @@ def test_other_encodings_are_guessed_and_the_guess_is_noted(tmp_path, encoding):
         table = read_table(file, notes=notes)
         assert table["größe"].to_pylist() == [1, 2]
         assert table["kind"].to_pylist() == ["café", "thé"]
-        assert "is not in UTF-8; it was read in the encoding" in notes[1]
+        assert notes[1] == (
+            f"{file.name} is not in UTF-8; it was read in the encoding {guess!r}, a guess. Pass "
+            "`encoding` if names or texts look wrong."
+        )
         notes = []
         assert read_table(file, encoding=encoding, notes=notes).equals(table)
         assert len(notes) == 1  # of the separator

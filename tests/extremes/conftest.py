@@ -38,14 +38,6 @@ def make_weights(request):
 
 
 @pytest.fixture
-def sample():
-    """Losses, weights and features of 40 source rows, and 30 target rows."""
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(40, 2)), rng.normal(0.3, 1, size=(30, 2))
-    return rng.exponential(size=40), rng.exponential(size=40), X, Z
-
-
-@pytest.fixture
 def assert_sound():
     """Everything that a risk estimate says is finite, and its interval holds it."""
 

@@ -8,6 +8,10 @@ import pytest
 import counterpoise as cp
 from counterpoise.risk import Domains, HeldOut, estimate_risk
 
+# Features, losses and weights of 40 source rows, and 30 target rows.
+RNG = np.random.default_rng(0)
+X, Z = RNG.normal(size=(40, 2)), RNG.normal(0.3, 1, size=(30, 2))
+losses, weights = RNG.exponential(size=(2, 40))
 THERE = np.linspace(0.1, 4, 30)  # weights at the target rows
 
 
@@ -19,13 +23,11 @@ def risk_of(losses, weights, method, X, Z, there=THERE):
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 @pytest.mark.parametrize("m", [1, 30])
-def test_few_rows(method, sample, n, m, assert_sound):
-    losses, weights, X, Z = sample
+def test_few_rows(method, n, m, assert_sound):
     assert_sound(risk_of(losses[:n], weights[:n], method, X[:n], Z[:m]))
 
 
-def test_all_mass_on_one_weight(method, sample, assert_sound):
-    losses, _, X, Z = sample
+def test_all_mass_on_one_weight(method, assert_sound):
     weights = np.eye(40)[3] * 40
     if getattr(method, "quantile", None):
         with pytest.raises(ValueError, match=r"`weights` are all 0 as method Truncated.*quantile"):
@@ -37,8 +39,7 @@ def test_all_mass_on_one_weight(method, sample, assert_sound):
         assert risk.value == pytest.approx(losses[3], rel=1e-14)
 
 
-def test_constant_losses(method, sample, assert_sound):
-    _, weights, X, Z = sample
+def test_constant_losses(method, assert_sound):
     risk = risk_of(np.full(40, 3.7), weights, method, X, Z, None)
     assert_sound(risk)
     low, high = risk.interval()
@@ -49,8 +50,7 @@ def test_constant_losses(method, sample, assert_sound):
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-15, 1e-12, 1e-8, 1e-4])
-def test_weights_without_spread_are_the_plain_mean(method, sample, noise, assert_sound):
-    losses, _, X, Z = sample
+def test_weights_without_spread_are_the_plain_mean(method, noise, assert_sound):
     weights = 1 + noise * np.random.default_rng(1).normal(size=40)
     risk = risk_of(losses, weights, method, X, Z, np.ones(30))
     assert_sound(risk)
@@ -62,9 +62,8 @@ def test_weights_without_spread_are_the_plain_mean(method, sample, noise, assert
 
 @pytest.mark.parametrize("power", [-330, -200, 330])
 @pytest.mark.parametrize("scale", [1.0, 1e-28, 1e28])
-def test_the_unit_of_the_losses_changes_no_digit(method, sample, power, scale, assert_sound):
+def test_the_unit_of_the_losses_changes_no_digit(method, power, scale, assert_sound):
     """2^330 is 2e99; squares of weighted losses stay inside the range of floats."""
-    losses, weights, X, Z = sample
     unit, given = 2.0**power, getattr(method, "beta", None)
     scaled = method if given is None else replace(method, beta=given * unit)
     one = risk_of(losses, scale * weights, method, X, Z)
@@ -78,10 +77,9 @@ def test_the_unit_of_the_losses_changes_no_digit(method, sample, power, scale, a
     np.testing.assert_allclose(other.interval(), unit * np.asarray(one.interval()), rtol=1e-8)
 
 
-def test_candidates_of_very_different_sizes_do_not_disturb_each_other(method, sample):
+def test_candidates_of_very_different_sizes_do_not_disturb_each_other(method):
     if method.needs_features or getattr(method, "beta", None) is not None:
         return  # a penalty is shared, and a given coefficient suits one of the units only
-    losses, weights, X, Z = sample
     scales = np.asarray([1e90, 1.0, 1e-90, 0.0])
     many = risk_of(scales[:, None] * losses, weights, method, X, Z)
     one = risk_of(losses, weights, method, X, Z)
@@ -90,8 +88,7 @@ def test_candidates_of_very_different_sizes_do_not_disturb_each_other(method, sa
 
 
 @pytest.mark.parametrize("lowest", [-690.0, -20.0])
-def test_weights_normalised_in_logs_span_the_range_of_floats(method, sample, lowest, assert_sound):
-    losses, _, X, Z = sample
+def test_weights_normalised_in_logs_span_the_range_of_floats(method, lowest, assert_sound):
     log_weights = np.linspace(lowest, 690, 40)  # 1e-300 to 1e300
     shares = np.exp(log_weights - log_weights.max())
     assert_sound(risk_of(losses, 40 * shares / shares.sum(), method, X, Z))

@@ -1,5 +1,7 @@
 """Two files of mixed columns, with a shift in age and a label that follows age and colour."""
 
+import json
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -26,6 +28,21 @@ def table(rng, n, shift):
     frame.loc[::13, "noise"] = np.nan
     frame.loc[::17, "colour"] = None
     return frame
+
+
+@pytest.fixture
+def forge():
+    """Replace a file of an answer as someone would who can compute checksums."""
+    from counterpoise.jobs.saving import digest_of, file_digest
+
+    def replace(folder, name, content, *, more=(), **changes):
+        (folder / name).write_bytes(content)
+        run = json.loads((folder / "run.json").read_text()) | changes
+        del run["sha256"]
+        run["files"] |= {name: file_digest(folder / name), **dict(more)}
+        (folder / "run.json").write_text(json.dumps({**run, "sha256": digest_of(run)}))
+
+    return replace
 
 
 @pytest.fixture(autouse=True)

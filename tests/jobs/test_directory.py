@@ -13,14 +13,14 @@ from counterpoise.jobs import directory as module
 from counterpoise.jobs.directory import output_directory, write_or_keep
 
 
-def write(out, text="new", **options):
-    with output_directory(out, **options) as directory:
-        write_or_keep(directory, out, lambda place: fill(place, text))
-
-
-def fill(place, text="new"):
+def fill(place):
     for name in ("a.txt", "run.json"):
-        (place / name).write_text(text)
+        (place / name).write_text("new")
+
+
+def write(out, work=fill, **options):
+    with output_directory(out, **options) as directory:
+        write_or_keep(directory, out, work)
 
 
 @pytest.fixture
@@ -232,12 +232,8 @@ def test_a_disk_that_fills_up_during_the_work_loses_nothing(mount):
     def fill_much(place):
         (place / "a.txt").write_bytes(bytes(3 * 2**20))
 
-    def run():
-        with output_directory(volume) as directory:
-            write_or_keep(directory, volume, fill_much)
-
     with pytest.raises(InputError, match=r"No space left on device\. The results are kept in"):
-        run()
+        write(volume, fill_much)
     assert listing(volume) == []
     [kept] = [path for path in volume.parent.iterdir() if "kept" in path.name]
     assert (kept / "a.txt").stat().st_size == 3 * 2**20
@@ -250,10 +246,6 @@ def test_where_there_is_no_room_anywhere_the_message_says_so(tmp_path, monkeypat
         (place / "a.txt").write_text("half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def run():
-        with output_directory(tmp_path / "out") as directory:
-            write_or_keep(directory, tmp_path / "out", full)
-
     with pytest.raises(InputError, match="has room for the results"):
-        run()
+        write(tmp_path / "out", full)
     assert listing(tmp_path) == []

@@ -1,7 +1,6 @@
 """What an answer keeps of its source says the same about new rows before and after it is saved."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pandas as pd
@@ -13,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.kept import KEPT_FILES, Kept
-from counterpoise.jobs.saving import digest_of, file_digest
 from counterpoise.risk.rows import RowRecord
 from counterpoise.weights.names import NAMES
 
 skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
+pytestmark = pytest.mark.usefixtures("no_page")
 
 # Name of a case: the label, the model, options.
 CASES = {
@@ -33,11 +32,6 @@ CASES = {
     "design weights": ("cost", "ridge", {"source_weight": "drawn"}),
 }
 VALUES = {"ridge": "alpha=1,10", "logistic": "C=0.1,1", "forest": "n_estimators=3,5", "svm": "C=1"}
-
-
-@pytest.fixture(autouse=True)
-def no_page(monkeypatch):
-    monkeypatch.setattr("counterpoise.jobs.saving.shown_page", lambda answer: "page")
 
 
 def select(frames, label, model, **options):
@@ -151,7 +145,7 @@ def test_an_answer_without_the_source_rows_still_predicts(frames, tmp_path, monk
 
 
 @pytest.mark.parametrize("name", KEPT_FILES)
-def test_files_that_were_changed_or_made_elsewhere_are_refused(frames, tmp_path, name):
+def test_files_that_were_changed_or_made_elsewhere_are_refused(frames, tmp_path, forge, name):
     out = tmp_path / "out"
     select(frames, "cost", "ridge").save(out)
     loaded, content = cp.load(out), (out / name).read_bytes()
@@ -160,11 +154,7 @@ def test_files_that_were_changed_or_made_elsewhere_are_refused(frames, tmp_path,
         with pytest.raises(InputError, match=f"{name} is damaged or was changed"):
             use()
     forged = skops_io.dumps({"estimator": print}) if name == "weights.skops" else b"PAR1"
-    (out / name).write_bytes(forged)
-    run = json.loads((out / "run.json").read_text())
-    del run["sha256"]
-    run["files"][name] = file_digest(out / name)
-    (out / "run.json").write_text(json.dumps({**run, "sha256": digest_of(run)}))
+    forge(out, name, forged)
     with pytest.raises(InputError, match=r"holds builtins\.print|is not what counterpoise writes"):
         _ = cp.load(out).kept
     (out / name).unlink()

@@ -14,6 +14,7 @@ from counterpoise.jobs.models import BOOSTERS, MODELS, make_families, parse_grid
 
 CLASSES = np.asarray(["a", "b"] * 10)
 NUMBERS = np.linspace(0, 1, 20)
+FEW = np.repeat([0.0, 1.0, 2.0], [30, 20, 1])
 
 
 @pytest.mark.parametrize("model", ["auto", *MODELS])
@@ -44,8 +45,8 @@ def test_values_follow_the_name_of_their_model():
     def grids(*models):
         return {name: grid for name, _, grid in make_families(labels, models, 0)}
 
-    found = grids("ridge", "forest:max_depth=3,5;max_features=0.5")
-    assert found["forest"] == {"model__max_depth": [3, 5], "model__max_features": [0.5]}
+    found = grids("ridge", "forest:max_depth=3,none;max_features=sqrt,0.5")
+    assert found["forest"] == {"model__max_depth": [3, None], "model__max_features": ["sqrt", 0.5]}
     assert found["ridge"] == {"model__alpha": MODELS["ridge"]["regression"][1]["alpha"]}
     for models, message in [
         (["ridge", "ridge:alpha=3"], "is named twice"),
@@ -99,12 +100,37 @@ def test_the_task_follows_the_labels_unless_the_loss_settles_it(values, loss, ta
 
 
 @pytest.mark.parametrize(
+    ("rows", "task"),
+    [
+        ({0: 60, 1: 40, 2: 25, 3: 9, 4: 1}, "regression"),  # a rare end
+        ({0: 60, 1: 40, 2: 25, 3: 9, 5: 2, 12: 1}, "regression"),  # gaps
+        ({0: 20, 1: 20, 3: 20}, "regression"),
+        ({0: 60, 1: 40, 2: 25, 3: 5}, "classification"),
+        ({0: 2, 1: 2, 2: 2}, "classification"),  # no rarer than the others
+        ({0: 100, 1: 2}, "classification"),  # two values are classes, however rare
+        ({0: 50, 255: 50}, "classification"),
+        ({1: 60, 2: 40, 4: 20}, "classification"),  # not from 0
+    ],
+)
+def test_whole_numbers_from_0_with_gaps_or_a_rare_end_are_counts(rows, task):
+    values = np.repeat(np.asarray(list(rows), dtype=float), list(rows.values()))
+    labels = read_labels(values, "visits", "auto")
+    assert labels.task == task
+    assert ("loss 'zero_one'" in labels.words) == (task == "regression")
+    assert read_labels(values, "visits", "squared").task == "regression"
+    if min(rows.values()) > 1:
+        assert read_labels(values, "visits", "zero_one").task == "classification"
+
+
+@pytest.mark.parametrize(
     ("values", "loss", "message"),
     [
         (CLASSES, "squared", "holds text ('a') where numbers are expected"),
         (NUMBERS, "log", "holds fractions"),
         (np.asarray([f"p{i}" for i in range(20)]), "auto", "too many to be classes"),
         (np.asarray(["a"] * 9 + ["b"]), "auto", "The class 'b' of 'y' has one row"),
+        (1 + FEW, "auto", "pass loss='squared'"),
+        (FEW, "zero_one", "pass loss='squared'"),
     ],
 )
 def test_labels_that_cannot_be_learned_are_refused(values, loss, message):

@@ -12,7 +12,7 @@ import pytest
 import counterpoise as cp
 from counterpoise._validation import InputError
 from counterpoise.jobs.models import BOOSTERS
-from counterpoise.jobs.saving import digest_of, file_digest, summary
+from counterpoise.jobs.saving import file_digest, summary
 
 skops_io = pytest.importorskip("skops.io", reason="jobs need the cli extra")
 
@@ -23,10 +23,9 @@ FILES |= {"source.parquet", "weights.skops"}
 
 
 @pytest.fixture(autouse=True)
-def no_page(request, monkeypatch):
-    """Leave out the slow part where it is not looked at."""
+def pages(request):
     if "hold_the_answer" not in request.node.name:
-        monkeypatch.setattr("counterpoise.jobs.saving.shown_page", lambda answer: "page")
+        request.getfixturevalue("no_page")
 
 
 def save(directory, label, *, model="ridge:alpha=1,10", **options):
@@ -245,22 +244,11 @@ def test_a_folder_without_a_model_is_refused(files):
         cp.load(files / "audit")
 
 
-def forge(saved, content, **changes):
-    """Replace the model as someone would who can compute checksums."""
-    (saved / "model.skops").write_bytes(content)
-    run = json.loads((saved / "run.json").read_text())
-    del run["sha256"]
-    run["files"]["model.skops"] = file_digest(saved / "model.skops")
-    run |= changes
-    run["files"] |= changes.get("more", {})
-    (saved / "run.json").write_text(json.dumps({**run, "sha256": digest_of(run)}))
-
-
 @pytest.mark.parametrize("other", [{"versions": {"counterpoise": "0.1.0"}}, {"versions": {}}])
-def test_an_answer_of_another_version_says_to_run_select_again(saved, files, other):
+def test_an_answer_of_another_version_says_to_run_select_again(saved, forge, files, other):
     loaded = cp.load(saved)
     vars(loaded.model).clear()  # as a model of another scikit-learn
-    forge(saved, (saved / "model.skops").read_bytes(), **other)
+    forge(saved, "model.skops", (saved / "model.skops").read_bytes(), **other)
     for use in (lambda: cp.load(saved), lambda: loaded.predict_file(files / "target.csv")):
         with pytest.raises(InputError, match=r"was saved by .*\. Run counterpoise select again"):
             use()
@@ -278,12 +266,12 @@ class Loud:
         Loud.made += 1
 
 
-def test_other_types_are_refused_by_name_whatever_the_folder_says(saved):
+def test_other_types_are_refused_by_name_whatever_the_folder_says(saved, forge):
     content = skops_io.dumps(Loud())
     name = f"{Loud.__module__}.Loud"
     skops_io.loads(content, trusted=[name])
     assert Loud.made == 1
-    forge(saved, content, trusted_types=[name])
+    forge(saved, "model.skops", content, trusted_types=[name])
     with pytest.raises(InputError, match=rf"only types that counterpoise writes; it holds {name}"):
         cp.load(saved)
     assert Loud.made == 1
@@ -300,22 +288,22 @@ def test_other_types_are_refused_by_name_whatever_the_folder_says(saved):
         (lambda: __import__("functools").partial(print, 1), "PartialNode"),
     ],
 )
-def test_functions_methods_and_partials_are_refused(saved, make, named):
-    forge(saved, skops_io.dumps(make()))
+def test_functions_methods_and_partials_are_refused(saved, forge, make, named):
+    forge(saved, "model.skops", skops_io.dumps(make()))
     with pytest.raises(InputError, match="only types that counterpoise writes") as caught:
         cp.load(saved)
     assert named in str(caught.value)
 
 
-def test_a_pickle_is_never_read(saved):
+def test_a_pickle_is_never_read(saved, forge):
     import pickle
 
-    forge(saved, pickle.dumps({"a": 1}))
+    forge(saved, "model.skops", pickle.dumps({"a": 1}))
     with pytest.raises(InputError, match="is not a model file of skops"):
         cp.load(saved)
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
         archive.writestr("schema.json", "[" * 100_000)
-    forge(saved, buffer.getvalue())
+    forge(saved, "model.skops", buffer.getvalue())
     with pytest.raises(InputError, match="is not a model file of skops"):
         cp.load(saved)
 
@@ -328,8 +316,13 @@ def test_a_column_may_be_called_like_a_part_of_the_file(files):
     assert len(cp.load(out).predict_file(files / "target.csv")) == 400
 
 
-def test_run_json_cannot_point_outside_the_folder(saved):
+def test_run_json_cannot_point_outside_the_folder(saved, forge):
     content = (saved / "model.skops").read_bytes()
-    forge(saved, content, more={"../target.csv": file_digest(saved.parent / "target.csv")})
+    forge(
+        saved,
+        "model.skops",
+        content,
+        more={"../target.csv": file_digest(saved.parent / "target.csv")},
+    )
     with pytest.raises(InputError, match="is not in the folder"):
         cp.load(saved)

@@ -289,32 +289,37 @@ def persons(rng):
     return draw(60, 0.0), draw(200, 0.3)
 
 
+@pytest.fixture
+def searches(monkeypatch):
+    """Every search that is fitted, with its X, y and further arguments of fit."""
+    fitted, fit = [], cp.ShiftGridSearchCV.fit
+
+    def watched(self, X, y, **rows):
+        fitted.append((self, X, y, rows))
+        return fit(self, X, y, **rows)
+
+    monkeypatch.setattr(cp.ShiftGridSearchCV, "fit", watched)
+    return fitted
+
+
 FOREST = {"model": "forest:n_estimators=20"}
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_rows_of_one_person_stay_in_one_fold(persons, monkeypatch, task):
+def test_rows_of_one_person_stay_in_one_fold(persons, searches, task):
     source, target = persons
     if task == "classification":
         source = source.assign(y=np.where(source["y"] > 0, "high", "low"))
         target = target.assign(y=np.where(target["y"] > 0, "high", "low"))
-    fits = []
-    fit = cp.ShiftGridSearchCV.fit
-
-    def watched(self, X, y, **rows):
-        fits.append((self.cv, rows["groups"], list(X.columns)))
-        return fit(self, X, y, **rows)
-
-    monkeypatch.setattr(cp.ShiftGridSearchCV, "fit", watched)
     unaware = cp.select(source, target, label="y", drop=["person"], **FOREST)
     answer = cp.select(source, target, label="y", groups="person", **FOREST)
-    splits, groups, columns = fits[-1]
-    assert columns == ["x", "z"]
-    assert len(splits) == 5
-    for train, test in splits:
+    search, X, _, rows = searches[-1]
+    assert list(X.columns) == ["x", "z"]
+    assert len(search.cv) == 5
+    for train, test in search.cv:
         assert not set(source["person"].iloc[train]) & set(source["person"].iloc[test])
-    assert sorted(np.concatenate([test for _, test in splits])) == list(range(len(source)))
-    np.testing.assert_array_equal(groups, np.repeat(np.arange(60), 5))
+    assert sorted(np.concatenate([test for _, test in search.cv])) == list(range(len(source)))
+    np.testing.assert_array_equal(rows["groups"], np.repeat(np.arange(60), 5))
     truth = answer.estimates.truth.risk
     low, high = answer.risk.interval()
     assert low < truth < high
@@ -367,22 +372,15 @@ def test_repeated_rows_promise_nothing(rng, label):
     assert share > 0.8 * once.risk.standard_error / once.risk.value
 
 
-def test_equal_rows_are_the_same_to_a_search_and_to_select(frames, monkeypatch):
-    columns, searches, fit = ["age", "cost"], [], cp.ShiftGridSearchCV.fit
-
-    def watched(self, X, y, **rows):
-        searches.append((self, X, y, rows))
-        return fit(self, X, y, **rows)
-
-    source = pd.concat([frames[0], frames[0][:60]], ignore_index=True)[columns]
-    monkeypatch.setattr(cp.ShiftGridSearchCV, "fit", watched)
+def test_equal_rows_are_the_same_to_a_search_and_to_select(frames, searches):
+    source = pd.concat([frames[0], frames[0][:60]], ignore_index=True)[["age", "cost"]]
     answer = cp.select(source, frames[1][["age"]], label="cost", **RIDGE)
     search, X, y, rows = searches[0]
     # Rows in the order of select's folds: the consecutive folds of a search are then the same.
     order = np.concatenate([test for _, test in search.cv])
     again = clone(search).set_params(cv=5)
     with pytest.warns(UserWarning, match="60 of .* are repeated"):
-        fit(again, X.iloc[order], y[order], X_target=rows["X_target"])
+        again.fit(X.iloc[order], y[order], X_target=rows["X_target"])
     for name in ("value", "standard_error", "drift"):
         want = getattr(answer.risk, name)
         assert getattr(again.best_risk_, name) == pytest.approx(want, rel=1e-6)

@@ -3,11 +3,11 @@
 import json
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.stats import t
 
-pa = pytest.importorskip("pyarrow", reason="jobs need the cli extra")
-pd = pytest.importorskip("pandas", reason="jobs need the cli extra")
 pytest.importorskip("skops", reason="jobs need the cli extra")
 
 import counterpoise as cp
@@ -40,9 +40,7 @@ def few_draws(monkeypatch):
 
 
 @pytest.fixture
-def folder(answer, tmp_path, monkeypatch):
-    monkeypatch.setattr("counterpoise.jobs.saving.shown_page", lambda shown: "page")
-    monkeypatch.setattr("counterpoise.jobs.watching.shown_page", lambda shown: "page")
+def folder(answer, tmp_path, no_page):
     answer.save(tmp_path / "result")
     return tmp_path / "result"
 

@@ -23,9 +23,7 @@ EXAMPLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def data():
-    return cp.datasets.gaussian_2d(gamma=0.7).sample(150, 300, random_state=0)
+X, y, X_target, _ = cp.datasets.gaussian_2d(gamma=0.7).sample(150, 300, random_state=0)
 
 
 def labels(display):
@@ -49,17 +47,16 @@ def test_a_forest_has_the_values_and_both_intervals():
     np.testing.assert_array_equal(same.wide_.low, display.wide_.low)
 
 
-def test_candidates_of_a_search_are_drawn_best_first(data):
+def test_candidates_of_a_search_are_drawn_best_first():
     search = cp.ShiftGridSearchCV(LogisticRegression(), {"C": [0.01, 0.1, 1.0]}, weights="gaussian")
-    search.fit(data.X_source, data.y_source, X_target=data.X_target)
+    search.fit(X, y, X_target=X_target)
     display = ForestDisplay.from_estimator(search, truth=[1.0, 2.0, 3.0])
     order = np.argsort(search.risk_.value)
     np.testing.assert_array_equal(display.wide_.value, search.risk_.value[order])
     np.testing.assert_array_equal(display.truth, order + 1)
     assert labels(display) == [f"C={[0.01, 0.1, 1][i]:g}" for i in order]
     assert order[display.chosen] == search.best_index_
-    many = ForestDisplay.from_estimator(cp.ShiftRidgeCV().fit(data.X_source, data.y_source,
-                                                              X_target=data.X_target))  # fmt: skip
+    many = ForestDisplay.from_estimator(cp.ShiftRidgeCV().fit(X, y, X_target=X_target))
     assert len(many.points_) == 30
     assert "The first 30 of 200" in many.ax_.get_legend().get_title().get_text()
 
@@ -84,7 +81,7 @@ def test_one_huge_interval_does_not_squeeze_the_others_and_failures_say_so():
     assert "failed" in [text.get_text() for text in failed.ax_.texts]
 
 
-def test_balance_is_signed_and_infinite_differences_stay_at_the_edge(data):
+def test_balance_is_signed_and_infinite_differences_stay_at_the_edge():
     display = BalanceDisplay(
         ["age", "dose", "same"], [0.5, -1.0, np.inf], [0.1, -0.2, np.nan]
     ).plot()
@@ -94,7 +91,7 @@ def test_balance_is_signed_and_infinite_differences_stay_at_the_edge(data):
     assert np.isnan(after[0])
     assert after[1:].tolist() == [-0.2, 0.1]
     assert [text.get_text() for text in display.ax_.texts] == ["→"]
-    found = cp.diagnose(data.X_source, data.X_target)
+    found = cp.diagnose(X, X_target)
     np.testing.assert_array_equal(BalanceDisplay.from_diagnostics(found).after, found.balance_after)
 
 

@@ -97,6 +97,7 @@ def test_parameters_of_a_search_are_escaped(rng):
             [0.1, 100000.0, 1e7, "rbf", 3, None],
             ["0.1", "100000", "1e+07", "rbf", "3", "None"],
         ),
+        (lambda log10: format_p_value(log10=log10), [-2.0, -412.03], ["0.01", "9e-413"]),
         (
             format_p_value,
             [0.5, 0.0321, 9.7e-13, 0.0, float("nan")],
@@ -110,6 +111,7 @@ def test_numbers_are_readable(write, values, texts):
 
 def test_candidates_are_named_by_what_differs():
     clash = [{"a__C": 1.0, "b__C": 2.0}, {"a__C": 2.0, "b__C": 1.0}]
+    assert candidate_names([{"svc__C": C, "tol": 1e-3} for C in (0.1, 10.0)]) == ["C=0.1", "C=10"]
     assert candidate_names(clash) == ["a__C=1, b__C=2", "a__C=2, b__C=1"]
     assert candidate_names([{}]) == ["the model as it is"]
     assert candidate_names([{}, {"C": 1}], models=["forest", "svm"]) == ["forest", "svm C=1"]
@@ -121,5 +123,9 @@ def test_labels_are_short_unlike_and_plain():
     labels = shorten_names(names, 22)
     assert len(set(labels)) == 12
     assert all(len(label) <= 22 for label in labels)
+    assert shorten_names(["the first", "the second"], 8) == [
+        "…first",
+        "…second",
+    ]
     assert shorten_names(["same", "same"], 22) == ["same", "same (2)"]
     assert shorten_names(["a\nb\x00\u202ec"], 22) == ["a b\ufffd\ufffdc"]

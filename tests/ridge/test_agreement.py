@@ -9,17 +9,11 @@ import counterpoise as cp
 from counterpoise.ridge import cross_validation
 
 ALPHAS = [0.1, 3.0, 100.0]
-
-
-@pytest.fixture(scope="module")
-def data():
-    """A shifted problem with heavy losses: the weights' tail counts."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(300, 3))
-    y = 20.0 + X @ [1.0, -1.0, 0.5] + (1 + X[:, 0] ** 2) * rng.normal(size=300)
-    return X, y, rng.normal(0.4, 1.1, size=(250, 3)), rng.exponential(size=300)
-
-
+# A shifted problem with heavy losses: the weights' tail counts.
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(300, 3))
+y = 20.0 + X @ [1.0, -1.0, 0.5] + (1 + X[:, 0] ** 2) * RNG.normal(size=300)
+Z, drawn = RNG.normal(0.4, 1.1, size=(250, 3)), RNG.exponential(size=300)
 METHODS = [
     *("source", "weighted", "normalized", "truncated", "controlled"),
     *("moment_controlled", "doubly_robust", "shrunk", "pareto_smoothed"),
@@ -28,9 +22,8 @@ METHODS = [
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 @pytest.mark.parametrize("cv", [KFold(5), RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)])
-def test_three_ways_to_a_ridge_give_one_risk(same_risk, data, method, cv):
+def test_three_ways_to_a_ridge_give_one_risk(same_risk, method, cv):
     """ShiftRidgeCV said 0.864 to 1.415 where the others said 0.824 to 1.484."""
-    X, y, Z, _ = data
     options = {"weights": "gaussian", "method": method, "cv": cv}
     ridge = cp.ShiftRidgeCV(ALPHAS, **options).fit(X, y, X_target=Z)
     search = cp.ShiftGridSearchCV(
@@ -48,28 +41,26 @@ def test_three_ways_to_a_ridge_give_one_risk(same_risk, data, method, cv):
 
 @pytest.mark.parametrize("weights", ["given", None])
 @pytest.mark.parametrize("columns", [3, 400])  # the second takes the dual
-def test_given_weights_and_none_agree_too(same_risk, data, weights, columns):
-    X, y, _, given = data
-    X = np.random.default_rng(0).normal(size=(300, columns)) if columns > 300 else X
-    given = given if weights == "given" else None
-    ridge = cp.ShiftRidgeCV(ALPHAS, weights=given).fit(X, y)
-    alone = cp.cross_val_risk(Ridge(alpha=3.0), X, y, weights=given, fit_weighted=given is not None)
+def test_given_weights_and_none_agree_too(same_risk, weights, columns):
+    own = np.random.default_rng(0).normal(size=(300, columns)) if columns > 300 else X
+    given = drawn if weights == "given" else None
+    ridge = cp.ShiftRidgeCV(ALPHAS, weights=given).fit(own, y)
+    options = {"weights": given, "fit_weighted": given is not None}
+    alone = cp.cross_val_risk(Ridge(alpha=3.0), own, y, **options)
     same_risk(ridge.risk_curve_[1], alone)
 
 
 @pytest.mark.parametrize("method", ["source", "normalized", "truncated", "controlled"])
 @pytest.mark.parametrize("weights", ["gaussian", None])
-def test_blocks_of_single_rows_are_rows(same_risk, data, monkeypatch, method, weights):
+def test_blocks_of_single_rows_are_rows(same_risk, monkeypatch, method, weights):
     """With as many blocks as rows the two routes are one, down to the errors."""
-    X, y, Z, _ = data
-    X, y = X[:40], y[:40]
     model = cp.ShiftRidgeCV(ALPHAS, weights=weights, method=method)
-    want = model.fit(X, y, X_target=Z).risk_curve_
+    want = model.fit(X[:40], y[:40], X_target=Z).risk_curve_
     monkeypatch.setattr(cross_validation, "few_rows", lambda *_: False)
     monkeypatch.setattr(
         "counterpoise.ridge.block_sums.block_numbers", lambda rows, count: rows % count
     )
-    same_risk(model.fit(X, y, X_target=Z).risk_curve_, want, rtol=1e-7)
+    same_risk(model.fit(X[:40], y[:40], X_target=Z).risk_curve_, want, rtol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["weighted", "controlled"])
@@ -110,14 +101,13 @@ def test_a_sample_of_rows_tells_the_tail_of_all(monkeypatch, many):
     assert abs(np.mean(ratios) - 1) < 4 * error + 0.02
 
 
-def test_splits_that_repeat_rows_and_too_many_losses(same_risk, data, monkeypatch, many):
-    X, y, _, weights = data
+def test_splits_that_repeat_rows_and_too_many_losses(same_risk, monkeypatch, many):
     cv = ShuffleSplit(3, test_size=0.4, random_state=0)
-    model = cp.ShiftRidgeCV(ALPHAS, weights=weights, cv=cv).fit(X, y)
-    alone = cp.cross_val_risk(Ridge(3.0), X, y, weights=weights, fit_weighted=True, cv=cv)
+    model = cp.ShiftRidgeCV(ALPHAS, weights=drawn, cv=cv).fit(X, y)
+    alone = cp.cross_val_risk(Ridge(3.0), X, y, weights=drawn, fit_weighted=True, cv=cv)
     same_risk(model.risk_curve_[1], alone)
     monkeypatch.setattr(cross_validation, "_MOST_ROW_LOSSES", 1000)
     with pytest.raises(ValueError, match="needs the loss of every row under every penalty"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="`method` 'shrunk' with this `cv` needs the loss"):
-        cp.ShiftRidgeCV(weights=weights, method="shrunk").fit(X, y)
+        cp.ShiftRidgeCV(weights=drawn, method="shrunk").fit(X, y)

@@ -17,19 +17,16 @@ N, D = 1500, 3
 FEW = {"weight_rows": 200}
 KERNEL = cp.weights.ULSIF(width=1.0, regularization=0.1, n_centers=20, standardize=True)
 
+# A shifted problem far from zero, sorted by a feature: the first chunk is like no other.
+RNG = np.random.default_rng(0)
+X = RNG.normal(3.0, 1.0, size=(N, D)) * [1.0, 10.0, 0.1]
+X = X[np.argsort(X[:, 0])]
+y = X[:, 0] + 0.1 * X[:, 1] + RNG.normal(size=N) + 50.0
+labels = np.array(["no", "some", "all"])[np.digitize(X[:, 0] + RNG.normal(size=N), [2.0, 4.0])]
+X_target = RNG.normal(3.3, 1.1, size=(700, D)) * [1.0, 10.0, 0.1]
+weights = RNG.exponential(size=N)
+
 pytestmark = pytest.mark.usefixtures("many")
-
-
-@pytest.fixture(scope="module")
-def data():
-    """A shifted problem far from zero, sorted by a feature: the first chunk is like no other."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(3.0, 1.0, size=(N, D)) * [1.0, 10.0, 0.1]
-    X = X[np.argsort(X[:, 0])]
-    y = X[:, 0] + 0.1 * X[:, 1] + rng.normal(size=N) + 50.0
-    classes = np.digitize(X[:, 0] + rng.normal(size=N), [2.0, 4.0])
-    X_target = rng.normal(3.3, 1.1, size=(700, D)) * [1.0, 10.0, 0.1]
-    return X, y, np.array(["no", "some", "all"])[classes], X_target, rng.exponential(size=N)
 
 
 def cut(X, y, size):
@@ -55,8 +52,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_chunks_give_the_numbers_of_memory(same_fit, data, options):
-    X, y, _, _, weights = data
+def test_chunks_give_the_numbers_of_memory(same_fit, options):
     model = cp.ShiftRidgeCV(ALPHAS, **{"weights": weights, **options})
     want = clone(model).fit(X, y)
     for size in (170, 900, N):
@@ -69,22 +65,20 @@ def test_chunks_give_the_numbers_of_memory(same_fit, data, options):
 
 @pytest.mark.parametrize("options", [{}, {"cv": StratifiedKFold(3)}, {"cv": KFold(4)}], ids=str)
 @pytest.mark.parametrize("kind", ["text", "two"])
-def test_a_classifier_in_chunks_gives_the_numbers_of_memory(same_fit, data, options, kind):
-    X, _, labels, X_target, weights = data
+def test_a_classifier_in_chunks_gives_the_numbers_of_memory(same_fit, options, kind):
     # The classes first appear in an order that is not sorted.
-    labels = labels if kind == "text" else labels == "all"
+    own = labels if kind == "text" else labels == "all"
     model = cp.ShiftRidgeClassifierCV(ALPHAS, weights=weights, **options)
-    want = clone(model).fit(X, labels)
+    want = clone(model).fit(X, own)
     for size in (170, 900):
-        got = clone(model).fit_chunks(cut(X, labels, size), **FEW)
+        got = clone(model).fit_chunks(cut(X, own, size), **FEW)
         same_fit(got, want)
         np.testing.assert_array_equal(got.classes_, want.classes_)
     np.testing.assert_array_equal(got.predict(X_target), want.predict(X_target))
 
 
 @pytest.mark.parametrize("weights", ["gaussian", KERNEL], ids=str)
-def test_weights_are_fitted_to_the_same_sample_whatever_the_chunks(same_fit, data, weights):
-    X, y, _, X_target, _ = data
+def test_weights_are_fitted_to_the_same_sample_whatever_the_chunks(same_fit, weights):
     model = cp.ShiftRidgeCV(ALPHAS, weights=weights)
     targets = [X_target, lambda: iter(np.array_split(X_target, 5)), X_target.tolist()]
     fits = [
@@ -105,8 +99,7 @@ def test_weights_are_fitted_to_the_same_sample_whatever_the_chunks(same_fit, dat
 
 
 @pytest.mark.parametrize("weights", ["auto", "gaussian"])
-def test_the_weights_of_few_rows_are_those_of_memory(data, weights):
-    X, y, _, X_target, _ = data
+def test_the_weights_of_few_rows_are_those_of_memory(weights):
     model = cp.ShiftRidgeCV(ALPHAS, weights=weights)
     want = clone(model).fit(X, y, X_target=X_target)
     got = clone(model).fit_chunks(cut(X, y, 400), X_target=np.array_split(X_target, 3))
@@ -116,8 +109,7 @@ def test_the_weights_of_few_rows_are_those_of_memory(data, weights):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-def test_the_number_of_threads_changes_no_bit(data, n_jobs):
-    X, y, _, _, weights = data
+def test_the_number_of_threads_changes_no_bit(n_jobs):
     fit = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit_chunks
     want = pickle.dumps(vars(fit(cut(X, y, 100), n_jobs=3, **FEW)))
     assert pickle.dumps(vars(fit(cut(X, y, 100), n_jobs=n_jobs, **FEW))) == want
@@ -130,27 +122,24 @@ def test_fewer_rows_than_features_take_the_dual(same_fit):
     same_fit(cp.ShiftRidgeCV(ALPHAS, weights=weights).fit_chunks(cut(X, y, 7)), want)
 
 
-def test_single_precision_is_promoted_for_several_outputs(same_fit, data):
-    X, y, _, _, weights = data
-    X, Y = X.astype(np.float32), np.column_stack([y, X[:, 1] - y])
-    want = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X.astype(float), Y)
-    mixed = [(a.astype("fd"[i % 2]), b) for i, (a, b) in enumerate(cut(X, Y, 400))]
+def test_single_precision_is_promoted_for_several_outputs(same_fit):
+    single, Y = X.astype(np.float32), np.column_stack([y, X[:, 1] - y])
+    want = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(single.astype(float), Y)
+    mixed = [(a.astype("fd"[i % 2]), b) for i, (a, b) in enumerate(cut(single, Y, 400))]
     same_fit(cp.ShiftRidgeCV(ALPHAS, weights=weights).fit_chunks(mixed, **FEW), want)
 
 
 @pytest.fixture
-def files(pd, tmp_path, data):
+def files(pd, tmp_path):
     """The rows in three Parquet files of several row groups."""
     pytest.importorskip("pyarrow", reason="Parquet needs the cli extra")
-    X, y, labels, *_ = data
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, label=labels)
     for i, part in enumerate(np.split(np.arange(N), [200, 900])):
         table.iloc[part].to_parquet(tmp_path / f"part{i}.parquet", row_group_size=150)
     return tmp_path
 
 
-def test_parquet_files(same_fit, data, files):
-    X, y, labels, _, weights = data
+def test_parquet_files(same_fit, files):
     chunks = ParquetChunks(files, label="y", columns=["a", "b", "c"], rows=100)
     assert chunks.n_rows == N
     assert max(len(part) for part, _ in chunks) == 100
@@ -158,7 +147,7 @@ def test_parquet_files(same_fit, data, files):
     np.testing.assert_array_equal(np.concatenate([part for _, part in chunks]), y)
     model = cp.ShiftRidgeCV(ALPHAS, weights="gaussian")  # fitted to the same sample of rows
     rows = [chunks, cut(X, y, 400)]
-    same_fit(*(clone(model).fit_chunks(form, X_target=data[3], **FEW) for form in rows))
+    same_fit(*(clone(model).fit_chunks(form, X_target=X_target, **FEW) for form in rows))
     want = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X, y)
     for rows in (100, 333, 10_000):
         chunks = ParquetChunks(sorted(files.iterdir()), label="y", columns=list("abc"), rows=rows)
@@ -174,8 +163,7 @@ def test_parquet_files(same_fit, data, files):
     same_fit(model.fit_chunks(named, **FEW), want)
 
 
-def test_data_frames_in_chunks_keep_their_names(same_fit, pd, data):
-    X, y, _, X_target, weights = data
+def test_data_frames_in_chunks_keep_their_names(same_fit, pd):
     frames = [(pd.DataFrame(a, columns=list("abc")), pd.Series(b)) for a, b in cut(X, y, 400)]
     nullable = [(frame.convert_dtypes(), b) for frame, b in frames]
     want = cp.ShiftRidgeCV(ALPHAS, weights=weights).fit(X, y)

@@ -11,14 +11,12 @@ from counterpoise._folds import Folds
 from counterpoise.metrics import Predicted, get_metric
 from counterpoise.risk import HeldOut, estimate_risk, get_method, risk_by_group
 
-
-@pytest.fixture
-def sample(rng):
-    """Losses, weights and groups of source rows, and groups of target rows."""
-    own = rng.choice(["a", "b"], p=[0.8, 0.2], size=400)
-    x = rng.normal(size=400)
-    weights = np.exp(0.4 * x - 0.08) * np.where(own == "a", 0.5 / 0.8, 0.5 / 0.2)
-    return x**2 + (own == "b"), weights, own, rng.choice(["a", "b"], size=600)
+# Losses, weights and groups of source rows, and groups of target rows.
+RNG = np.random.default_rng(20190601)
+own = RNG.choice(["a", "b"], p=[0.8, 0.2], size=400)
+x = RNG.normal(size=400)
+weights = np.exp(0.4 * x - 0.08) * np.where(own == "a", 0.5 / 0.8, 0.5 / 0.2)
+losses, other = x**2 + (own == "b"), RNG.choice(["a", "b"], size=600)
 
 
 def test_two_groups_by_hand():
@@ -39,8 +37,7 @@ def test_two_groups_by_hand():
 
 
 @pytest.mark.parametrize("method", ["source", "controlled", "doubly_robust"])
-def test_rows_of_a_cluster_stay_together(sample, method):
-    losses, weights, own, other = sample
+def test_rows_of_a_cluster_stay_together(method):
     twice, rows = np.repeat(np.arange(400), 2), own == "b"
     domains = cp.risk.Domains(np.arange(800.0)[:, None], np.zeros((600, 1)))
     doubled = HeldOut(losses[twice], weights[twice], Folds([np.arange(800)], groups=twice), domains)
@@ -51,10 +48,9 @@ def test_rows_of_a_cluster_stay_together(sample, method):
     assert found.interval() == pytest.approx(want.interval())
 
 
-def test_groups_that_the_source_lacks_are_named_and_the_worst_has_a_wide_interval(sample):
-    losses, weights, own, other = sample
-    other = np.where(np.arange(600) < 30, "c", other)
-    found = risk_by_group(HeldOut.of_sample(losses, weights), own, other)
+def test_groups_that_the_source_lacks_are_named_and_the_worst_has_a_wide_interval():
+    third = np.where(np.arange(600) < 30, "c", other)
+    found = risk_by_group(HeldOut.of_sample(losses, weights), own, third)
     assert found["c"].risk is None
     assert found["c"].n_source == 0
     assert "Too few source rows to say anything about: c (30 target rows)" in found.words
@@ -65,8 +61,7 @@ def test_groups_that_the_source_lacks_are_named_and_the_worst_has_a_wide_interva
     assert alone.words == ""
 
 
-def test_metrics_by_group(sample, rng):
-    losses, weights, own, other = sample
+def test_metrics_by_group(rng):
     y, x = rng.integers(0, 2, size=400), rng.normal(size=400)
     predicted = Predicted(y, (x > 0).astype(int), None, np.stack([-x, x], axis=1), np.arange(2))
     held_out, auc = HeldOut.of_sample(losses, weights), get_metric("auc")
@@ -93,8 +88,7 @@ def test_intervals_of_groups_cover():
     covers(*np.transpose(ends["b"]), 3.25, 0.9)
 
 
-def test_bad_input_is_refused(sample):
-    losses, weights, own, other = sample
+def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="one label per loss of one model; got 3"):
         risk_by_group(HeldOut.of_sample(losses, weights), own[:3], other)
     with pytest.raises(ValueError, match="`target_groups` must have one label per row"):

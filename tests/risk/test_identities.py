@@ -34,12 +34,6 @@ IN_UNITS = ("value", "standard_error", "beta")
 WITHOUT_UNIT = ("drift", "degrees_of_freedom", "n_effective", "variance_reduction")
 
 
-@pytest.fixture
-def data(rng):
-    """Losses of three candidates, and weights of 60 rows."""
-    return rng.exponential(size=(3, 60)), rng.exponential(size=60)
-
-
 def risk_of(losses, weights, method, folds=None):
     folds = Folds.whole(losses.shape[-1]) if folds is None else folds
     return estimate_risk(HeldOut(losses, weights, folds), method)[0]
@@ -52,8 +46,8 @@ def assert_same(one, other, names=(*IN_UNITS, *WITHOUT_UNIT), rtol=1e-9):
 
 
 @every_method
-def test_unit_weights_give_the_mean_and_its_standard_error(data, method):
-    losses, ones = data[0], np.ones(60)
+def test_unit_weights_give_the_mean_and_its_standard_error(rng, method):
+    losses, ones = rng.exponential(size=(3, 60)), np.ones(60)
     risk = risk_of(losses, ones, method)
     np.testing.assert_allclose(risk.value, losses.mean(axis=-1))
     np.testing.assert_allclose(risk.standard_error, losses.std(axis=-1, ddof=1) / np.sqrt(60))

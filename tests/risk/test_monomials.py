@@ -8,11 +8,6 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from counterpoise.risk import Domains, HeldOut, Moments
 
 
-@pytest.fixture
-def data(rng):
-    return rng.normal(size=(100, 3)), rng.normal(0.4, 1.3, size=(70, 3))
-
-
 def values_of(moments, source, target):
     """Monomials (n, k) at source and target rows."""
     ones = np.ones(source.shape[0])
@@ -20,17 +15,17 @@ def values_of(moments, source, target):
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_they_are_polynomials_of_standardised_features(data, degree):
-    source, target = data
+def test_they_are_polynomials_of_standardised_features(rng, degree):
+    source, target = rng.normal(size=(100, 3)), rng.normal(0.4, 1.3, size=(70, 3))
     moments = Moments(degree)
     _, _, monomials = moments.basis(Domains(source, target), 100)
     scaler = StandardScaler().fit(target)
     features = PolynomialFeatures(degree, include_bias=False)
-    wanted = [features.fit_transform(scaler.transform(X)) for X in data]
+    wanted = [features.fit_transform(scaler.transform(X)) for X in (source, target)]
     names = [tuple(np.repeat(np.arange(3), powers)) for powers in features.powers_]
     order = [names.index(factors) for factors in monomials]
     assert sorted(order) == list(range(len(names)))
-    for got, want in zip(values_of(moments, *data), wanted, strict=True):
+    for got, want in zip(values_of(moments, source, target), wanted, strict=True):
         np.testing.assert_allclose(got, want[:, order], atol=1e-12)
 
 

@@ -23,16 +23,10 @@ FAMILIES = [
     ("forest", RandomForestRegressor(10, random_state=0), {"max_depth": [2, 4]}),
     ("nearest", KNeighborsRegressor(), {}),
 ]
+X, y, Z, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def data():
-    X, y, Z, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=0)
-    return X, y, Z
-
-
-def blended(data, estimator=FAMILIES, grid=None, **options):
-    X, y, Z = data
+def blended(estimator=FAMILIES, grid=None, **options):
     return cp.ShiftGridSearchCV(estimator, grid, refit="blend", **options).fit(X, y, X_target=Z)
 
 
@@ -98,8 +92,7 @@ def by_hand(search, X, y, splits, groups=None):
 
 
 @pytest.mark.parametrize("kind", ["folds", "repeated", "groups"])
-def test_the_blend_is_half_choice_half_least_squares_and_its_risk_is_cross_fitted(data, kind):
-    X, y, Z = data
+def test_the_blend_is_half_choice_half_least_squares_and_its_risk_is_cross_fitted(kind):
     groups = np.arange(len(X)) // 3 if kind == "groups" else None
     cv = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0) if kind == "repeated" else KFold(4)
     splits = list(cv.split(X))
@@ -117,10 +110,9 @@ def test_the_blend_is_half_choice_half_least_squares_and_its_risk_is_cross_fitte
     assert search.best_risk_.interval() == want.interval()
 
 
-def test_a_choice_by_target_risk_is_made_again_without_each_fold(data):
-    X, y, _ = data
+def test_a_choice_by_target_risk_is_made_again_without_each_fold():
     splits = list(KFold(4, shuffle=True, random_state=2).split(X))
-    search = blended(data, selection="target", cv=splits)
+    search = blended(selection="target", cv=splits)
     found, table = search.held_out_, search.cv_results_
     risks = np.stack([table[f"split{k}_risk"] for k in range(4)], axis=1)
     choices = [np.argmin(np.delete(risks, k, axis=1).mean(axis=1)) for k in range(4)]
@@ -168,9 +160,8 @@ def test_a_blend_that_held_out_rows_show_to_be_worse_is_not_delivered():
     assert "blend of" not in shown_html(search)
 
 
-def test_the_blend_is_scikit_learns_voting_estimator_trained_on_all_rows(data):
-    X, y, Z = data
-    search = blended(data)
+def test_the_blend_is_scikit_learns_voting_estimator_trained_on_all_rows():
+    search = blended()
     model = search.best_estimator_
     assert type(model) is VotingRegressor
     assert len(model.estimators_) == len(search.blend_.places)
@@ -182,19 +173,18 @@ def test_the_blend_is_scikit_learns_voting_estimator_trained_on_all_rows(data):
 
 @pytest.mark.parametrize("loss", ["log", "brier", "zero_one"])
 @pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c"]])
-def test_blends_of_classifiers_average_probabilities(data, loss, labels):
-    X, y, Z = data
+def test_blends_of_classifiers_average_probabilities(loss, labels):
     score = X[:, 0] + 0.3 * y
     cuts = np.quantile(score, np.arange(1, len(labels)) / len(labels))
-    y = np.array(labels)[np.digitize(score, cuts)]
+    named = np.array(labels)[np.digitize(score, cuts)]
     favoured = {label: 1.0 + i for i, label in enumerate(labels)}
     families = [
         ("logistic", LogisticRegression(), {"C": [0.1, 1.0]}),
         ("forest", RandomForestClassifier(10, class_weight=favoured, random_state=0), {}),
     ]
-    splits = list(StratifiedKFold(3).split(X, y))
+    splits = list(StratifiedKFold(3).split(X, named))
     search = cp.ShiftGridSearchCV(families, loss=loss, refit="blend", cv=splits)
-    search.fit(X, y, X_target=Z)
+    search.fit(X, named, X_target=Z)
     probability = search.predict_proba(Z)
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     np.testing.assert_array_equal(search.predict(Z), search.classes_[probability.argmax(axis=1)])
@@ -202,7 +192,7 @@ def test_blends_of_classifiers_average_probabilities(data, loss, labels):
     np.testing.assert_array_equal(again.predict(Z), search.predict(Z))
     # By hand: labels as 0 and 1, and the choice by the loss.
     rows = np.concatenate([test for _, test in splits])
-    truth = (y[rows][:, None] == np.array(labels)).astype(float)
+    truth = (named[rows][:, None] == np.array(labels)).astype(float)
     found = search.held_out_
     weights = half_and_half(found.predictions, found.losses, truth)
     np.testing.assert_allclose(search.blend_.weights, weights[weights > 0])
@@ -222,31 +212,26 @@ def test_blends_of_classifiers_average_probabilities(data, loss, labels):
         (LogisticRegression(), "hinge", "loss 'hinge' judges decision values"),
     ],
 )
-def test_classifiers_without_probabilities_are_refused_before_any_work(
-    data, estimator, loss, message
-):
-    X, y, Z = data
+def test_classifiers_without_probabilities_are_refused_before_any_work(estimator, loss, message):
     search = cp.ShiftGridSearchCV(estimator, {"C": [0.1, 1.0]}, loss=loss, refit="blend")
     search._progress = lambda done, total: pytest.fail("a model was fitted")
     with pytest.raises(ValueError, match=message):
         search.fit(X, y, X_target=Z)
 
 
-def test_too_many_predictions_are_refused_before_any_work(data, monkeypatch):
+def test_too_many_predictions_are_refused_before_any_work(monkeypatch):
     monkeypatch.setattr("counterpoise.search.responses._MOST_BYTES", 1000)
     with pytest.raises(ValueError, match="`refit` needs the held-out predictions of 5 candidates"):
-        blended(data)
-    X, y, Z = data
+        blended()
     search = cp.ShiftGridSearchCV(FAMILIES).fit(X, y, X_target=Z)  # no need, and not kept
     assert search.held_out_.predictions is None
     assert not hasattr(search, "predicted_")
 
 
-def test_weights_and_fit_parameters_reach_the_members(data):
-    X, y, Z = data
+def test_weights_and_fit_parameters_reach_the_members():
     pipe = make_pipeline(StandardScaler(), Ridge())
     families = [("small", pipe, {}), ("large", pipe, {"ridge__alpha": [300.0]})]
-    search = blended(data, families, fit_weighted=True)
+    search = blended(families, fit_weighted=True)
     w = search.weights_
     for member in search.best_estimator_.estimators_:
         alone = make_pipeline(StandardScaler(), Ridge(member[-1].alpha))

@@ -21,24 +21,18 @@ COLUMNS = {
     *("params", "model", "risk", "standard_error", "drift", "interval_low", "interval_high"),
     *("source_risk", "n_effective", "beta", "rank_risk", "mean_fit_time", "split0_risk"),
 }
+X, y, Z, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def data():
-    X, y, Z, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=0)
-    return X, y, Z
-
-
-def fitted(data, estimator=FAMILIES, grid=None, **options):
-    X, y, Z = data
+def fitted(estimator=FAMILIES, grid=None, **options):
     return cp.ShiftGridSearchCV(estimator, grid, **options).fit(X, y, X_target=Z)
 
 
-def test_families_compete_in_one_search(data):
-    search = fitted(data)
+def test_families_compete_in_one_search():
+    search = fitted()
     table = search.cv_results_
     assert table["model"].tolist() == ["ridge", "ridge", "forest", "forest", "nearest"]
-    alone = fitted(data, Ridge(), {"alpha": [0.1, 10.0]})
+    alone = fitted(Ridge(), {"alpha": [0.1, 10.0]})
     np.testing.assert_allclose(search.held_out_.losses[:2], alone.held_out_.losses)
     assert set(alone.cv_results_["model"]) == {"Ridge"}
     assert search.best_candidate_.model == table["model"][search.best_index_]
@@ -55,16 +49,16 @@ def test_families_compete_in_one_search(data):
         ([("a", Ridge(), {}), ("b", LogisticRegression(), {})], None, "must not mix classifiers"),
     ],
 )
-def test_bad_families_are_named(data, estimator, grid, message):
+def test_bad_families_are_named(estimator, grid, message):
     with pytest.raises(ValueError, match=message):
-        fitted(data, estimator, grid)
+        fitted(estimator, grid)
 
 
-def test_the_loss_of_families_is_one_that_all_have(data):
+def test_the_loss_of_families_is_one_that_all_have():
     families = [("logistic", LogisticRegression(), {}), ("svm", LinearSVC(), {})]
-    assert fitted(data, families).loss_.name == "zero_one"
+    assert fitted(families).loss_.name == "zero_one"
     with pytest.raises(ValueError, match="'log' needs the estimator's predict_proba, which Linear"):
-        fitted(data, families, loss="log")
+        fitted(families, loss="log")
 
 
 def test_selection_is_by_source_loss_or_by_target_risk(rng):
@@ -96,16 +90,15 @@ class Fixed(RegressorMixin, BaseEstimator):
         return 3 * (X[:, 0] - 1)
 
 
-def test_weights_of_one_are_not_passed_to_fit(data):
-    X, y, Z = data
+def test_weights_of_one_are_not_passed_to_fit():
     forest = [FAMILIES[1]]
     ones = cp.ShiftGridSearchCV(forest, weights=np.ones(len(X)), fit_weighted=True).fit(X, y, Z)
     plain = cp.ShiftGridSearchCV(forest, weights=None).fit(X, y)
     np.testing.assert_array_equal(ones.held_out_.losses, plain.held_out_.losses)
 
 
-def test_results_go_into_a_data_frame(data, pd):
-    for search in (fitted(data), fitted(data, Ridge(), {"alpha": [1.0, 2.0]}, refit="blend")):
+def test_results_go_into_a_data_frame(pd):
+    for search in (fitted(), fitted(Ridge(), {"alpha": [1.0, 2.0]}, refit="blend")):
         frame = pd.DataFrame(search.cv_results_)
         assert len(frame) == len(search.risk_.value)
         assert set(frame) >= COLUMNS
@@ -119,23 +112,22 @@ def test_results_go_into_a_data_frame(data, pd):
         np.testing.assert_allclose(folds.mean(axis=0), frame["risk"])
         best = frame["risk"].argmin()
         assert frame["rank_risk"][best] == 1
-    frame = pd.DataFrame(fitted(data).cv_results_)
+    frame = pd.DataFrame(fitted().cv_results_)
     assert frame["param_alpha"].notna().tolist() == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("refit", [True, "blend"])
-def test_the_same_data_give_the_same_numbers(data, refit):
-    one, two = (fitted(data, refit=refit, metrics="auto") for _ in range(2))
+def test_the_same_data_give_the_same_numbers(refit):
+    one, two = (fitted(refit=refit, metrics="auto") for _ in range(2))
     for key, values in one.cv_results_.items():
         if "time" not in key:
             np.testing.assert_array_equal(two.cv_results_[key], values, err_msg=key)
     assert one.best_risk_.interval() == two.best_risk_.interval()
     assert [m.value for m in one.metrics_.values()] == [m.value for m in two.metrics_.values()]
-    np.testing.assert_array_equal(one.predict(data[2]), two.predict(data[2]))
+    np.testing.assert_array_equal(one.predict(Z), two.predict(Z))
 
 
-def test_optional_results_of_a_former_fit_are_gone(data):
-    X, y, Z = data
+def test_optional_results_of_a_former_fit_are_gone():
     known = np.where(np.arange(len(Z)) < 20, Z[:, 0], np.nan)
     search = cp.ShiftGridSearchCV(FAMILIES[:1], refit="blend", metrics=["r2"])
     search.fit(X, y, Z, known)
@@ -148,7 +140,7 @@ def test_optional_results_of_a_former_fit_are_gone(data):
 # Metrics
 
 
-def test_metrics_come_from_the_one_pass(data):
+def test_metrics_come_from_the_one_pass():
     fits = []
 
     class Counting(LogisticRegression):
@@ -157,19 +149,19 @@ def test_metrics_come_from_the_one_pass(data):
             return super().fit(X, y, sample_weight=sample_weight)
 
     names, grid = ["accuracy", "auc", "log_loss"], {"C": [0.1, 1.0]}
-    search = fitted(data, Counting(), grid, metrics=names)
+    search = fitted(Counting(), grid, metrics=names)
     assert len(fits) == 2 * 5 + 1
     assert list(search.metrics_) == names
     assert search.metrics_["log_loss"].value == pytest.approx(search.best_risk_.value)
-    plain = fitted(data, LogisticRegression(), grid)
+    plain = fitted(LogisticRegression(), grid)
     assert not hasattr(plain, "metrics_")
     np.testing.assert_array_equal(plain.predicted_.probability, search.predicted_.probability)
 
 
-def test_predicted_classes_are_those_that_the_model_predicts(data):
+def test_predicted_classes_are_those_that_the_model_predicts():
     model = pytest.importorskip("sklearn.model_selection").FixedThresholdClassifier
     careful = model(LogisticRegression(), threshold=0.8, response_method="predict_proba")
-    search = fitted(data, careful, metrics=["accuracy"], loss="zero_one")
+    search = fitted(careful, metrics=["accuracy"], loss="zero_one")
     assert search.metrics_["accuracy"].value == pytest.approx(1 - search.best_risk_.value)
     probability, said = search.predicted_.probability, search.predicted_.prediction
     assert np.any(said != probability.argmax(axis=1))
@@ -183,8 +175,7 @@ def test_predicted_classes_are_those_that_the_model_predicts(data):
         (Ridge(), ["nonsense"], "`metrics` must be among"),
     ],
 )
-def test_metrics_that_cannot_be_computed_are_refused(data, estimator, metrics, message):
-    X, y, Z = data
+def test_metrics_that_cannot_be_computed_are_refused(estimator, metrics, message):
     with pytest.raises(ValueError, match=message):
         cp.ShiftGridSearchCV(estimator, {}, metrics=metrics).fit(X, y, X_target=Z)
     with pytest.raises(ValueError, match=message):
@@ -195,8 +186,7 @@ def test_metrics_that_cannot_be_computed_are_refused(data, estimator, metrics, m
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_the_menu_goes_into_a_search(data, task):
-    X, y, Z = data
+def test_the_menu_goes_into_a_search(task):
     families = menu(task)
     assert sum(max(1, len(next(iter(grid.values()), []))) for _, _, grid in families) == 6
     for _, model, _ in families:

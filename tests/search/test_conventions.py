@@ -46,17 +46,14 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return cp.datasets.gaussian_2d(gamma=0.7).sample(90, 200, random_state=0)
+X, y, X_target, _ = cp.datasets.gaussian_2d(gamma=0.7).sample(90, 200, random_state=0)
 
 
 def grid_search(**options):
     return cp.ShiftGridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **{"cv": 3, **options})
 
 
-def test_clone_set_params_pickle_and_pipeline(data):
-    X, y, X_target, _ = data
+def test_clone_set_params_pickle_and_pipeline():
     search = clone(grid_search()).set_params(method="weighted", estimator__max_iter=500)
     search = pickle.loads(pickle.dumps(search.fit(X, y, X_target=X_target)))
     assert search.best_risk_.method == "weighted"
@@ -70,8 +67,7 @@ def test_clone_set_params_pickle_and_pipeline(data):
     assert piped.predict_proba(X).shape == (90, 2)
 
 
-def test_the_number_of_workers_does_not_matter(data):
-    X, y, X_target, _ = data
+def test_the_number_of_workers_does_not_matter():
     one = grid_search(n_jobs=1).fit(X, y, X_target=X_target)
     with parallel_config(backend="threading"):
         two = grid_search(n_jobs=2).fit(X, y, X_target=X_target)
@@ -106,12 +102,13 @@ CLASSES = ["predict_proba", "decision_function", *ROWS]
     ],
     ids=["ridge", "ridge classifier", "search", "blend", "random search"],
 )
-def test_columns_are_matched_by_name(data, library, model, methods):
+def test_columns_are_matched_by_name(library, model, methods):
     frame = pytest.importorskip(library, reason=f"{library} is not installed").DataFrame
-    X, y, X_target, _ = data
     source, target = (frame({"age": Z[:, 0], "dose": Z[:, 1]}) for Z in (X, X_target))
     model = clone(model).fit(source, y, X_target=target)
     turned = clone(model).fit(source, y, X_target=target[["dose", "age"]])
+    with pytest.raises(ValueError, match=r"`X_target` .* lacks \['dose'\] and adds \['c'\]"):
+        clone(model).fit(source, y, X_target=frame({"age": y, "c": y}))
     for name in methods:
         more = [y] if name == "score" else []
         want = getattr(model, name)(source, *more)
@@ -150,8 +147,7 @@ def test_sparse_matrices(rng):
     assert np.all(np.isfinite(search.risk_.value))
 
 
-def test_weights_reach_the_last_step_of_a_pipeline(data):
-    X, y, X_target, _ = data
+def test_weights_reach_the_last_step_of_a_pipeline():
     pipe = make_pipeline(StandardScaler(), LogisticRegression())
     options = {"weights": np.linspace(0.1, 2, 90), "cv": 3}
     for routing in (False, True):
@@ -182,8 +178,7 @@ def test_weights_reach_the_last_step_of_a_pipeline(data):
         (Ridge(), lambda y, p: np.abs(y - p) ** 1.5, "<lambda>"),
     ],
 )
-def test_the_loss_follows_the_task_a_name_or_a_callable(data, estimator, loss, name):
-    X, y, X_target, _ = data
+def test_the_loss_follows_the_task_a_name_or_a_callable(estimator, loss, name):
     search = cp.ShiftGridSearchCV(estimator, {}, loss=loss, cv=3).fit(X, y, X_target=X_target)
     assert search.loss_.name == name
     assert np.isfinite(search.best_risk_.value)
@@ -203,8 +198,7 @@ class Fragile(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-def test_failing_candidates_are_ranked_last_and_never_chosen(data):
-    X, y, X_target, _ = data
+def test_failing_candidates_are_ranked_last_and_never_chosen():
     search = cp.ShiftGridSearchCV(Fragile(), {"works": [False, True]}, cv=3, error_score=np.nan)
     with pytest.warns(FitFailedWarning, match="3 of 6 fits failed") as record:
         search.fit(X, y, X_target=X_target)
@@ -219,9 +213,11 @@ def test_failing_candidates_are_ranked_last_and_never_chosen(data):
         broken.fit(X, y, X_target=X_target)
     assert not hasattr(broken, "cv_results_")
 
+    first = X[0, 0]
+
     class Picky(Fragile):
         def fit(self, X, y):
-            if X[0, 0] == data.X_source[0, 0]:
+            if X[0, 0] == first:
                 raise RuntimeError("not this fold")
             return super().fit(X, y)
 
@@ -232,8 +228,7 @@ def test_failing_candidates_are_ranked_last_and_never_chosen(data):
         broken.set_params(estimator=Picky()).fit(X, y, X_target=X_target)
 
 
-def test_failed_candidates_are_no_members_of_a_blend(data):
-    X, y, X_target, _ = data
+def test_failed_candidates_are_no_members_of_a_blend():
     grid = [{"solver": ["nonsense"]}, {"C": [0.01, 1.0]}]
     search = cp.ShiftGridSearchCV(
         LogisticRegression(), grid, cv=3, refit="blend", error_score=np.nan
@@ -247,19 +242,16 @@ def test_failed_candidates_are_no_members_of_a_blend(data):
     np.testing.assert_allclose(search.delivered_.losses, good.delivered_.losses)
 
 
-def test_columns_of_data_frames_are_matched_by_name(data, pd):
-    X, y, X_target, _ = data
-    X, Z = (pd.DataFrame(rows, columns=["a", "b"]) for rows in (X, X_target))
+def test_columns_of_data_frames_are_matched_by_name(pd):
+    source, Z = (pd.DataFrame(rows, columns=["a", "b"]) for rows in (X, X_target))
     known = np.where(np.arange(200) < 30, np.sign(Z["a"]), np.nan)
-    want = grid_search(metrics=["auc"]).fit(X, y, Z, known)
-    got = grid_search(metrics=["auc"]).fit(X, y, Z[["b", "a"]], known)
+    want = grid_search(metrics=["auc"]).fit(source, y, Z, known)
+    got = grid_search(metrics=["auc"]).fit(source, y, Z[["b", "a"]], known)
     np.testing.assert_array_equal(got.weights_, want.weights_)
     assert got.best_risk_.interval() == want.best_risk_.interval()
     assert got.diagnostics_.verdict == want.diagnostics_.verdict
-    swapped = cp.cross_val_risk(LogisticRegression(), X, y, Z[["b", "a"]])
-    assert swapped.value == cp.cross_val_risk(LogisticRegression(), X, y, Z).value
-    with pytest.raises(ValueError, match=r"it lacks \['b'\] and adds \['c'\]"):
-        grid_search().fit(X, y, X_target=Z.rename(columns={"b": "c"}))
+    swapped = cp.cross_val_risk(LogisticRegression(), source, y, Z[["b", "a"]])
+    assert swapped.value == cp.cross_val_risk(LogisticRegression(), source, y, Z).value
 
 
 @pytest.mark.parametrize(
@@ -280,8 +272,7 @@ def test_columns_of_data_frames_are_matched_by_name(data, pd):
         ({}, {"X_target": np.ones((5, 3))}, "`X_target` has 3 features, `X_source` has 2"),
     ],
 )
-def test_bad_input_is_named_and_leaves_nothing_half_fitted(data, options, fit, message):
-    X, y, _, _ = data
+def test_bad_input_is_named_and_leaves_nothing_half_fitted(options, fit, message):
     search = grid_search(**options)
     with pytest.raises(ValueError, match=message):
         search.fit(X, y, **fit)
@@ -289,8 +280,7 @@ def test_bad_input_is_named_and_leaves_nothing_half_fitted(data, options, fit, m
     assert not hasattr(search, "best_params_")
 
 
-def test_a_class_missing_from_a_fold_is_explained(data):
-    X, y, X_target, _ = data
+def test_a_class_missing_from_a_fold_is_explained():
     splits = [(np.arange(50), np.arange(50, 90)), (np.arange(50, 90), np.arange(50))]
     named = np.where(y > 0, "b", "a").astype(object)
     named[-1] = "c"
@@ -306,14 +296,12 @@ def test_a_class_missing_from_a_fold_is_explained(data):
         (LogisticRegression(), 1, "`y` must hold at least two classes; got 1 class"),
     ],
 )
-def test_labels_that_no_model_can_learn_are_named(data, estimator, label, message):
-    X, _, X_target, _ = data
+def test_labels_that_no_model_can_learn_are_named(estimator, label, message):
     with pytest.raises(ValueError, match=message):
         cp.cross_val_risk(estimator, X, np.full(90, label), X_target)
 
 
-def test_a_loss_must_be_one_finite_number_per_row(data):
-    X, y, X_target, _ = data
+def test_a_loss_must_be_one_finite_number_per_row():
     for loss, message in (
         (lambda y, p: np.mean((y - p) ** 2), r"one number per row.*shape \(\)"),
         (lambda y, p: np.full(len(y), np.inf), "must be finite"),
@@ -322,8 +310,7 @@ def test_a_loss_must_be_one_finite_number_per_row(data):
             cp.cross_val_risk(Ridge(), X, y, X_target, loss=loss)
 
 
-def test_the_scorer_works_in_scikit_learns_searches(data):
-    X, y, X_target, _ = data
+def test_the_scorer_works_in_scikit_learns_searches():
     ratio = cp.weights.GaussianRatio().fit(X, X_target)
     scorer = cp.make_risk_scorer(weights=ratio)
     before = get_config()
@@ -338,8 +325,7 @@ def test_the_scorer_works_in_scikit_learns_searches(data):
     assert get_config() == before
 
 
-def test_the_scorer_takes_the_searchs_sample_weight(data):
-    X, y, _, _ = data
+def test_the_scorer_takes_the_searchs_sample_weight():
     weights = np.tile([0.5, 1.0, 1.5], 30)
     scorer = cp.make_risk_scorer(method="weighted")
     ours = grid_search(weights=weights, method="weighted", fit_weighted=True).fit(X, y)
@@ -360,8 +346,7 @@ def test_the_scorer_takes_the_searchs_sample_weight(data):
         cp.make_risk_scorer(weights=cp.weights.GaussianRatio())
 
 
-def test_the_scorer_warns_once(data):
-    X, y, _, _ = data
+def test_the_scorer_warns_once():
     scorer = cp.make_risk_scorer(weights=lambda X: np.full(len(X), 3.0))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -30,17 +30,14 @@ NUMBERS = (
 )
 
 
-@pytest.fixture(scope="module")
-def data():
-    sample = cp.datasets.gaussian_2d(0.7).sample(120, 300, random_state=0)
-    return sample.X_source, sample.y_source, sample.X_target
+X, y, Z, _ = cp.datasets.gaussian_2d(0.7).sample(120, 300, random_state=0)
 
 
 def splits_of(X, n_splits, times):
     return list(KFold(n_splits).split(X)) * times
 
 
-def risks(data, estimator, *options):
+def risks(estimator, *options, data=(X, y, Z)):
     """Return one estimate for each set of options."""
     X, y, Z = data
     given = [{"weights": "gaussian", "X_target": Z, **own} for own in options]
@@ -61,9 +58,9 @@ def assert_same(one, two, names=NUMBERS):
 @pytest.mark.parametrize(
     "method", ["source", "controlled", "normalized", "shrunk", "moment_controlled", "doubly_robust"]
 )
-def test_the_same_splits_three_times_say_nothing_new(data, method):
-    options = ({"cv": splits_of(data[0], 12, times), "method": method} for times in (1, 3))
-    assert_same(*risks(data, Ridge(), *options))
+def test_the_same_splits_three_times_say_nothing_new(method):
+    options = ({"cv": splits_of(X, 12, times), "method": method} for times in (1, 3))
+    assert_same(*risks(Ridge(), *options))
 
 
 @pytest.mark.parametrize("method", ["truncated", "pareto_smoothed", "moment_controlled"])
@@ -74,7 +71,7 @@ def test_rows_and_not_losses_are_counted_for_caps_and_controls(method):
     y = X[:, 0] ** 2 + rng.normal(size=60)
     given = {"weights": np.where(np.arange(60) < 5, 9.0, 0.25), "method": method}
     options = ({"cv": splits_of(X, 12, times), **given} for times in (1, 3))
-    assert_same(*risks((X, y, Z), DummyRegressor(), *options), ["value", "standard_error"])
+    assert_same(*risks(DummyRegressor(), *options, data=(X, y, Z)), ["value", "standard_error"])
 
 
 @pytest.mark.parametrize(
@@ -124,8 +121,7 @@ def unequal_splits(X):
     ],
     ids=["repeated", "groups", "unequal", "unequal groups"],
 )
-def test_the_jackknife_leaves_out_what_belongs_together(data, splits_of_data, grouped):
-    X, y, Z = data
+def test_the_jackknife_leaves_out_what_belongs_together(splits_of_data, grouped):
     groups = np.arange(len(X)) % 40
     splits = splits_of_data(X, groups)
     weights = cp.weights.GaussianRatio().fit(X, Z).weights_
@@ -164,22 +160,20 @@ def test_the_error_with_random_effects_is_known(cv):
     assert risk.standard_error == pytest.approx(want, rel=0.15)
 
 
-def test_groups_of_one_row_change_nothing(data):
-    splits = list(ShuffleSplit(6, test_size=0.4, random_state=0).split(data[0]))
+def test_groups_of_one_row_change_nothing():
+    splits = list(ShuffleSplit(6, test_size=0.4, random_state=0).split(X))
     options = ({"cv": splits, "groups": labels} for labels in (np.arange(120), None))
-    assert_same(*risks(data, Ridge(), *options))
+    assert_same(*risks(Ridge(), *options))
 
 
-def test_losses_of_some_rows_alone_say_nothing_of_the_tails(data):
-    X, y, Z = data
+def test_losses_of_some_rows_alone_say_nothing_of_the_tails():
     for parts, known in ((1, False), (5, True)):
         splits = list(KFold(5).split(X))[:parts]
         search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, cv=splits).fit(X, y, X_target=Z)
         assert (search.diagnostics_.losses is not None) == known
 
 
-def test_a_search_knows_of_repeated_rows_and_groups(data):
-    X, y, Z = data
+def test_a_search_knows_of_repeated_rows_and_groups():
     groups = np.arange(len(X)) // 6
     alike = 2 * np.random.default_rng(1).normal(size=20)[groups]
     tree, grid = DecisionTreeRegressor(random_state=0), {"max_depth": [1, 2, 4]}
@@ -204,12 +198,12 @@ def test_a_search_knows_of_repeated_rows_and_groups(data):
 # Equal rows
 
 
-def copied(data, n=100):
+def copied(n=100):
     """Return source rows of which the first n come twice, their units, and the folds of those."""
     units = np.r_[:120, :n]
     folds = [np.isin(units, test) for _, test in KFold(4).split(range(120))]
     splits = [(np.flatnonzero(~fold), np.flatnonzero(fold)) for fold in folds]
-    return data[0][units], (data[0][:, 0] + data[1])[units], units, splits
+    return X[units], (X[:, 0] + y)[units], units, splits
 
 
 GRID = {"alpha": [2.0]}
@@ -229,9 +223,9 @@ GRID = {"alpha": [2.0]}
     ],
     ids=["cross_val_risk", "ridge", "grid", "random"],
 )
-def test_equal_rows_are_one_observation_at_every_entry(data, entry):
-    X, y, units, splits = copied(data)
-    weights = cp.weights.GaussianRatio().fit(X, data[2]).weights_
+def test_equal_rows_are_one_observation_at_every_entry(entry):
+    X, y, units, splits = copied()
+    weights = cp.weights.GaussianRatio().fit(X, Z).weights_
     how = {"weights": weights, "fit_weighted": True}
     want = cp.cross_val_risk(Ridge(2.0), X, y, cv=splits, groups=units, **how)
     with pytest.warns(UserWarning, match="100 of 220 rows of `X` are repeated: equal rows are"):
@@ -250,7 +244,7 @@ def test_equal_rows_are_in_one_block_of_many_rows(rng):
     assert twice.standard_error == pytest.approx(once.standard_error, rel=0.2)
 
 
-def test_folds_of_few_different_rows_and_rows_that_are_not_compared(data):
+def test_folds_of_few_different_rows_and_rows_that_are_not_compared():
     y, given = np.tile([0, 1], 12), {"weights": None, "cv": 5}
     model = cp.ShiftRidgeClassifierCV([1.0], **given)
     with pytest.warns(UserWarning, match="16 of 24 rows"):  # each class has four different rows
@@ -265,16 +259,14 @@ def test_folds_of_few_different_rows_and_rows_that_are_not_compared(data):
 @pytest.mark.parametrize(
     "groups", [np.array([["a"], ["b"]] * 60), np.array(["a", "b"] * 60, dtype=object)]
 )
-def test_labels_of_any_kind(data, groups):
-    X, y, _ = data
+def test_labels_of_any_kind(groups):
     risk = cp.cross_val_risk(DummyRegressor(), X, y, cv=3, groups=groups, weights=None)
     same = cp.cross_val_risk(DummyRegressor(), X, y, cv=3, groups=np.arange(120) % 2, weights=None)
     assert risk.standard_error == same.standard_error
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, "NA"])
-def test_missing_labels_are_refused(data, missing):
-    X, y, _ = data
+def test_missing_labels_are_refused(missing):
     if missing == "NA":
         missing = pytest.importorskip("pandas", reason="pandas is not installed").NA
     groups = np.array(["a", "b", missing] * 40, dtype=object)

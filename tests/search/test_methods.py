@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
 
@@ -13,38 +13,15 @@ from counterpoise.risk import DoublyRobust, MomentControlled
 from counterpoise.weights import GaussianRatio
 
 NEW = ["moment_controlled", "doubly_robust", "shrunk", "pareto_smoothed"]
-OBJECTS = [
-    MomentControlled(degree=1),
-    DoublyRobust(LinearRegression()),
-]
+OBJECTS = [MomentControlled(degree=1), DoublyRobust(LinearRegression())]
 new_methods = pytest.mark.parametrize("method", [*NEW, *OBJECTS], ids=str)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=2)
-
-
-class Refuses(RegressorMixin, BaseEstimator):
-    """Counts its fits."""
-
-    fits = 0
-
-    def __init__(self, shift=0.0):
-        self.shift = shift
-
-    def fit(self, X, y):
-        Refuses.fits += 1
-        self.mean_ = np.mean(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.mean_ + self.shift)
+X, y, X_target, _ = cp.datasets.gaussian_2d(gamma=0.8).sample(120, 300, random_state=2)
 
 
 @new_methods
-def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
-    X, y, X_target, _ = data
+def test_cross_validated_risk_is_that_of_the_held_out_losses(method):
     every = np.arange(len(X))
     options = {"weights": "gaussian", "method": method, "cv": [(every, every)]}
     risk = cp.cross_val_risk(Ridge(), X, y, X_target, fit_weighted=True, **options)
@@ -56,20 +33,17 @@ def test_cross_validated_risk_is_that_of_the_held_out_losses(data, method):
 
 
 @pytest.mark.parametrize("method", ["moment_controlled", "doubly_robust", *OBJECTS], ids=str)
-def test_missing_target_rows_are_reported_before_any_fit(data, method):
-    X, y, _, _ = data
-    Refuses.fits = 0
+def test_missing_target_rows_are_reported_before_any_fit(monkeypatch, method):
+    monkeypatch.setattr(Ridge, "fit", lambda *_: pytest.fail("a model was fitted"))
     ones = np.ones(len(X))
     message = r"`X_target` is missing: method '\w+' needs the features"
     with pytest.raises(ValueError, match=message):
-        cp.ShiftGridSearchCV(Refuses(), {"shift": [0.0]}, weights=ones, method=method).fit(X, y)
+        cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights=ones, method=method).fit(X, y)
     with pytest.raises(ValueError, match=message):
-        cp.cross_val_risk(Refuses(), X, y, weights=ones, method=method)
-    assert Refuses.fits == 0
+        cp.cross_val_risk(Ridge(), X, y, weights=ones, method=method)
 
 
-def test_diagnostics_are_those_of_the_choice(data):
-    X, y, X_target, _ = data
+def test_diagnostics_are_those_of_the_choice():
     # Shuffled: held-out rows then come in another order than the rows.
     cv = KFold(4, shuffle=True, random_state=0)
     search = cp.ShiftGridSearchCV(
@@ -90,8 +64,7 @@ def test_diagnostics_are_those_of_the_choice(data):
     assert pickle.loads(pickle.dumps(search)).diagnostics_.verdict == expected.verdict
 
 
-def test_diagnostics_need_the_rows(data):
-    X, y, X_target, _ = data
+def test_diagnostics_need_the_rows():
     search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0]}, weights=np.ones(len(X))).fit(X, y)
     assert not hasattr(search, "diagnostics_")
     search.fit(X, y, X_target=X_target)
@@ -102,8 +75,7 @@ def test_diagnostics_need_the_rows(data):
         again.risk_by("doubly_robust")
 
 
-def test_risk_by_is_a_search_with_that_method(data):
-    X, y, X_target, _ = data
+def test_risk_by_is_a_search_with_that_method():
     search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, weights="gaussian")
     search.fit(X, y, X_target=X_target)
     other = clone(search).set_params(method="doubly_robust").fit(X, y, X_target=X_target)

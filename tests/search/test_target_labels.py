@@ -8,20 +8,17 @@ from sklearn.model_selection import KFold, LeaveOneOut
 import counterpoise as cp
 from counterpoise.search import TargetLabels
 
-
-@pytest.fixture
-def data(rng):
-    X, Z = rng.normal(size=(120, 2)), rng.normal(0.5, 1, size=(200, 2))
-    y, z = (V @ [1.0, 2.0] + rng.normal(size=len(V)) for V in (X, Z))
-    known = np.full(200, np.nan)
-    rows = rng.choice(200, 25, replace=False)
-    known[rows] = z[rows]
-    return X, y, Z, known
+RNG = np.random.default_rng(20190601)
+X, Z = RNG.normal(size=(120, 2)), RNG.normal(0.5, 1, size=(200, 2))
+y, y_target = (V @ [1.0, 2.0] + RNG.normal(size=len(V)) for V in (X, Z))
+# The labels of 25 target rows are known.
+rows = np.sort(RNG.choice(200, 25, replace=False))
+known = np.full(200, np.nan)
+known[rows] = y_target[rows]
 
 
-def predictions_by_hand(X, y, Z, known, cv, members):
+def predictions_by_hand(cv, members):
     """Row i of the labelled ones is predicted by the models of fold i modulo K."""
-    rows = np.flatnonzero(~np.isnan(known))
     mixed, splits = np.empty(len(rows)), list(cv.split(X))
     for k, (train, _) in enumerate(splits):
         own = slice(k, None, len(splits))
@@ -30,10 +27,9 @@ def predictions_by_hand(X, y, Z, known, cv, members):
     return mixed, known[rows]
 
 
-def test_losses_on_labelled_rows_are_those_of_the_fold_models(data):
-    X, y, Z, known = data
+def test_losses_on_labelled_rows_are_those_of_the_fold_models():
     risk = cp.cross_val_risk(Ridge(), X, y, Z, y_target=known, cv=KFold(4))
-    mixed, labels = predictions_by_hand(X, y, Z, known, KFold(4), [(1.0, 1.0)])
+    mixed, labels = predictions_by_hand(KFold(4), [(1.0, 1.0)])
     assert risk.labels.label_value == pytest.approx(np.mean((mixed - labels) ** 2))
     plain = cp.cross_val_risk(Ridge(), X, y, Z, cv=KFold(4))
     assert risk.labels.weighted_value == pytest.approx(plain.value)
@@ -42,8 +38,7 @@ def test_losses_on_labelled_rows_are_those_of_the_fold_models(data):
 
 
 @pytest.mark.parametrize("refit", [True, "blend"])
-def test_labels_change_the_numbers_and_not_the_model(data, refit):
-    X, y, Z, known = data
+def test_labels_change_the_numbers_and_not_the_model(refit):
     options = {"refit": refit, "cv": KFold(3), "metrics": ["mse", "mae"]}
     search = cp.ShiftGridSearchCV(Ridge(), {"alpha": [0.1, 10.0, 300.0]}, **options)
     plain = search.fit(X, y, Z)
@@ -60,7 +55,7 @@ def test_labels_change_the_numbers_and_not_the_model(data, refit):
     if refit == "blend":
         alphas = [found.cv_results_["params"][i]["alpha"] for i in found.blend_.places]
         members = list(zip(alphas, found.blend_.weights, strict=True))
-    mixed, labels = predictions_by_hand(X, y, Z, known, KFold(3), members)
+    mixed, labels = predictions_by_hand(KFold(3), members)
     np.testing.assert_allclose(found.delivered_.labelled, (mixed - labels) ** 2)
     np.testing.assert_allclose(found.predicted_labelled_.prediction, mixed)
     np.testing.assert_array_equal(found.predicted_labelled_.y, labels)
@@ -82,8 +77,7 @@ def test_labels_decide_the_verdict(rng, changed):
     assert verdict == ("do not trust" if changed else "confirmed")
 
 
-def test_more_folds_than_labels(data):
-    X, y, Z, known = data
+def test_more_folds_than_labels():
     risk = cp.cross_val_risk(Ridge(), X[:40], y[:40], Z, y_target=known, cv=LeaveOneOut())
     assert risk.labels.n_labels == 25
 
@@ -111,9 +105,7 @@ def test_pandas_columns_with_missing_values(pd):
         assert TargetLabels.of_column(column).rows.tolist() == [0, 2]
 
 
-def test_rows_and_labels_may_be_given(data):
-    X, y, Z, known = data
-    rows = np.flatnonzero(~np.isnan(known))
+def test_rows_and_labels_may_be_given():
     want, got = (
         cp.cross_val_risk(Ridge(), X, y, Z, y_target=labels).value
         for labels in (known, TargetLabels(rows, known[rows]))
@@ -156,8 +148,7 @@ def test_a_class_that_the_source_does_not_have_is_an_error(rng):
         (np.r_[np.inf, np.ones(199)], "infinity"),
     ],
 )
-def test_bad_target_labels_are_refused(data, known, message):
-    X, y, Z, _ = data
+def test_bad_target_labels_are_refused(known, message):
     with pytest.raises(ValueError, match=message):
         cp.cross_val_risk(Ridge(), X, y, Z, y_target=known)
     with pytest.raises(ValueError, match="X_target"):

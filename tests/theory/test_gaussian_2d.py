@@ -28,19 +28,19 @@ def features(X):
     return [np.ones_like(x1), x1, x2, x1 * x2, x1**2, x2**2, np.tanh(x1 - x2)]
 
 
-def test_weighted_risk_is_the_target_risk_only_under_covariate_shift(problem, grid):
+def risk_on(grid, problem, prediction, density, domain):
+    """Integrate the squared loss of predictions at the points of the grid."""
     X, area = grid
+    positive = problem.posterior(X, domain=domain)
+    losses = positive * (prediction - 1) ** 2 + (1 - positive) * (prediction + 1) ** 2
+    return np.sum(losses * density) * area
 
-    def predict(X):
-        return np.tanh(-1 - X.sum(axis=-1))
 
-    def risk(density, domain):
-        positive = problem.posterior(X, domain=domain)
-        losses = positive * (predict(X) - 1) ** 2 + (1 - positive) * (predict(X) + 1) ** 2
-        return np.sum(losses * density) * area
-
-    truth = risk(problem.target_density(X), "target")
-    weighted = risk(problem.weights(X) * problem.source_density(X), "source")
+def test_weighted_risk_is_the_target_risk_only_under_covariate_shift(problem, grid):
+    X, _ = grid
+    rows = grid, problem, np.tanh(-1 - X.sum(axis=-1))
+    truth = risk_on(*rows, problem.target_density(X), "target")
+    weighted = risk_on(*rows, problem.weights(X) * problem.source_density(X), "source")
     if problem.protocol == "paper":
         np.testing.assert_allclose(weighted, truth, rtol=1e-9)
     else:
@@ -48,12 +48,9 @@ def test_weighted_risk_is_the_target_risk_only_under_covariate_shift(problem, gr
 
 
 def test_linear_risk_against_the_grid(problem, grid):
-    X, area = grid
+    X, _ = grid
     coef, intercept = np.array([-0.4, 0.3]), 0.2
-    prediction = X @ coef + intercept
-    positive = problem.posterior(X, domain="target")
-    losses = positive * (prediction - 1) ** 2 + (1 - positive) * (prediction + 1) ** 2
-    truth = np.sum(losses * problem.target_density(X)) * area
+    truth = risk_on(grid, problem, X @ coef + intercept, problem.target_density(X), "target")
     np.testing.assert_allclose(problem.linear_risk(coef, intercept), truth, rtol=1e-9)
 
 

@@ -176,12 +176,6 @@ def parse_grid(params: Sequence[str], estimator: Any, /) -> Grid:
     """Turn options such as "alpha=0.1,1,10" into a grid.
 
     Values are read as numbers, true, false or none where they can be, else as text.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> parse_grid(["max_depth=3,none", "max_features=sqrt,0.5"], RandomForestRegressor())
-    {'max_depth': [3, None], 'max_features': ['sqrt', 0.5]}
     """
     grid: Grid = {}
     if isinstance(estimator, LabelEncodedClassifier):

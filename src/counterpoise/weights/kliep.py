@@ -216,15 +216,6 @@ def fit_kliep(
     width : float, array of shape (...,), "knn" or "median", default="knn"
     centers : int or array of shape (..., B, D), default=100
         A number takes that many of the first target rows (all, if there are not more).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.weights.kliep import fit_kliep
-    >>> rng = np.random.default_rng(0)
-    >>> fit = fit_kliep(rng.normal(-1, 1, (3, 50, 2)), rng.normal(0, 1, (3, 200, 2)))
-    >>> fit.weights.shape, bool(np.all(fit.gap <= 1e-8))
-    ((3, 50), True)
     """
     xp, X_source, X_target = check_domains(X_source, X_target, batch=True)
     if not is_array(centers):
