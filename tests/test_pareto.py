@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
-from counterpoise import _pareto
 from counterpoise._arrays import to_numpy
 from counterpoise._pareto import fit_generalized_pareto, smooth_tail, tail_size
 
@@ -43,14 +42,6 @@ def test_the_fit_is_the_formula_of_zhang_and_stephens(n, exponential):
     shape = np.mean(np.log(1 - best * x))
     want = (n * shape + 5) / (n + 10), -shape / best
     np.testing.assert_allclose(fit_generalized_pareto(np_xp, x), want)
-
-
-def test_the_prior_counts_as_ten_observations_of_one_half(monkeypatch):
-    exceedances = draw(0.9, 40)
-    with_prior, _ = fit_generalized_pareto(np_xp, exceedances)
-    monkeypatch.setattr(_pareto, "_PRIOR_COUNT", 0)
-    plain, _ = fit_generalized_pareto(np_xp, exceedances)
-    assert with_prior == pytest.approx((40 * plain + 10 * 0.5) / 50)
 
 
 def test_a_batch_equals_a_loop(rng):

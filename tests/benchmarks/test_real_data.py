@@ -58,8 +58,3 @@ def test_true_weights_turn_source_means_into_target_means():
     assert abs(np.mean(weighted)) < 4 * error
     assert np.mean(plain) > 10 * error
     assert abs(np.mean(weights) - 1) < 4 * np.std(weights) / 10
-
-
-def test_impossible_size():
-    with pytest.raises(ValueError, match="Take a size from sizes"):
-        real_data.load("rice", 0, 500)

@@ -127,12 +127,12 @@ def test_few_systems_are_solved(monkeypatch, bound, tolerance, interior, active)
     count(box_qp, "_solve_free")
     ridge = 0.1 * np.eye(50)
     kmm_weights(K + ridge, kappa + 0.1, bound=bound, tolerance=tolerance, penalised=True)
-    assert sum(systems) <= active + 2
+    assert sum(systems) <= 1.03 * active
     systems.clear()
     count(interior_point._Box, "step")
     monkeypatch.setattr(box_qp, "_active_set", lambda problem, K, kappa, index, *rest: index)
     assert np.all(kmm_weights(K, kappa, bound=bound, tolerance=tolerance).gap <= 1e-9)
-    assert sum(systems) <= interior + 2
+    assert sum(systems) <= 1.03 * interior
 
 
 def test_no_problem_cycles():
