@@ -9,13 +9,10 @@ parts = pytest.importorskip("parts")
 report = pytest.importorskip("report")
 
 
-def test_critical_difference_is_demsars():
+def test_critical_difference_is_demsars_and_holms_correction_is_that_by_hand():
     # Demsar (2006), table 5a: 2.569 for 4 methods and 3.164 for 10, and his example in 3.2.2.
     assert report.nemenyi(4, 14) == pytest.approx(1.25, abs=0.005)
     assert report.nemenyi(10, 30) == pytest.approx(3.164 * np.sqrt(110 / 180), rel=1e-3)
-
-
-def test_holm_by_hand():
     corrected = report.holm(np.array([0.01, 0.04, 0.03, 0.5]))
     np.testing.assert_allclose(corrected, [0.04, 0.09, 0.09, 0.5])
 
