@@ -1,7 +1,6 @@
 """Risk by group is the risk in the target restricted to the group."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from monte_carlo import covers
 from sklearn.linear_model import LinearRegression
@@ -95,7 +94,7 @@ def test_bad_input_is_refused():
         risk_by_group(HeldOut.of_sample(losses, weights), own, [])
 
 
-def test_a_search_takes_one_and_one_point_nought_for_the_same_group(rng):
+def test_a_search_takes_one_and_one_point_nought_for_the_same_group(pd, rng):
     """A column with missing values is of floats, the other of integers; days have several units."""
     X, Z = ({"x": rng.normal(size=90), "region": np.repeat([1, 2, 3], 30)} for _ in range(2))
     X, Z = pd.DataFrame(X), pd.DataFrame(Z).astype({"region": float})
