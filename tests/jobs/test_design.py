@@ -51,7 +51,7 @@ def test_target_weights_move_the_target(rng):
     assert cp.audit(source, target).balance[0][2] > 0.8
 
 
-def test_new_rows_are_judged_with_the_design_weights(frames, tmp_path):
+def test_new_rows_are_judged_with_the_design_weights(frames, no_page, tmp_path):
     source, target = frames
     source["v"] = np.linspace(0, 3, len(source))  # the first row is left out
     answer = cp.select(
@@ -73,7 +73,7 @@ def test_new_rows_are_judged_with_the_design_weights(frames, tmp_path):
 MARGINS = "column,level,share,mean\nage,,,0.4\ncolour,red,0.5,\ncolour,green,0.5,\nsmoker,true,0.2,"
 
 
-def test_margins_stand_in_place_of_a_target(frames, tmp_path):
+def test_margins_stand_in_place_of_a_target(frames, no_page, tmp_path):
     source = frames[0]
     (tmp_path / "margins.csv").write_text(f"{MARGINS}\nsmoker,false,0.8,\n")
     answer = cp.select(
