@@ -34,7 +34,8 @@ def pd():
 
 @pytest.fixture
 def no_page(monkeypatch):
-    """Leave out the slow part where it is not looked at."""
+    """Leave out the slow part of saving where it is not looked at."""
+    pytest.importorskip("skops", reason="models are saved with the cli extra")
     for job in ("saving", "watching"):
         monkeypatch.setattr(f"counterpoise.jobs.{job}.shown_page", lambda result: "page")
 

@@ -8,8 +8,6 @@ import pyarrow as pa
 import pytest
 from scipy.stats import t
 
-pytest.importorskip("skops", reason="jobs need the cli extra")
-
 import counterpoise as cp
 from counterpoise._files import lock_directory
 from counterpoise._validation import InputError
