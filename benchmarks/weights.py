@@ -1,7 +1,7 @@
 """The weight estimators against convex solvers and other packages, and at scale.
 
-    pip install . cvxpy clarabel densratio cvxopt       # in an environment of their own
-    pip install --no-deps adapt skada                   # without TensorFlow
+    pip install '.[cli]' cvxpy clarabel densratio cvxopt    # in an environment of their own
+    pip install --no-deps adapt skada                       # without TensorFlow
     python benchmarks/weights.py [accuracy] [speed] [scale] [recovery]
 
 Accuracy: objectives against a convex solver, constraints. Speed: ratios of processor times on the
