@@ -58,6 +58,9 @@ def test_one_singular_data_set_does_not_spoil_its_batch(xp, rng):
     _, factor = fit_gaussian(xp.asarray(X))
     bad = np.isnan(to_numpy(factor)).any(axis=(1, 2))
     assert bad.tolist() == [False, True, False]
+    few = np.random.default_rng(13).normal(size=(99, 4))  # rounding hides that 4 rows are singular
+    with pytest.raises(ValueError, match="must have a covariance of full rank"):
+        GaussianRatio(regularization=0).fit(few[:4], few[4:])
 
 
 def test_far_apart_samples_warn_and_stay_finite(rng):

@@ -145,8 +145,10 @@ class GaussianRatio(DensityRatio):
         factor = _shrunk_factor(domain, shrinkage)
         rows, columns = int(domain.count), domain.mean.shape[0]
         # A sample of fewer rows than columns is flat for lack of rows: shrinkage takes care of it.
-        flat = rows > columns and independent_columns(domain).shape[0] < columns
-        if (flat and shrinkage == 0) or bool(array_namespace(factor).any(factor != factor)):
+        few = rows <= columns
+        flat = not few and independent_columns(domain).shape[0] < columns
+        singular = shrinkage == 0 and (few or flat)
+        if singular or bool(array_namespace(factor).any(factor != factor)):
             raise ValueError(
                 f"`{name}` must have a covariance of full rank for GaussianRatio; that of its "
                 f"{rows} rows and {columns} features is singular. Pass "
