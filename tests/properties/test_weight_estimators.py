@@ -93,9 +93,9 @@ def test_storage_and_frames_do_not_matter_and_nothing_is_written(name, case):
         other = fit(name, X, Z)
         assert_same(name, one.weights_, np.asarray(other.weights_))
         assert_same(name, quiet(one.predict, case.Z), np.asarray(quiet(other.predict, Z)))
-    X, Z = (np.round(8 * A / np.abs(case.X).max(axis=0)).astype(np.int32) for A in (case.X, case.Z))
-    X[0] = Z[0] = -9  # no constant columns
-    X[1] = Z[1] = 9
+    X, Z = (np.rint(99 * A / np.abs(case.X).max(axis=0)).astype(np.int32) for A in (case.X, case.Z))
+    X[0] = Z[0] = -99  # no constant columns
+    X[1] = Z[1] = 99
     floats = fit(name, X.astype(np.float64), Z.astype(np.float64)).weights_
     assert_same(name, floats, fit(name, X, Z).weights_)
 
